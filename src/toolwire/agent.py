@@ -1,0 +1,148 @@
+"""The loop: ask the model, read its calls, run them, tell it the results, until it calls nothing more.
+
+Definitions stand in the system prompt and results in a user's turn, all as text: any model that takes text will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import toolwire
+from toolwire.errors import RenderError, ToolError
+from toolwire.events import CallEnd, ContentDelta, Event, Finish
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
+from toolwire.schema import validate
+from toolwire.tools import Tool, ToolDefinition
+
+BABBLE = 80
+"""Characters of prose after a complete call at which the model is stopped: small ones invent the result there."""
+
+LAST_ROUND = "No more tool calls now. Answer the question in plain words, from what you have seen."
+REPEATED = "You made exactly this call before, and its result is above. Do something else, or answer now."
+EMPTY = "You wrote nothing. Answer the question, or call a tool."
+
+
+class Model(Protocol):
+    """What the loop needs of a model; `toolwire.local.LocalModel` is one."""
+
+    def stream(self, messages: Sequence[Mapping[str, str]], /) -> Generator[str | Finish]:
+        """Yield the answer's text as it is written, then a `Finish`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happened; an `answer` is the end, with what there is of it in `text`."""
+
+    kind: Literal["text", "call", "result", "correction", "answer"]
+    round: int
+    text: str = ""
+    call: ToolCall | None = None
+    result: ToolResult | None = None
+    reason: Literal["", "answered", "length", "repeated_call", "max_rounds"] = ""
+
+
+def run(
+    question: str,
+    *,
+    model: Model,
+    tools: Sequence[Tool[..., Any]],
+    format: str = "forge_xml",
+    system: str = "Answer the user's question. Use the tools to look things up; never guess.",
+    max_rounds: int = 6,
+) -> Iterator[Step]:
+    """Let the model answer a question with tools, step by step; closing the iterator stops the model.
+
+    The tools run without asking, an incomplete call never. A call that equals an earlier one is answered with a
+    reminder the first time, and ends the loop the second time. `max_rounds` is how often the model may write.
+    """
+    by_name, known = {one.definition.name: one for one in tools}, [one.definition for one in tools]
+    prompt = toolwire.prompt(known, format=format, system=system) if known else system
+    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": question}]
+    seen, reminded = set[str](), False
+    for turn in range(1, max_rounds + 1):
+        written, events = "", list[Event]()
+        for piece, certain in _listen(model, messages, known, format, turn):
+            written += piece
+            events += certain
+            yield Step("text", turn, piece)
+            yield from (Step("call", turn, call=e.call) for e in certain if isinstance(e, CallEnd) and e.complete)
+        response = toolwire.collect(events)
+        results = []
+        for call in response.tool_calls:
+            repeated = call.fingerprint in seen
+            if repeated and reminded:
+                return (yield Step("answer", turn, response.content.strip(), reason="repeated_call"))
+            reminded = reminded or repeated
+            seen.add(call.fingerprint)
+            results.append(_failed(call, REPEATED) if repeated else _execute(call, by_name))
+            yield Step("result", turn, call=call, result=results[-1])
+        correction = _correction(response, known, format)
+        if not results and not correction:
+            cut = response.finish_reason is FinishReason.LENGTH
+            return (yield Step("answer", turn, response.content.strip(), reason="length" if cut else "answered"))
+        if turn == max_rounds - 1:
+            correction = f"{correction}\n\n{LAST_ROUND}".strip()
+        if correction:
+            yield Step("correction", turn, correction)
+        reply = [toolwire.render_results(results, format=format)] if results else []
+        messages.append({"role": "assistant", "content": written})
+        messages.append({"role": "user", "content": "\n\n".join(filter(None, [*reply, correction]))})
+    yield Step("answer", max_rounds, response.content.strip(), reason="max_rounds")
+
+
+def _listen(
+    model: Model, messages: list[dict[str, str]], known: list[ToolDefinition], format: str, turn: int
+) -> Iterator[tuple[str, list[Event]]]:
+    """Pieces of text, each with the events that it made certain."""
+    parser = toolwire.StreamParser(
+        format=format if known else "plain", tools=known, fallback=("bare_json", "pythonic"), id_seed=str(turn)
+    )
+    called, after, cut = False, 0, list[Event]()
+    with closing(model.stream(messages)) as stream:
+        for piece in stream:
+            if isinstance(piece, Finish):
+                cut = [piece] if piece.reason is FinishReason.LENGTH else []
+                break
+            events = list(parser.feed(piece))
+            yield piece, events
+            called = called or any(isinstance(event, CallEnd) and event.complete for event in events)
+            after += sum(len(event.text.strip()) for event in events if called and isinstance(event, ContentDelta))
+            if after > BABBLE:
+                break
+    yield "", [*parser.finish(), *cut]
+
+
+def _execute(call: ToolCall, tools: Mapping[str, Tool[..., Any]]) -> ToolResult:
+    """Run a call, or say why not."""
+    if (tool := tools.get(call.name)) is None:
+        return _failed(call, f"There is no tool {call.name!r}. Available: {', '.join(tools)}.")
+    if issues := validate(call.arguments, tool.definition.parameters):
+        return _failed(call, f"Wrong arguments: {'; '.join(map(str, issues))}")
+    try:
+        return ToolResult(call.id, call.name, tool(**call.arguments))
+    except (ToolError, OSError) as error:
+        return _failed(call, str(error))
+
+
+def _failed(call: ToolCall, message: str) -> ToolResult:
+    return ToolResult(call.id, call.name, error=message)
+
+
+def _correction(response: ParsedResponse, known: Sequence[ToolDefinition], format: str) -> str:
+    """What the model should hear about its answer; "" if nothing is wrong."""
+    if not response.problems:
+        return "" if response.content.strip() or response.tool_calls else EMPTY
+    lines = ["Not all of your message could be read:", *dict.fromkeys(f"- {one.message}" for one in response.problems)]
+    named = {call.name for call in response.incomplete}
+    definition = next((one for one in known if one.name in named), known[0] if known else None)
+    if definition:
+        properties, required = (definition.parameters.get(key, {}) for key in ("properties", "required"))
+        values = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
+        sample = {name: values.get(str(properties[name].get("type")), name) for name in required if name in properties}
+        with suppress(RenderError):
+            example = toolwire.render_calls([ToolCall(definition.name, sample)], format=format, tools=known)
+            lines += ["A call looks like this:", example]
+    return "\n".join(lines)

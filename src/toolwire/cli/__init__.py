@@ -1,0 +1,76 @@
+"""The command line: `toolwire parse`, `render`, `formats` and `ask`, one module each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import typer
+from typer.exceptions import TyperException
+
+from toolwire.cli import ask, formats, parse, render
+from toolwire.cli.screen import CliError, safe
+from toolwire.errors import DefinitionError, RenderError, ToolwireError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="toolwire",
+    help="Tool calling with any language model.",
+    epilog="Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command(epilog=parse.EXAMPLES)(parse.parse)
+app.command(epilog=render.EXAMPLES)(render.render)
+app.command(epilog=formats.EXAMPLES)(formats.formats)
+app.command(epilog=ask.EXAMPLES)(ask.ask)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status; errors are one line on standard error."""
+    try:
+        return int(app(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+    except CliError as error:
+        return _fail(str(error), error.status)
+    except TyperException as error:
+        message = error.format_message()
+        return _fail(message, error.exit_code) if message else error.exit_code
+    except (DefinitionError, RenderError) as error:
+        return _fail(str(error), 2)
+    except ToolwireError as error:
+        return _fail(str(error), 1)
+
+
+def main() -> None:
+    """The entry point `toolwire`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = run()
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        _leave(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)
+
+
+def _fail(message: str, status: int) -> int:
+    line = " ".join(safe(message).split())
+    print(f"toolwire: {line}", file=sys.stderr)
+    return status
+
+
+def _leave(status: int) -> None:
+    """End at once, without waiting for a model that still writes."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)

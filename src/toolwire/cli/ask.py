@@ -1,0 +1,144 @@
+"""`toolwire ask`: a model on this machine answers a question with read-only file tools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import toolwire
+from toolwire import agent
+from toolwire.agent import Step
+from toolwire.cli.screen import CliError, call_line, console, emit, plain, safe, say, styled
+from toolwire.errors import ToolError
+from toolwire.files import FileTools
+
+EXAMPLES = """Examples:
+
+toolwire ask "Which licence does this project have?" --root .
+
+toolwire ask "Where is the exception tree?" --root . --format anthropic_xml
+
+toolwire ask "What is in notes.txt?" --root ~/notes --model ~/models/my.gguf --json
+
+Exit status 1: the question was not answered."""
+
+RESULT_LINES = 15
+RESULT_CHARACTERS = 1_500
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    root: Annotated[str | None, typer.Option(help="The directory the model may read; without it, none.")] = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="Wire format the model is asked to write.")
+    ] = "forge_xml",
+    model: Annotated[str, typer.Option(help="0.5b, 1.5b, or the path of a GGUF file.")] = "1.5b",
+    max_rounds: Annotated[int, typer.Option(min=1, max=100, help="How many times the model may write.")] = 6,
+    require_tool_call: Annotated[
+        bool, typer.Option("--require-tool-call", help="Fail unless a tool call was read and run.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
+) -> None:
+    """Ask a model on this machine; it may list, read and search files below --root."""
+    if format in ("auto", "plain"):
+        raise CliError(f"{format} cannot be asked for; `toolwire formats` lists formats that a model can write")
+    toolwire.get_format(format)
+    try:
+        tools = FileTools(*([root] if root is not None else [])).tools
+    except ToolError as error:
+        raise CliError(str(error)) from error
+    if not tools:
+        say("toolwire: no --root, so the model cannot look into any file", "yellow")
+    show = _emit if json else _Screen().show
+    ran, answered = False, False
+    for step in agent.run(question, model=_opened(model), tools=tools, format=format, max_rounds=max_rounds):
+        show(step)
+        ran = ran or bool(step.result and step.result.success)
+        answered = answered or step.reason == "answered"
+    if require_tool_call and not ran:
+        raise CliError("no tool call was read and run", status=1)
+    if not answered:
+        raise typer.Exit(1)
+
+
+def _opened(name: str) -> agent.Model:
+    """The model, loaded; a progress bar on standard error while its weights come."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    from toolwire.local import open_model
+
+    columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("weights", total=None, visible=False)
+
+        def came(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total, visible=True)
+
+        def told(text: str) -> None:
+            progress.console.print(styled(text, "dim"))
+
+        return open_model(name, say=told, progress=came)
+
+
+def _emit(step: Step) -> None:
+    if step.kind == "text" and not step.text:
+        return
+    body: dict[str, Any] = {"event": step.kind, "round": step.round}
+    if step.kind in ("text", "correction", "answer"):
+        body["text"] = step.text
+    if step.call:
+        body["call"] = plain(step.call)
+    if step.result:
+        body["result"] = {**plain(step.result), "success": step.result.success}
+    if step.reason:
+        body["reason"] = step.reason
+    emit(body)
+
+
+class _Screen:
+    """Prints steps for a reader: what the model wrote as it comes, then what was made of it."""
+
+    def __init__(self) -> None:
+        self._console = console()
+        self._round = 0
+        self._open = False
+
+    def show(self, step: Step) -> None:
+        if step.kind == "text":
+            self._text(step)
+            return
+        if self._open:
+            self._console.print()
+            self._open = False
+        if step.kind == "call" and step.call:
+            repairs = f"  [repaired: {', '.join(step.call.repairs)}]" if step.call.repairs else ""
+            self._row("call", call_line(step.call.name, step.call.arguments) + repairs, "bold cyan")
+        elif step.kind == "result" and step.result:
+            good = step.result.success
+            self._row("result" if good else "error", _cut(step.result.text), "green" if good else "red")
+        elif step.kind == "correction":
+            self._row("told", step.text, "yellow")
+        elif step.kind == "answer":
+            ended = "" if step.reason == "answered" else f" [ended: {step.reason.replace('_', ' ')}]"
+            self._row("answer", step.text + ended, "bold")
+
+    def _text(self, step: Step) -> None:
+        if step.round != self._round:
+            self._round = step.round
+            self._console.print(styled(f"\nround {step.round}", "bold magenta"))
+        if step.text:
+            self._console.print(styled(step.text, "dim"), end="")
+            self._console.file.flush()
+            self._open = not step.text.endswith("\n")
+
+    def _row(self, label: str, text: str, style: str) -> None:
+        indented = safe(text).replace("\n", "\n" + " " * 8)
+        self._console.print(styled(f"{label:<7} ", "bold"), styled(indented, style), sep="")
+
+
+def _cut(text: str) -> str:
+    """The beginning of a long result; the model gets all of it."""
+    lines = text[:RESULT_CHARACTERS].split("\n")[:RESULT_LINES]
+    shown = "\n".join(lines)
+    return shown if len(shown) == len(text) else f"{shown}\n... ({len(text)} characters in all)"

@@ -1,0 +1,129 @@
+"""`toolwire parse`: read the tool calls in a model's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import typer
+
+import toolwire
+from toolwire.cli.screen import call_line, console, emit, event_dict, plain, safe, say, styled
+from toolwire.cli.source import read_pieces, read_tools
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ProblemFound,
+    ReasoningDelta,
+)
+from toolwire.messages import ParsedResponse, Problem, ToolCall
+
+EXAMPLES = """Examples:
+
+toolwire parse answer.txt
+
+model | toolwire parse --format hermes --tools tools.json --stream
+
+toolwire parse --json answer.txt | jq .tool_calls
+
+Exit status 1: something in the text was a problem."""
+
+
+def parse(
+    file: Annotated[str | None, typer.Argument(help="The model's text; standard input if absent or -.")] = None,
+    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")] = "auto",
+    tools: Annotated[str | None, typer.Option(help="JSON file with the definitions of the tools.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Show events as they become certain.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSON: the response, or with --stream one event a line.")
+    ] = False,
+) -> None:
+    """Read the tool calls in a model's text."""
+    known = read_tools(tools)
+    if not known and format not in ("auto", "plain") and not toolwire.get_format(format).markers:
+        say(f"toolwire: {format} has no markers of its own, so only calls to known tools count: add --tools")
+    parser = toolwire.StreamParser(format=format, tools=known)
+    events = _events(parser, read_pieces(file))
+    if stream:
+        problems = _show_events(events, json=json)
+    else:
+        response = toolwire.collect(events)
+        problems = bool(response.problems)
+        if json:
+            emit(plain(response))
+        else:
+            _show(response)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _events(parser: toolwire.StreamParser, pieces: Iterable[str]) -> Iterator[Event]:
+    for piece in pieces:
+        yield from parser.feed(piece)
+    yield from parser.finish()
+
+
+def _show_events(events: Iterable[Event], *, json: bool) -> bool:
+    problems = False
+    for event in events:
+        problems = problems or isinstance(event, ProblemFound)
+        if json:
+            emit(event_dict(event))
+        else:
+            _line(event)
+    return problems
+
+
+def _line(event: Event) -> None:
+    match event:
+        case ContentDelta(text):
+            _row("content", repr(text))
+        case ReasoningDelta(text):
+            _row("reasoning", repr(text), "dim")
+        case CallStart(index, name, id):
+            _row("call start", f"#{index} {name} ({id})", "bold cyan")
+        case ArgumentsDelta(index, text):
+            _row("arguments", f"#{index} {text!r}", "cyan")
+        case CallEnd(index, call, complete):
+            _row("call end", f"#{index} {_call(call)}" + ("" if complete else " INCOMPLETE"), "bold cyan")
+        case ProblemFound(problem):
+            _row("problem", _problem(problem), "red")
+        case Finish(reason):
+            _row("finish", reason.value)
+
+
+def _show(response: ParsedResponse) -> None:
+    if response.reasoning:
+        _row("reasoning", response.reasoning, "dim")
+    if response.content.strip():
+        _row("content", response.content.strip("\n"))
+    for call in response.tool_calls:
+        _row("call", _call(call), "bold cyan")
+    for call in response.incomplete:
+        _row("incomplete", _call(call), "yellow")
+    for problem in response.problems:
+        _row("problem", _problem(problem), "red")
+    if not (response.tool_calls or response.incomplete or response.problems):
+        say("no tool call")
+
+
+def _row(label: str, text: str, style: str = "") -> None:
+    """A labelled line; further lines of the text are indented."""
+    indented = safe(text).replace("\n", "\n" + " " * 12)
+    console().print(styled(f"{label:<11} ", "bold"), styled(indented, style), sep="")
+
+
+def _call(call: ToolCall) -> str:
+    notes = [f"format {call.format}"] if call.format else []
+    notes += [f"server {call.server}"] if call.server else []
+    notes += [f"repaired: {', '.join(call.repairs)}"] if call.repairs else []
+    notes += [f"confidence {call.confidence:g}"] if call.confidence != 1 else []
+    return call_line(call.name, call.arguments) + (f"  [{'; '.join(notes)}]" if notes else "")
+
+
+def _problem(problem: Problem) -> str:
+    return f"{problem.kind} at {problem.position}: {problem.message}"

@@ -1,0 +1,102 @@
+"""What the command line shows: text made safe for a terminal, one JSON object per event, and errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ProblemFound,
+    ReasoningDelta,
+)
+from toolwire.files import visible
+
+_HARMLESS = frozenset("\n\t\u200c\u200d")
+_NAMES = {
+    ContentDelta: "content",
+    ReasoningDelta: "reasoning",
+    CallStart: "call_start",
+    ArgumentsDelta: "arguments",
+    CallEnd: "call_end",
+    ProblemFound: "problem",
+    Finish: "finish",
+}
+
+
+class CliError(Exception):
+    """Ends the command with one line on standard error.
+
+    Attributes:
+        status: the exit status; 2 for wrong usage or bad input, 1 for a failure.
+    """
+
+    def __init__(self, message: str, *, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that shows text as it is: no markup, no highlighting, nothing wrapped that is piped."""
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def safe(text: str) -> str:
+    """Text with control and escape characters made visible, so that it cannot steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in _HARMLESS else visible(c) for c in text.replace("\r\n", "\n"))
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Safe text in a style."""
+    return Text(safe(text), style=style)
+
+
+def say(text: str, style: str = "dim") -> None:
+    """A line for the user on standard error."""
+    console(stderr=True).print(styled(text, style))
+
+
+def emit(event: Mapping[str, Any]) -> None:
+    """One line of JSON on standard output, at once; characters that a terminal obeys stand as escapes."""
+    line = json.dumps(plain(event), ensure_ascii=False)
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def event_dict(event: Event) -> dict[str, Any]:
+    """An event as a JSON object; the key `event` says which."""
+    body = plain(event)
+    if isinstance(event, ProblemFound):
+        body = body["problem"]
+    return {"event": _NAMES[type(event)], **body}
+
+
+def plain(value: Any) -> Any:
+    """A value made of dataclasses as dicts and lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.compare or field.repr}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def call_line(name: str, arguments: Mapping[str, Any]) -> str:
+    """A call on one line: its name and its arguments as JSON."""
+    return f"{name} {json.dumps(arguments, ensure_ascii=False)}"

@@ -1,0 +1,87 @@
+"""What the command line reads: text and JSON from files and standard input."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from toolwire.cli.screen import CliError, say
+from toolwire.errors import DefinitionError
+from toolwire.tools import ToolDefinition, definitions
+
+PIECE = 65_536
+
+
+def read_pieces(path: str | None) -> Iterator[str]:
+    """Yield the text of a file, or of standard input as it comes.
+
+    Raises:
+        CliError: it cannot be read, or is not UTF-8.
+    """
+    if path is None or path == "-":
+        if sys.stdin.isatty():
+            say("Reading standard input; end it with Ctrl-D.")
+        yield from _decode(sys.stdin.buffer, "standard input")
+        return
+    try:
+        with open(path, "rb") as file:
+            yield from _decode(file, path)
+    except OSError as error:
+        raise CliError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _decode(file: BinaryIO, name: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    before = 0
+    while True:
+        block = file.read1(PIECE) if hasattr(file, "read1") else file.read(PIECE)
+        pending = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            offset = before - pending + error.start
+            raise CliError(
+                f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {offset} ({error.reason}); "
+                "convert it first, with iconv for example"
+            ) from error
+        before += len(block)
+        if text:
+            yield text
+        if not block:
+            return
+
+
+def read_json(path: str) -> Any:
+    """The JSON value in a file, or in standard input for "-".
+
+    Raises:
+        CliError: it cannot be read, or is not JSON.
+    """
+    try:
+        return json.loads("".join(read_pieces(path)))
+    except json.JSONDecodeError as error:
+        raise CliError(f"{path} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+    except RecursionError as error:
+        raise CliError(f"{path} is nested too deeply") from error
+
+
+def read_tools(path: str | None) -> list[ToolDefinition]:
+    """Tool definitions from a JSON file: one, a list, or an object with the key `tools`.
+
+    Raises:
+        CliError: the file cannot be read, or a definition cannot be used.
+    """
+    if path is None:
+        return []
+    value = read_json(path)
+    if isinstance(value, dict):
+        value = value["tools"] if isinstance(value.get("tools"), list) else [value]
+    if not isinstance(value, list):
+        raise CliError(f"{path} holds no list of tool definitions")
+    try:
+        return list(definitions(value, strict=True).values())
+    except DefinitionError as error:
+        raise CliError(f"{path}: {error}") from error

@@ -1,0 +1,108 @@
+"""The exception tree: the type says who erred.
+
+    ToolwireError
+    ├── DefinitionError          the developer: a tool, a schema or a name that cannot be used
+    │   └── UnknownFormat        (also a KeyError) no format of that name
+    ├── RenderError              the developer: a value that the format has no way to write
+    ├── ModelOutputError         the model
+    │   ├── MalformedToolCall
+    │   ├── IncompleteToolCall
+    │   ├── UnknownTool
+    │   └── InvalidArguments
+    ├── ProviderError            the model's runtime or the remote API
+    ├── PolicyError              a permission said no
+    │   ├── Denied
+    │   └── ApprovalRequired
+    └── ToolError                the tool itself failed
+
+Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ToolwireError(Exception):
+    """Anything that Toolwire itself raises on purpose."""
+
+
+class DefinitionError(ToolwireError):
+    """A tool definition, a schema or a configuration that cannot be used.
+
+    Attributes:
+        tool: the tool's name, or "" if it is not known.
+        pointer: JSON pointer into the definition to the place that is wrong ("" is the whole).
+    """
+
+    def __init__(self, message: str, *, tool: str = "", pointer: str = "") -> None:
+        self.tool = tool
+        self.pointer = pointer
+        where = f"tool {tool!r}" if tool else "definition"
+        at = f" at {pointer}" if pointer else ""
+        super().__init__(f"{where}{at}: {message}")
+
+
+class UnknownFormat(DefinitionError, KeyError):
+    """No wire format has that name or alias; the message suggests the nearest ones.
+
+    Attributes:
+        name: what was asked for.
+        suggestions: the nearest names and aliases, best first.
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name = name
+        self.suggestions = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.5)
+        hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
+        ToolwireError.__init__(self, f"unknown wire format {name!r}{hint} (`toolwire formats` lists them all)")
+        self.tool = self.pointer = ""
+
+    def __str__(self) -> str:
+        """The message itself; KeyError would show its repr."""
+        return str(self.args[0])
+
+
+class RenderError(ToolwireError):
+    """A value that the wire format has no unambiguous way to write."""
+
+
+class ModelOutputError(ToolwireError):
+    """The model wrote something that cannot be used as it is."""
+
+
+class MalformedToolCall(ModelOutputError):
+    """Text that begins as a tool call and cannot be read as one."""
+
+
+class IncompleteToolCall(ModelOutputError):
+    """A tool call that was cut before its arguments were all there."""
+
+
+class UnknownTool(ModelOutputError):
+    """A call to a tool that nobody defined."""
+
+
+class InvalidArguments(ModelOutputError):
+    """Arguments that the tool's schema does not admit."""
+
+
+class ProviderError(ToolwireError):
+    """The model's runtime or a remote API failed."""
+
+
+class PolicyError(ToolwireError):
+    """A permission stands between the call and its execution."""
+
+
+class Denied(PolicyError):
+    """The call is not allowed."""
+
+
+class ApprovalRequired(PolicyError):
+    """The call may run only after somebody has agreed."""
+
+
+class ToolError(ToolwireError):
+    """The tool ran and failed; the message is meant for the model."""

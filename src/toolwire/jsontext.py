@@ -1,0 +1,488 @@
+"""Reading JSON text as models write it: in pieces, in linear time, with repairs that leave one reading.
+
+`JsonScanner` is a push-down machine over the characters of one value. It never recurses, never rescans, and decides
+every error at a character, so that any chunking of the same text gives the same outcome. What it lets through is
+always valid JSON text (`ready`), which is what arguments deltas are made of. A value that is there as a whole is tried
+once with the C scanner of the standard library, under the same rules.
+
+Rules, the same on every Python: at most `MAX_DEPTH` levels, integers of at most `MAX_DIGITS` digits, no infinities or
+NaN, no lone surrogates, no duplicate keys.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+MAX_DEPTH = 200
+"""Levels of nesting that a value may have."""
+MAX_DIGITS = 4300
+"""Digits that an integer may have."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
+_PLAIN = {'"': re.compile(r'[^"\\\x00-\x1f]*'), "'": re.compile(r"""[^'"\\\x00-\x1f]*""")}
+_SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\\x00-\x1f]""").search}
+_ESCAPES = frozenset('"\\/bfnrt')
+_HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_WORDS = {"true": "true", "false": "false", "null": "null"}
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+_LONGEST_WORD = 8
+_FAST_MINIMUM = 64
+"""Characters from which trying the C scanner pays."""
+_FAST_FAILURES = 8
+"""Failed tries after which it is left alone: each may cost a pass over the text before it."""
+
+# What the machine expects next.
+VALUE, FIRST_VALUE, FIRST_KEY, KEY, COLON, NEXT, STRING, NUMBER, WORD, END = range(10)
+
+
+class JsonError(ValueError):
+    """Text that is not JSON, nor JSON after repairs; `position` is the offending character's."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError("a number out of range")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a duplicate key")
+    return made
+
+
+_scan_once = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique
+).scan_once
+
+
+def depth_of(value: Any) -> int:
+    """How many levels of containers a value has (0 for a scalar); iterative."""
+    deepest, stack = 0, [(value, 1)]
+    while stack:
+        item, level = stack.pop()
+        children = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None
+        if children is None:
+            continue
+        deepest = max(deepest, level)
+        stack.extend((child, level + 1) for child in children if isinstance(child, (dict, list)))
+    return deepest
+
+
+def encodable(text: str) -> bool:
+    """Whether text can be written as UTF-8: no lone surrogates."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class FastTries:
+    """Counts the failures of the C scanner over one text; shared by the scanners that read it."""
+
+    __slots__ = ("failures",)
+
+    def __init__(self) -> None:
+        self.failures = 0
+
+    def value(self, text: str, pos: int) -> tuple[Any, int] | None:
+        """The value at `pos` and its end, if it is there as a whole and plainly valid."""
+        if self.failures >= _FAST_FAILURES or len(text) - pos < _FAST_MINIMUM:
+            return None
+        try:
+            value, end = _scan_once(text, pos)
+        except (ValueError, StopIteration, RecursionError):
+            self.failures += 1
+            return None
+        return (value, end) if self._sound(value, text, pos, end) else None
+
+    def _sound(self, value: Any, text: str, pos: int, end: int) -> bool:
+        if text.count("{", pos, end) + text.count("[", pos, end) > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
+            return False
+        return text.find("\\u", pos, end) < 0 or _SURROGATE_ESCAPE.search(text, pos, end) is None
+
+
+class JsonScanner:
+    """Reads one JSON value, fed in pieces.
+
+    Attributes:
+        done: the value is complete; `scan` returned the position after it.
+        error: why it is not JSON, or ""; `scan` returned the offending character's position.
+        ready: pieces of valid JSON text let through since the caller last took them.
+        repairs: names of the repairs made.
+        value: the value itself, where the C scanner read it at once; see `whole`.
+        whole: whether `value` is set.
+    """
+
+    __slots__ = (
+        "depth",
+        "done",
+        "error",
+        "fast",
+        "fresh",
+        "in_key",
+        "key",
+        "key_escaped",
+        "keys",
+        "out",
+        "pending",
+        "quote",
+        "ready",
+        "repairing",
+        "repairs",
+        "run",
+        "stack",
+        "state",
+        "value",
+        "whole",
+    )
+
+    words = _PYTHON_WORDS
+
+    def __init__(self, *, repair: bool = True, fast: FastTries | None = None) -> None:
+        self.repairing = repair
+        self.fast = fast
+        self.fresh = True
+        self.done = self.whole = False
+        self.error = ""
+        self.repairs: list[str] = []
+        self.ready: list[str] = []
+        self.out = self.ready
+        self.value: Any = None
+        self.state = VALUE
+        self.stack: list[set[str] | None] = []  # a set of keys for an object, None for an array
+        self.pending: list[str] = []  # a comma and the white space after it, until it is known not to trail
+        self.in_key = self.key_escaped = False
+        self.key: list[str] = []
+        self.run: list[str] = []  # the characters of a number or word
+        self.quote = '"'
+
+    # -- the caller's side ---------------------------------------------------------------------------------------
+
+    @property
+    def quick(self) -> Any:
+        """A search that finds nothing in a piece which is wholly inside the current string, or None."""
+        return _SPECIAL[self.quote] if self.state == STRING and not self.in_key else None
+
+    def scan(self, text: str, pos: int, final: bool) -> int:
+        """Read on from `pos`; stop after the value, at an error, or where more text is needed."""
+        if self.fresh and pos < len(text):
+            self.fresh = False
+            if self.fast is not None and (found := self.fast.value(text, pos)) is not None:
+                self.value, end = found
+                self.whole = self.done = True
+                self.ready.append(text[pos:end])
+                return end
+        end = len(text)
+        while pos < end and not self.done and not self.error:
+            state = self.state
+            if state == STRING:
+                stop = self._string(text, pos, end, final)
+                if stop < 0:
+                    return ~stop
+                pos = stop
+            elif state == NUMBER or state == WORD:
+                pos = self._scalar(text, pos)
+            else:
+                pos = self._structure(text, pos)
+        return pos
+
+    def finish(self) -> None:
+        """The text is over: a number or word at its very end is complete."""
+        if self.state in (NUMBER, WORD) and not self.stack:
+            self._scalar_end()
+
+    # -- the machine ---------------------------------------------------------------------------------------------
+
+    def _fix(self, name: str, otherwise: str) -> bool:
+        if not self.repairing:
+            self.error = otherwise
+            return False
+        if name not in self.repairs:
+            self.repairs.append(name)
+        return True
+
+    def _let(self, text: str) -> None:
+        if self.pending:
+            self.out.extend(self.pending)
+            self.pending.clear()
+        self.out.append(text)
+
+    def _structure(self, text: str, pos: int) -> int:
+        c = text[pos]
+        if c in " \t\n\r":
+            match = _SPACE.match(text, pos)
+            stop = match.end() if match else pos + 1
+            (self.pending or self.out).append(text[pos:stop])
+            return stop
+        state = self.state
+        if state == NEXT:
+            return self._after_value(c, pos)
+        if state == COLON:
+            if c != ":":
+                self.error = "a colon is missing after a key"
+                return pos
+            self._let(":")
+            self.state = VALUE
+            self.on_colon()
+            return pos + 1
+        if state == FIRST_KEY or state == KEY:
+            if c == '"' or (c == "'" and self._fix("single_quotes", "strings need double quotes")):
+                self._open_string(c, key=True)
+                return pos + 1
+            return self._early_close("}", c, pos, "a key in double quotes is missing")
+        if c == "]" and self.stack and self.stack[-1] is None and (state == FIRST_VALUE or self.pending):
+            return self._early_close("]", c, pos, "a value is missing")
+        return self._value_start(c, pos)
+
+    def _value_start(self, c: str, pos: int) -> int:
+        if c == '"' or (c == "'" and self._fix("single_quotes", "strings need double quotes")):
+            self._open_string(c, key=False)
+        elif c == "{" or c == "[":
+            if len(self.stack) >= MAX_DEPTH:
+                self.error = f"more than {MAX_DEPTH} levels of nesting"
+                return pos
+            self._let(c)
+            self.stack.append(set() if c == "{" else None)
+            self.state = FIRST_KEY if c == "{" else FIRST_VALUE
+        elif c in "-0123456789" or c in self.number_starts:
+            self.state = NUMBER
+            self.run = [c]
+        elif c.isalpha() and c.isascii():
+            self.state = WORD
+            self.run = [c]
+        else:
+            self.error = "a value is missing" if not self.error else self.error
+            return pos
+        return pos + 1
+
+    number_starts = ""
+
+    def _after_value(self, c: str, pos: int) -> int:
+        top = self.stack[-1]
+        if c == ",":
+            self.pending.append(",")
+            self.state = VALUE if top is None else KEY
+            return pos + 1
+        if c == ("]" if top is None else "}"):
+            return self._close(c, pos)
+        self.error = "a comma or the closing bracket is missing after a value"
+        return pos
+
+    def _early_close(self, expected: str, c: str, pos: int, otherwise: str) -> int:
+        """A closing bracket where a key or value could stand: an empty container or a trailing comma."""
+        if c != expected:
+            self.error = self.error or otherwise
+            return pos
+        if self.pending:
+            if not self._fix("trailing_comma", "a comma stands before the closing bracket"):
+                return pos
+            self.out.extend(self.pending[1:])
+            self.pending.clear()
+        return self._close(c, pos)
+
+    def _close(self, c: str, pos: int) -> int:
+        self._let(c)
+        self.stack.pop()
+        self._value_end()
+        return pos + 1
+
+    def _value_end(self) -> None:
+        if self.stack:
+            self.state = NEXT
+            if len(self.stack) == 1:
+                self.on_top_value()
+        else:
+            self.state = END
+            self.done = True
+
+    def _open_string(self, quote: str, *, key: bool) -> None:
+        self._let('"')
+        self.quote = quote
+        self.state = STRING
+        self.in_key = key
+        if key:
+            self.key, self.key_escaped = [], False
+
+    def _add(self, text: str) -> None:
+        self.out.append(text)
+        if self.in_key:
+            self.key.append(text)
+
+    def _string(self, text: str, pos: int, end: int, final: bool) -> int:
+        """Read on inside a string; the complement of the position where more text is needed."""
+        match = _PLAIN[self.quote].match(text, pos)
+        stop = match.end() if match else pos
+        if stop > pos:
+            self._add(text[pos:stop])
+            if stop == end:
+                return stop
+        c = text[stop]
+        if c == self.quote:
+            self.out.append('"')
+            self._string_end()
+            return stop + 1
+        if c == "\\":
+            after = self._escape(text, stop, end, final)
+            if after < 0:
+                return ~stop
+            return after
+        if c == '"':  # inside single quotes
+            self._add('\\"')
+            self.key_escaped = True
+            return stop + 1
+        if self._fix("raw_control", "a control character stands unescaped in a string"):
+            self._add(json.dumps(c)[1:-1])
+            self.key_escaped = True
+            return stop + 1
+        return stop
+
+    def _string_end(self) -> None:
+        if not self.in_key:
+            self._value_end()
+            return
+        text = "".join(self.key)
+        key: str = json.loads(f'"{text}"') if self.key_escaped else text
+        self.in_key = False
+        keys = self.stack[-1]
+        if keys is not None and key in keys:
+            self.error = f"the key {key[:60]!r} is given twice"
+            return
+        if keys is not None:
+            keys.add(key)
+        self.state = COLON
+        if len(self.stack) == 1:
+            self.on_top_key(key)
+
+    def _escape(self, text: str, pos: int, end: int, final: bool) -> int:
+        """Read one escape; -1 if more text is needed."""
+        if pos + 1 >= end:
+            return -1
+        c = text[pos + 1]
+        self.key_escaped = True
+        if c in _ESCAPES:
+            self._add(text[pos : pos + 2])
+            return pos + 2
+        if c == "'" and self.quote == "'":
+            self._add("'")
+            return pos + 2
+        if c == "u":
+            if end < pos + 6 and not final and all(d in "0123456789abcdefABCDEF" for d in text[pos + 2 : end]):
+                return -1
+            if _HEX4.match(text, pos + 2):
+                return self._unicode(text, pos, end, final)
+        if self._fix("invalid_escape", f"\\{c} is not a JSON escape"):
+            self._add("\\\\")
+            return pos + 1
+        return pos
+
+    def _unicode(self, text: str, pos: int, end: int, final: bool) -> int:
+        unit = int(text[pos + 2 : pos + 6], 16)
+        if not 0xD800 <= unit <= 0xDFFF:
+            self._add(text[pos : pos + 6])
+            return pos + 6
+        rest = text[pos + 6 : pos + 12]
+        if unit < 0xDC00:
+            if len(rest) < 6 and not final and "\\u"[: len(rest)] == rest[:2]:
+                return -1
+            if re.fullmatch(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", rest):
+                self._add(text[pos : pos + 12])
+                return pos + 12
+        self.error = "half of a surrogate pair stands alone"
+        return pos
+
+    def _scalar(self, text: str, pos: int) -> int:
+        match = _NUMBER_RUN.match(text, pos)
+        stop = match.end() if match else pos
+        if self.state == WORD:
+            stop = min(stop, pos + _LONGEST_WORD + 1 - sum(map(len, self.run)))
+        if stop > pos:
+            self.run.append(text[pos:stop])
+        if self.state == WORD and sum(map(len, self.run)) > _LONGEST_WORD:
+            self.error = f"{''.join(self.run)!r} is not a JSON value"
+        elif stop < len(text):
+            self._scalar_end()
+        return stop
+
+    def _scalar_end(self) -> None:
+        text = "".join(self.run)
+        self.run = []
+        written = self.word(text) if self.state == WORD else self.number(text)
+        if written:
+            self._let(written)
+            self._value_end()
+        elif not self.error:
+            self.error = f"{text[:40]!r} is not a JSON value"
+
+    # -- what a dialect or a caller may refine -------------------------------------------------------------------
+
+    def word(self, text: str) -> str:
+        """The JSON text of a bare word, or "" if it is not a value."""
+        written = _WORDS.get(text, "")
+        if not written and text in self.words and self._fix("python_literal", f"{text} is not JSON"):
+            written = self.words[text]
+        return written
+
+    def number(self, text: str) -> str:
+        """The JSON text of a number, or "" if it is not one or out of range."""
+        match = _NUMBER.match(text)
+        if match is None:
+            return ""
+        if match[1] is None and match[2] is None:
+            if len(text.lstrip("-")) > MAX_DIGITS:
+                self.error = f"an integer of more than {MAX_DIGITS} digits"
+                return ""
+        elif math.isinf(float(text)):
+            self.error = "a number out of range"
+            return ""
+        return text
+
+    def on_top_key(self, key: str) -> None:
+        """A key of the outermost object was read."""
+
+    def on_colon(self) -> None:
+        """A value is about to begin."""
+
+    def on_top_value(self) -> None:
+        """A value directly inside the outermost container was read."""
+
+
+def read_json(text: str, *, repair: bool = True) -> tuple[Any, list[str]]:
+    """Read text that is one JSON value, white space around it allowed; the value and the repairs made.
+
+    Raises:
+        JsonError: it is not, even after repairs, or something follows it.
+    """
+    start = len(text) - len(text.lstrip())
+    scanner = JsonScanner(repair=repair, fast=FastTries())
+    end = scanner.scan(text, start, True)
+    scanner.finish()
+    if scanner.error:
+        raise JsonError(scanner.error, end)
+    if not scanner.done:
+        raise JsonError("the text ends inside the value", end)
+    if text[end:].strip():
+        raise JsonError("text follows the value", end)
+    written = "".join(scanner.ready)
+    if not encodable(written):
+        raise JsonError("half of a surrogate pair stands alone", start)
+    return (scanner.value if scanner.whole else json.loads(written)), scanner.repairs

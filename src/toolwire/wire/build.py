@@ -1,0 +1,288 @@
+"""One call under construction: what its leaves find out goes in, its events come out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, arguments_text
+from toolwire.jsontext import FastTries, JsonScanner, encodable, read_json
+from toolwire.messages import ToolCall, call_id
+from toolwire.schema import ANY, Shape
+from toolwire.wire.leaves import Json, escape
+
+
+class Unreadable(Exception):
+    """A block is not what it began as; raised inside the parser only, at a character."""
+
+    def __init__(self, message: str, kind: str = "malformed") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class EndOfText(Exception):
+    """The text is over; raised inside the parser only."""
+
+
+def _json_value(text: str) -> Any:
+    return read_json(text)[0]
+
+
+class Builder:
+    """A call being read.
+
+    Attributes:
+        name, id, server: what was read so far.
+        index: its index in the message, once it was announced; else -1.
+        arguments: values read whole.
+        repairs: names of the repairs made.
+        payload: the arguments are all there.
+    """
+
+    __slots__ = (
+        "_deltas", "_emit", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written", "arguments", "id", "index",
+        "name", "payload", "repairs", "server", "shape",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        emit: Callable[[Event], None],
+        known: Callable[[str], Shape | None],
+        *,
+        deltas: bool,
+        repair: bool,
+        seed: str,
+    ) -> None:
+        self._emit = emit
+        self._known = known
+        self._deltas = deltas
+        self._repair = repair
+        self._seed = seed
+        self._opened = self._written = False
+        self._json: Arguments | None = None
+        self._waiting: tuple[Any, str] | None = None  # arguments that were read before the name
+        self.name = self.id = self.server = ""
+        self.index = -1
+        self.shape: Shape = ANY
+        self.arguments: dict[str, Any] = {}
+        self.repairs: list[str] = []
+        self.payload = False
+
+    # -- repairs -------------------------------------------------------------------------------------------------
+
+    def repaired(self, name: str, otherwise: str) -> None:
+        """Record a repair, or refuse to make it."""
+        if not self._repair:
+            raise Unreadable(otherwise)
+        if name not in self.repairs:
+            self.repairs.append(name)
+
+    def read_json(self, text: str) -> Any:
+        """JSON text inside a value; repairs are recorded. Raises ValueError if it is none."""
+        value, repairs = read_json(text, repair=self._repair)
+        for repair in repairs:
+            self.repaired(repair, "")
+        return value
+
+    @property
+    def repairing(self) -> bool:
+        """Whether repairs are allowed."""
+        return self._repair
+
+    # -- the name ------------------------------------------------------------------------------------------------
+
+    def named(self, name: str) -> None:
+        """The tool's name was read."""
+        if self.name:
+            raise Unreadable("the name is given twice")
+        if not name:
+            raise Unreadable("the name of the tool is missing", "missing_name")
+        self.name = name
+        self.shape = self._known(name) or ANY
+
+    def start(self, index: int) -> None:
+        """Announce the call."""
+        self.index = index
+        self.id = self.id or call_id(self._seed, index, self.name)
+        self._emit(CallStart(index, self.name, self.id))
+
+    # -- arguments as one JSON object ----------------------------------------------------------------------------
+
+    def arguments_leaf(self, fast: FastTries | None) -> Arguments:
+        """A leaf that reads the arguments and streams them."""
+        self._json = Arguments(self, self.shape, repair=self._repair, fast=fast)
+        return self._json
+
+    def json_delta(self, text: str) -> None:
+        """More of the arguments' JSON text."""
+        self._written = True
+        if self._deltas and self.index >= 0:
+            self._emit(ArgumentsDelta(self.index, text))
+
+    def whole(self, value: Any, text: str = "") -> None:
+        """All arguments at once, as a value (and its JSON text, if no coercion changes it)."""
+        if not isinstance(value, dict):
+            raise Unreadable("the arguments are not a JSON object")
+        if not self.name:
+            self._waiting = (value, text)
+            return
+        coerced = self.shape.coerce(value, self.read_json)
+        if coerced is not value:
+            self.repaired("coerced", "the arguments do not have the types that the tool's schema wants")
+            value, text = coerced, ""
+        self.arguments = value
+        self.json_delta(text or arguments_text(value))
+
+    def settle(self) -> None:
+        """Use arguments that were read before the name was."""
+        if self._waiting is not None and self.name:
+            value, text = self._waiting
+            self._waiting = None
+            self.whole(value, text)
+
+    @property
+    def has_arguments(self) -> bool:
+        """Whether any arguments were read before the name."""
+        return self._waiting is not None
+
+    # -- arguments one by one ------------------------------------------------------------------------------------
+
+    def open(self, key: str) -> None:
+        """A string value begins that will be passed on as it arrives."""
+        self._key(key, '"')
+
+    def passing(self, keep: Callable[[str], None]) -> Callable[[str], None]:
+        """Where the text of an open string goes: kept, and passed on."""
+        emit, index = self._emit, self.index
+
+        def put(text: str) -> None:
+            keep(text)
+            emit(ArgumentsDelta(index, escape(text)[1:-1]))
+
+        return put
+
+    def shut(self, key: str, value: str) -> None:
+        """That string is complete."""
+        self._sound(key, value)
+        self.arguments[key] = value
+        if self._deltas:
+            self._emit(ArgumentsDelta(self.index, '"'))
+
+    def put(self, key: str, value: Any) -> None:
+        """A value that is there as a whole."""
+        if isinstance(value, str):
+            self._sound(key, value)
+        if self._deltas:
+            self._key(key, json.dumps(value, ensure_ascii=False))
+        self.arguments[key] = value
+
+    def _key(self, key: str, after: str) -> None:
+        if self._deltas:
+            before = ", " if self._opened else "{"
+            self._emit(ArgumentsDelta(self.index, f"{before}{escape(key)}: {after}"))
+        self._opened = True
+
+    def _sound(self, key: str, value: str) -> None:
+        if not encodable(value):
+            raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def complete(self) -> None:
+        """The payload is all there."""
+        if self._opened:
+            self.json_delta("}")
+        elif not self._written:
+            self.json_delta("{}")
+        self.payload = True
+
+    def end(self, raw: str, format_name: str, confidence: float, *, complete: bool) -> None:
+        """Emit the call."""
+        if not complete and self._json is not None and not self._json.done:
+            self.arguments = self._json.so_far()
+        call = ToolCall(
+            self.name, self.arguments, self.id, self.server, raw, format_name, tuple(self.repairs), confidence
+        )
+        self._emit(CallEnd(self.index, call, complete))
+
+
+class _ArgumentsScanner(JsonScanner):
+    """The JSON machine, holding back the values whose JSON form their type decides."""
+
+    __slots__ = ("coerced", "hold", "shape", "upto", "written")
+
+    def __init__(self, shape: Shape, *, repair: bool, fast: FastTries | None) -> None:
+        super().__init__(repair=repair, fast=fast)
+        self.shape = shape
+        self.hold: Shape | None = None
+        self.coerced = False
+        self.written = 0  # characters let through
+        self.upto = 0  # of these, up to the end of the last whole value
+
+    def on_top_key(self, key: str) -> None:
+        shape = self.shape.property(key)
+        self.hold = None if shape.keeps_text or not shape.typed else shape
+
+    def on_colon(self) -> None:
+        if self.hold is not None and len(self.stack) == 1:
+            self.out = []
+
+    def on_top_value(self) -> None:
+        if self.hold is not None:
+            text = "".join(self.out)
+            self.out = self.ready
+            value = json.loads(text)
+            coerced = self.hold.coerce(value, _json_value)
+            self.hold = None
+            if coerced is not value:
+                self.coerced = True
+                if not self._fix("coerced", "a value does not have the type that the tool's schema wants"):
+                    return
+                text = " " * (len(text) - len(text.lstrip())) + json.dumps(coerced, ensure_ascii=False)
+            self.out.append(text)
+        self.upto = self.written + sum(map(len, self.ready))
+
+
+class Arguments(Json):
+    """The arguments as one JSON object, streamed into the call."""
+
+    __slots__ = ("_builder",)
+
+    scanner: _ArgumentsScanner
+
+    def __init__(self, builder: Builder, shape: Shape, *, repair: bool, fast: FastTries | None) -> None:
+        super().__init__(_ArgumentsScanner(shape, repair=repair, fast=fast))
+        self._builder = builder
+
+    def let(self, text: str) -> None:
+        """More valid JSON text was let through."""
+        scanner = self.scanner
+        scanner.written += len(text)
+        self.text.add(text)
+        if not scanner.whole:
+            self._builder.json_delta(text)
+
+    def finish(self) -> None:
+        """The arguments are complete."""
+        scanner = self.scanner
+        builder = self._builder
+        text = self.text.take()
+        for repair in scanner.repairs:
+            builder.repaired(repair, "")
+        if not encodable(text):
+            self.error = "the arguments hold half of a surrogate pair"
+        elif not scanner.whole:
+            builder.arguments = json.loads(text)
+        else:
+            try:
+                builder.whole(scanner.value, text)
+            except Unreadable as error:
+                self.error = str(error)
+
+    def so_far(self) -> dict[str, Any]:
+        """The values that were read whole before the text was cut."""
+        if not self.scanner.upto:
+            return {}
+        value: dict[str, Any] = json.loads(self.text.take()[: self.scanner.upto] + "}")
+        return value

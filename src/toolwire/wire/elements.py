@@ -1,0 +1,234 @@
+"""The value of one parameter that was written as nested XML elements: text, object or list.
+
+The schema decides where it says something. Without one: repeated names and `<item>` make lists, children make an
+object, anything else is text; and a leaf may be inferred. One pass over the tags, no recursion; tags that do not match
+are text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, read_json
+from toolwire.schema import Shape
+from toolwire.wire.leaves import unescape
+from toolwire.wire.syntax import Elements
+
+_TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400})?)>")
+_KEY = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_INTEGER = re.compile(r"[-+]?[0-9]+\Z")
+_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z")
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
+
+Occurrence = tuple[Any, bool]
+"""A value, and whether it is a list that was written out item by item."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """An element whose closing tag has not come yet."""
+
+    name: str
+    key: str
+    shape: Shape
+    start: int
+    text: list[str] = field(default_factory=list)
+    blank: bool = True
+    cdata: bool = False
+    same: int = 0  # nested elements of the same name, inside text
+    is_item: bool = False  # one item of a list, written without a wrapper
+    children: dict[str, list[Occurrence]] = field(default_factory=dict)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+
+
+def infer(text: str) -> Any:
+    """What untyped element text means: true, false, null (any case), integers (007 is 7), finite floats, else text."""
+    trimmed = text.strip()
+    word = trimmed.lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    if _INTEGER.match(trimmed) and len(trimmed.lstrip("+-")) <= MAX_DIGITS:
+        return int(trimmed)
+    if _FLOAT.match(trimmed):
+        value = float(trimmed)
+        return text if math.isinf(value) else value
+    return text
+
+
+def json_value(text: str) -> Any:
+    """JSON text inside a value, repaired; raises ValueError if it is none."""
+    return read_json(text)[0]
+
+
+def is_list(shape: Shape) -> bool:
+    """Whether the schema wants a list and nothing else but null."""
+    return shape.typed and "array" in shape.kinds and shape.kinds <= {"array", "null"}
+
+
+def combine(occurrences: list[Occurrence], shape: Shape) -> Any:
+    """The value of a parameter from its occurrences; several make a list.
+
+    Raises:
+        ValueError: it was given more than once where the schema wants one value.
+    """
+    if len(occurrences) == 1:
+        value, listed = occurrences[0]
+        return [value] if is_list(shape) and not listed and value is not None else value
+    if shape.typed and "array" not in shape.kinds:
+        raise ValueError("is given more than once")
+    joined: list[Any] = []
+    for value, listed in occurrences:
+        joined.extend(value if listed and shape.typed else [value])
+    return joined
+
+
+class ElementReader:
+    """Reads the raw text between a parameter's tags.
+
+    Attributes:
+        repairs: what reading it took: "bare_ampersand", "bare_markup".
+    """
+
+    def __init__(self, node: Elements) -> None:
+        self._node = node
+        self.repairs: list[str] = []
+
+    def read(self, raw: str, shape: Shape) -> Occurrence:
+        """The value.
+
+        Raises:
+            ValueError: too many levels of nesting, or a value given more than once.
+        """
+        root = _Node("", "", shape, 0)
+        stack = [root]
+        at = pos = 0
+        while (token := _TOKEN.search(raw, pos)) is not None:
+            top = stack[-1]
+            pos = token.end()
+            if token["name"] is None:
+                if token[0] == "<!--":
+                    end = raw.find("-->", pos)
+                    pos = len(raw) if end < 0 else end + 3
+                    if not top.blank or _is_text(top.shape):
+                        continue  # inside text it is text
+                    self._text(top, raw[at : token.start()])
+                    at = pos if top.blank else token.start()
+                    continue
+                self._text(top, raw[at : token.start()])
+                end = raw.find("]]>", pos)
+                stop = len(raw) if end < 0 else end
+                top.text.append(raw[pos:stop])
+                top.cdata, top.blank = True, False
+                at = pos = min(len(raw), stop + 3)
+                continue
+            name, closes = token["name"], bool(token["close"])
+            if _is_text(top.shape):
+                if name != top.name or top is root:
+                    continue
+                if not closes or top.same:
+                    top.same += -1 if closes else 1
+                    continue
+            if not self._structural(name):
+                continue
+            if closes and (top is root or name != top.name):
+                return self._plain(raw, shape)
+            self._text(top, raw[at : token.start()])
+            at = pos
+            if closes:
+                stack.pop()
+                self._attach(stack[-1], top, self._value(top, raw, token.start()))
+                continue
+            if len(stack) >= MAX_DEPTH:
+                raise ValueError(f"more than {MAX_DEPTH} levels of nesting")
+            child = self._child(top, name, token["rest"], pos)
+            if token["rest"].endswith("/"):
+                self._attach(top, child, self._value(child, raw, pos))
+            else:
+                stack.append(child)
+        if len(stack) > 1:
+            return self._plain(raw, shape)
+        self._text(root, raw[at:])
+        return self._value(root, raw, len(raw))
+
+    def _structural(self, name: str) -> bool:
+        return not self._node.nested or name in self._node.nested
+
+    def _child(self, parent: _Node, name: str, rest: str, start: int) -> _Node:
+        match = _KEY.search(rest) if name == self._node.tag else None
+        key = unescape(match[1] if match[1] is not None else match[2])[0] if match else name
+        shape = parent.shape
+        if is_list(shape):
+            items = shape.items
+            if items.typed and "object" in items.kinds and key in items.property_names:
+                parent.is_item = True
+                return _Node(name, key, items.property(key), start)
+            return _Node(name, key, items, start)
+        return _Node(name, key, shape.property(key), start)
+
+    @staticmethod
+    def _attach(parent: _Node, child: _Node, occurrence: Occurrence) -> None:
+        parent.children.setdefault(child.key, []).append(occurrence)
+        parent.shapes[child.key] = child.shape
+
+    def _text(self, node: _Node, raw: str) -> None:
+        if not raw:
+            return
+        text, bare = unescape(raw)
+        if bare:
+            self._note("bare_ampersand")
+        if "<" in raw:
+            self._note("bare_markup")
+        node.text.append(text)
+        if node.blank and not text.isspace():
+            node.blank = False
+
+    def _note(self, repair: str) -> None:
+        if repair not in self.repairs:
+            self.repairs.append(repair)
+
+    def _plain(self, raw: str, shape: Shape) -> Occurrence:
+        """All of it as text: decoded, except inside CDATA."""
+        node = _Node("", "", shape, 0)
+        pos = 0
+        while (start := raw.find("<![CDATA[", pos)) >= 0:
+            self._text(node, raw[pos:start])
+            end = raw.find("]]>", start)
+            stop = len(raw) if end < 0 else end
+            node.text.append(raw[start + 9 : stop])
+            node.cdata, node.blank = True, False
+            pos = min(len(raw), stop + 3)
+        self._text(node, raw[pos:])
+        return self._leaf(node)
+
+    def _value(self, node: _Node, raw: str, end: int) -> Occurrence:
+        if not node.children:
+            return self._leaf(node)
+        if not node.blank or (node.shape.typed and not node.shape.kinds & {"object", "array"}):
+            return self._plain(raw[node.start : end], node.shape)  # text and elements mixed
+        if is_list(node.shape) and not node.is_item:
+            return [value for group in node.children.values() for value, _ in group], True
+        untyped = not (node.shape.typed and "object" in node.shape.kinds)
+        if untyped and not node.is_item and set(node.children) == {"item"}:
+            return [value for value, _ in node.children["item"]], True
+        return {key: combine(group, node.shapes[key]) for key, group in node.children.items()}, False
+
+    def _leaf(self, node: _Node) -> Occurrence:
+        text, shape = "".join(node.text), node.shape
+        if not shape.typed:
+            return (infer(text) if self._node.infer and not node.cdata else text), False
+        if node.blank and not node.cdata:
+            if shape.kinds <= {"object", "null"}:
+                return {}, False
+            if is_list(shape):
+                return [], True
+        if is_list(shape):
+            value = shape.from_text(text, json_value)
+            return (value, True) if isinstance(value, list) else (shape.items.from_text(text, json_value), False)
+        return shape.from_text(text, json_value), False
+
+
+def _is_text(shape: Shape) -> bool:
+    return shape.typed and shape.kinds == {"string"}

@@ -1,0 +1,63 @@
+"""Qwen3-Coder: the name and each parameter in a tag of its own, values as raw text on lines of their own.
+
+    <tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Paris
+    </parameter>
+    </function>
+    </tool_call>
+
+The outer tags may be missing; a call opener ends unclosed reasoning.
+Source: https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct (chat template)
+"""
+
+from toolwire.wire.syntax import Call, Key, Lit, Many, Name, Params, Value, WireFormat
+
+FORMAT = WireFormat(
+    name="qwen3_coder",
+    title="<tool_call><function=NAME><parameter=K>V</parameter></function></tool_call>",
+    aliases=(
+        "qwen3_coder_xml",
+        "qwen3_xml",
+        "qwen3coder",
+        "nemotron_nano",
+        "nemotron_v3",
+        "step3p5",
+        "step5",
+        "nanbeige",
+        "granite_thinking_parser",
+        "nemotron3nano",
+        "qwen35",
+        "qwen38",
+    ),
+    models="Qwen3-Coder, Qwen3.5+, Nemotron 3 Nano, Step-3.5, some Granite thinking models",
+    source="https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct",
+    ends_reasoning=True,
+    blocks=(
+        (
+            Lit("<tool_call>", need="optional", after="\n"),
+            Many(
+                (
+                    Call(
+                        (
+                            Lit("<function="),
+                            Name(phrase=True),
+                            Lit(">", after="\n"),
+                            Params(
+                                (
+                                    Lit("<parameter="),
+                                    Key(phrase=True),
+                                    Lit(">", after="\n"),
+                                    Value("</parameter>", newline=True, missing="line", after="\n"),
+                                )
+                            ),
+                            Lit("</function>"),
+                        )
+                    ),
+                )
+            ),
+            Lit("</tool_call>", need="forgiven", before="\n"),
+        ),
+    ),
+)

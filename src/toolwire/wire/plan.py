@@ -1,0 +1,245 @@
+"""What is computed once per format before any text is read: which markers can come where.
+
+A `Step` is a node together with the markers that it can begin with and those that can follow it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from toolwire.wire.literals import Literals, literals
+from toolwire.wire.syntax import (
+    END_OF_SEQUENCE,
+    AnyOrder,
+    Args,
+    Call,
+    Elements,
+    Ident,
+    JsonCall,
+    Key,
+    Lit,
+    Many,
+    Name,
+    Node,
+    OneOf,
+    Params,
+    PyCalls,
+    Server,
+    Tag,
+    Value,
+    WireFormat,
+)
+
+Markers = frozenset[str]
+FENCES = ("```", "~~~")
+_TAG_SPACE = (" ", "\n", "\t", "\r")
+
+
+def tag_openers(tag: Tag) -> Markers:
+    """How an opening tag with an attribute begins: the whole name, then white space."""
+    return frozenset(f"<{name}{space}" for name in (tag.name, *tag.also) for space in _TAG_SPACE)
+
+
+def first(nodes: Iterable[Node]) -> tuple[Markers, bool]:
+    """The markers that a sequence can begin with, and whether it may be empty or begin with plain text."""
+    found: set[str] = set()
+    for node in nodes:
+        markers, more = first_of(node)
+        found |= markers
+        if not more:
+            return frozenset(found), False
+    return frozenset(found), True
+
+
+def first_of(node: Node) -> tuple[Markers, bool]:
+    """The same for one node."""
+    match node:
+        case Lit():
+            return node.spellings, node.need != "required"
+        case Tag():
+            return tag_openers(node), False
+        case Name() | Ident() | Server() | Key() | Value():
+            return frozenset(), True
+        case Params(nodes):
+            return first(nodes)[0], True
+        case Elements():
+            return frozenset({"<"}), True
+        case Args():
+            return frozenset("{"), False
+        case JsonCall():
+            return frozenset("{["), False
+        case PyCalls(open=opener):
+            return frozenset({opener}), False
+        case Many(nodes) | Call(nodes):
+            return first(nodes)
+        case OneOf(options):
+            firsts = [first(option) for option in options]
+            return frozenset().union(*(f for f, _ in firsts)), any(more for _, more in firsts)
+        case AnyOrder(groups):
+            return frozenset().union(*(first(group)[0] for group in groups)), True
+        case _:
+            assert_never(node)
+
+
+def contains_call(node: Node) -> bool:
+    """Whether a call is read inside this node."""
+    match node:
+        case Call() | JsonCall() | PyCalls():
+            return True
+        case Many(nodes):
+            return any(map(contains_call, nodes))
+        case OneOf(options):
+            return any(contains_call(inner) for option in options for inner in option)
+        case _:
+            return False
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A node, prepared.
+
+    Attributes:
+        node: the node.
+        first: markers it begins with.
+        here: `first`, compiled.
+        follow: markers that can come right after it, up to the end of the block.
+        after: `follow`, compiled.
+        either: both, compiled.
+        groups: its sequences of steps: one, or one per option or group.
+        firsts: the markers that each of them begins with.
+    """
+
+    node: Node
+    first: Markers
+    here: Literals
+    follow: Markers
+    after: Literals
+    either: Literals
+    groups: tuple[tuple[Step, ...], ...] = ()
+    firsts: tuple[Markers, ...] = ()
+
+
+def _steps(nodes: tuple[Node, ...], follow: Markers, nocase: bool) -> tuple[Step, ...]:
+    made: list[Step] = []
+    for node in reversed(nodes):
+        begins, more = first_of(node)
+        made.append(_step(node, begins, follow, nocase))
+        follow = begins | follow if more else begins
+    return tuple(reversed(made))
+
+
+def _step(node: Node, begins: Markers, follow: Markers, nocase: bool) -> Step:
+    groups: tuple[tuple[Step, ...], ...] = ()
+    firsts: tuple[Markers, ...] = ()
+    match node:
+        case Many(nodes) | Params(nodes):
+            groups = (_steps(nodes, begins | follow, nocase),)
+        case Call(nodes):
+            groups = (_steps(nodes, follow, nocase),)
+        case OneOf(options):
+            groups = tuple(_steps(option, follow, nocase) for option in options)
+            firsts = tuple(first(option)[0] for option in options)
+        case AnyOrder(options):
+            groups = tuple(_steps(option, begins | follow, nocase) for option in options)
+            firsts = tuple(first(option)[0] for option in options)
+        case _:
+            pass
+    return Step(
+        node,
+        begins,
+        literals(begins, nocase),
+        follow,
+        literals(follow, nocase),
+        literals(begins | follow, nocase),
+        groups,
+        firsts,
+    )
+
+
+def _closers(nodes: tuple[Node, ...]) -> Markers:
+    """Markers after the first call of a block, at any level: forgiven when missing, swallowed when repeated."""
+    found: set[str] = set()
+    seen = False
+    for node in nodes:
+        if seen and isinstance(node, Lit):
+            found |= node.spellings
+        if isinstance(node, OneOf):
+            for option in node.options:
+                found |= _closers(option)
+        elif isinstance(node, Many):
+            found |= _closers(node.nodes)
+        elif isinstance(node, Call):
+            last = node.nodes[-1]
+            found |= last.spellings if isinstance(last, Lit) else frozenset()
+        seen = seen or contains_call(node)
+    return frozenset(found)
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One of a format's blocks, prepared."""
+
+    steps: tuple[Step, ...]
+    closers: Literals
+
+
+class Plan:
+    """A format, prepared for reading.
+
+    Attributes:
+        format: the format.
+        blocks: by the marker that opens them.
+        prose, prose_start: markers that matter in content, and at the start of a message.
+        reasoning: markers that matter in reasoning, by span index; the last is for reasoning that the prompt opened.
+    """
+
+    def __init__(self, format: WireFormat) -> None:  # noqa: A002 - the field's own word
+        self.format = format
+        fold = format.nocase
+        self.blocks: dict[str, Block] = {}
+        for nodes in format.blocks:
+            block = Block(_steps(nodes, frozenset(), fold), literals(_closers(nodes), fold))
+            for opener in first(nodes)[0]:
+                self.blocks.setdefault(opener, block)
+        openers = frozenset(self.blocks)
+        opens = frozenset(span.open for span in format.spans)
+        closes = frozenset(span.close for span in format.spans)
+        ends = frozenset(END_OF_SEQUENCE)
+        fences = frozenset(FENCES) if format.fences else frozenset()
+        anywhere = openers if format.at == "anywhere" else frozenset()
+        self.spans = {span.open: span for span in format.spans}
+        self.prose = literals(anywhere | opens | ends | fences, fold)
+        self.prose_start = literals(openers | opens | closes | ends | fences, fold)
+        ending = openers if format.ends_reasoning else frozenset()
+        self.reasoning = {
+            span.open: literals(frozenset({span.close, span.open}) | ends | ending, fold) for span in format.spans
+        }
+        self.reasoning[""] = literals(closes | opens | ends | ending, fold)
+        self.openers, self.closes, self.ends = openers, closes, ends
+        self._stops: dict[Value, tuple[Literals, Callable[[str], Any]]] = {}
+        self._fold = fold
+
+    def stops(self, params: Step, node: Value) -> tuple[Literals, Callable[[str], Any]]:
+        """What can end a value, and a search for a character that is special in it."""
+        found = self._stops.get(node)
+        if found is None:
+            openers = frozenset() if node.missing == "never" else params.first
+            markers = openers | {node.close}
+            starts = {marker[0] for marker in markers} | ({"\n"} if node.newline else set())
+            special = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search
+            found = self._stops[node] = literals(markers, self._fold), special
+        return found
+
+
+_plans: dict[int, Plan] = {}
+
+
+def plan_of(format: WireFormat) -> Plan:  # noqa: A002 - the field's own word
+    """The prepared format, made once per value."""
+    plan = _plans.get(id(format))
+    if plan is None or plan.format is not format:
+        plan = _plans[id(format)] = Plan(format)
+    return plan

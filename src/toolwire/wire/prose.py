@@ -1,0 +1,241 @@
+"""The leaf that reads everything outside blocks: content, reasoning, code fences, end-of-sequence tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from toolwire.events import ContentDelta, Event, ReasoningDelta
+from toolwire.wire.leaves import Leaf, Pieces
+from toolwire.wire.plan import FENCES, Plan
+
+_BLANK = re.compile(r"\s*")
+_RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
+_INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
+
+# Where in the text around code fences the scanner is.
+_OUT, _OPENING, _INFO, _BODY, _LINE, _TAIL = range(6)
+
+
+class Prose(Leaf):
+    """Content and reasoning up to the next block's opener, which is left unread and is the value.
+
+    Fences: three or more backticks or tildes at a line start open one (no backtick may follow on a backtick fence's
+    line); a line of at least as many closes it. An end-of-sequence token counts as markup only if white space and
+    other such tokens are all that follows.
+
+    Attributes:
+        hidden: the text inside the fence that is open, with the position where it began.
+        blank: no content but white space was seen.
+    """
+
+    __slots__ = (
+        "_count", "_fence", "_fence_char", "_last", "_literals", "_plan", "_run", "_span", "_trail", "_wrap", "blank",
+        "emit", "entered", "hidden", "position", "reasoning",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, emit: Callable[[Event], None], *, reasoning: bool) -> None:
+        super().__init__()
+        self._plan = plan
+        self.emit = emit
+        self.blank = True
+        self.reasoning = reasoning
+        self.entered = reasoning  # reasoning began, and nothing but white space came since
+        self._span = ""
+        self._last = "\n"
+        self._trail: list[tuple[str, bool]] = []
+        self._fence = _OUT
+        self._fence_char = ""
+        self._count = self._run = 0
+        self.hidden: Pieces | None = None
+        self._wrap: Callable[[str], Event] = ReasoningDelta if reasoning else ContentDelta
+        self._choose()
+
+    def _choose(self) -> None:
+        """The markers that matter from here on."""
+        plan = self._plan
+        if self.reasoning:
+            self._literals = plan.reasoning[self._span]
+        else:
+            self._literals = plan.prose_start if self.blank else plan.prose
+        plain = self._fence == _OUT and not self._trail and not self.entered and (self.reasoning or not self.blank)
+        self.quick = self._literals.first if plain else None
+
+    def take(self, text: str) -> None:
+        """A piece in which no marker begins."""
+        self._last = text[-1]
+        self.emit(self._wrap(text))
+
+    def resume(self) -> None:
+        """A block has ended; read on."""
+        self.done = False
+        self.value = None
+        self._choose()
+
+    def leave_reasoning(self) -> None:
+        """A block's opener ended the reasoning."""
+        self.reasoning = self.entered = False
+        self._wrap = ContentDelta
+        self._choose()
+
+    def released(self, text: str) -> None:
+        """Text that a block gave back: it is content, and reading goes on after it."""
+        if text:
+            self._text(text)
+
+    def _text(self, text: str) -> None:
+        self._last = text[-1]
+        if (self.blank or self.entered) and not text.isspace():
+            self.entered = False
+            self.blank = self.blank and self.reasoning
+            self._choose()
+        self.emit(self._wrap(text))
+
+    def scan(self, text: str, pos: int, final: bool) -> int:
+        """Read on."""
+        end = len(text)
+        while pos < end:
+            if self._fence != _OUT:
+                stop = self._in_fence(text, pos, end)
+                if stop > pos:
+                    if self.hidden is not None:
+                        self.hidden.add(text[pos:stop])
+                    self._text(text[pos:stop])
+                    pos = stop
+                if self._fence == _OUT:
+                    self._choose()
+                continue
+            if self._trail:
+                pos, wait = self._trailing(text, pos, final)
+                if wait:
+                    return pos
+                continue
+            start, stop, found = self._literals.search(text, pos, final)
+            if start > pos:
+                pos = self._upto(text, pos, start)
+                if pos < start:
+                    continue  # the start of the message is over: other markers matter
+            if not found:
+                return pos
+            pos = self._marker(text, start, stop, found)
+            if self.done:
+                return pos
+        return pos
+
+    def _upto(self, text: str, pos: int, start: int) -> int:
+        """Let text through; at the start of a message only its white space and one character more."""
+        if self.blank and not self.reasoning:
+            match = _BLANK.match(text, pos, start)
+            stop = match.end() if match else pos
+            start = min(stop + 1, start)
+        self._text(text[pos:start])
+        return start
+
+    def _marker(self, text: str, start: int, stop: int, found: str) -> int:
+        plan = self._plan
+        if found in FENCES and plan.format.fences and not self.reasoning:
+            if self._last == "\n":
+                self._fence, self._fence_char, self._count = _OPENING, found[0], 0
+                self.quick = None
+                self.hidden = Pieces()
+                return start
+        elif found in plan.ends:
+            self._trail.append((text[start:stop], True))
+            self.quick = None
+            return stop
+        elif self.reasoning:
+            if found in plan.closes:
+                self.leave_reasoning()
+                return stop
+            if found in plan.spans and self.entered:
+                self.entered = False
+                self._choose()
+                return stop
+            if found in plan.openers:
+                self.value, self.done = found, True
+                return start
+        elif found in plan.openers:
+            self.value, self.done = found, True
+            return start
+        elif found in plan.spans:
+            self.reasoning = self.entered = True
+            self._span = found
+            self._wrap = ReasoningDelta
+            self._choose()
+            return stop
+        elif found in plan.closes and self.blank:
+            return stop  # a closer that closes nothing, before any content: the reasoning was empty
+        self._text(text[start:stop])
+        return stop
+
+    def _trailing(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
+        """After an end-of-sequence token: markup if nothing but its like follows."""
+        match = _BLANK.match(text, pos)
+        stop = match.end() if match else pos
+        if stop > pos:
+            self._trail.append((text[pos:stop], False))
+            return stop, False
+        found, wait = self._literals.match(text, pos, final)
+        if wait:
+            return pos, True
+        if found in self._plan.ends:
+            self._trail.append((text[pos : pos + len(found)], True))
+            return pos + len(found), False
+        trail = "".join(piece for piece, _ in self._trail)
+        self._trail.clear()
+        self._text(trail)
+        self._choose()
+        return pos, False
+
+    def _in_fence(self, text: str, pos: int, end: int) -> int:
+        """One step of the fence's little machine; the position after it."""
+        c = self._fence_char
+        match self._fence:
+            case 1:  # _OPENING: the run of fence characters
+                match = _RUN[c].match(text, pos)
+                stop = match.end() if match else pos
+                self._count += stop - pos
+                if stop < end:
+                    self._fence = _INFO
+                return stop
+            case 2:  # _INFO: the rest of the opening line
+                found = _INFO_STOP[c].search(text, pos)
+                if found is None:
+                    return end
+                if found[0] == "\n":
+                    self._fence = _LINE
+                    self._run = 0
+                    return found.end()
+                self._fence = _OUT  # code written on one line
+                self.hidden = None
+                run = _RUN[c].match(text, found.start())
+                return run.end() if run else found.end()
+            case 3 | 5:  # _BODY: up to the end of a line; _TAIL: the rest of a closing line
+                newline = text.find("\n", pos)
+                stop = end if newline < 0 else newline + 1
+                if self._fence == _TAIL and text[pos:stop].strip():
+                    self._fence = _BODY
+                if newline >= 0:
+                    if self._fence == _TAIL:
+                        self._fence = _OUT
+                        self.hidden = None
+                    else:
+                        self._fence, self._run = _LINE, 0
+                return stop
+            case _:  # _LINE: the fence characters at a line start
+                match = _RUN[c].match(text, pos)
+                stop = match.end() if match else pos
+                self._run += stop - pos
+                if stop == end:
+                    return stop
+                self._fence = _TAIL if self._run >= self._count else _BODY
+                return stop
+
+    def finish(self) -> str:
+        """The text is over; text inside a fence that was never closed, or ""."""
+        for piece, is_token in self._trail:
+            if not is_token:
+                self.emit(self._wrap(piece))
+        self._trail.clear()
+        closed = self._fence in (_TAIL, _LINE) and self._run >= self._count
+        return self.hidden.take() if self.hidden is not None and not closed else ""

@@ -1,0 +1,40 @@
+"""Looking up wire formats by name or alias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire.errors import UnknownFormat
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import WireFormat
+
+AUTO = "auto"
+"""The name that stands for detection."""
+
+
+def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
+    found: dict[str, WireFormat] = {}
+    for wire in formats:
+        for name in (wire.name, *wire.aliases):
+            found.setdefault(name.lower(), wire)
+    return found
+
+
+_BY_NAME = _index(FORMATS)
+
+
+def formats() -> tuple[str, ...]:
+    """The names of all wire formats, without aliases and without "auto"."""
+    return tuple(wire.name for wire in FORMATS)
+
+
+def get_format(name: str) -> WireFormat:
+    """The format of that name or alias, in any case.
+
+    Raises:
+        UnknownFormat: there is none (also a KeyError).
+    """
+    found = _BY_NAME.get(name.lower())
+    if found is None:
+        raise UnknownFormat(name, [*_BY_NAME, AUTO])
+    return found

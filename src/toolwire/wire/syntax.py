@@ -1,0 +1,263 @@
+"""The closed set of nodes that wire formats are written with.
+
+A format is a value: blocks, each a sequence of nodes, and the spans and tokens that stand around them. The parser
+and the renderer are readings of it; both end in `assert_never`, so a node that one of them forgets is a type error.
+
+Reading rules that hold for every description:
+
+- White space before a `Lit`, a tag or a JSON value is free.
+- Choices (`OneOf`, `Many`, a literal that may be missing) are made by the literal that comes next; the longest wins.
+- A call is complete where its `Call`, `JsonCall` or `PyCalls` ends; everything after it is wrapper, and forgiven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A literal marker.
+
+    Attributes:
+        text: how it is written.
+        also: other spellings that are read.
+        need: "required"; "forgiven" (missing is a repair, recorded); "optional" (missing is one way to write it).
+        repeats: it may be written more than once.
+        before, after: white space written around it.
+    """
+
+    text: str
+    also: tuple[str, ...] = ()
+    need: Literal["required", "forgiven", "optional"] = "required"
+    repeats: bool = False
+    before: str = ""
+    after: str = ""
+
+    @property
+    def spellings(self) -> frozenset[str]:
+        """Every text that is read as this marker."""
+        return frozenset((self.text, *self.also))
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The tool's name as plain text.
+
+    Attributes:
+        prefix: belongs to the format, not to the name; may be missing.
+        is_id: the text ends in `:INDEX`, and the whole of it is the call's id.
+        phrase: it may hold blanks, since a marker ends it.
+    """
+
+    prefix: str = ""
+    is_id: bool = False
+    phrase: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ident:
+    """The call's id as plain text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The server's name as plain text; `default` is written where a call has none."""
+
+    default: str = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A parameter's name as plain text; `phrase`: it may hold blanks, since a marker ends it."""
+
+    phrase: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """An opening tag with one attribute that matters: `<invoke name="...">`.
+
+    Attributes:
+        name: the tag's name, a namespace prefix included.
+        role: what the attribute says.
+        attribute: its name.
+        also: other tag names that are read.
+        before, after: white space written around it.
+    """
+
+    name: str
+    role: Literal["name", "key"]
+    attribute: str = "name"
+    also: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A parameter's value as raw text up to a closing marker; the tool's schema decides its type.
+
+    Attributes:
+        close: the closing marker.
+        newline: one newline after the opening and one before the closing marker belong to the format.
+        missing: where the next parameter's opener may stand in for the closing marker.
+        after: white space written after the closing marker.
+    """
+
+    close: str
+    newline: bool = False
+    missing: Literal["never", "line", "anywhere"] = "never"
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Parameters, each written as `nodes`, any number of times; the last node is the `Value`."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Parameters as XML elements, nested for objects and lists, with entities and CDATA.
+
+    Attributes:
+        infer: leaves that no schema types are read as booleans, null and numbers where they look like them.
+        tag: the element that carries a parameter's name in the attribute `name`; "" if the element's own name is it.
+        nested: the only elements that are structure inside a parameter; empty if any are.
+        indent: white space written before each element.
+    """
+
+    infer: bool = False
+    tag: str = ""
+    nested: tuple[str, ...] = ()
+    indent: str = "\n  "
+
+
+@dataclass(frozen=True, slots=True)
+class Args:
+    """All arguments as one JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCall:
+    """Calls as JSON objects that hold the name and the arguments; one, several, or a list of them.
+
+    Attributes:
+        name, args, id, server: the keys, in any order; the first of each is written, an empty tuple is not.
+        inside: keys whose object holds the others (`{"function": {...}}`).
+        array: a list is written, even around one call.
+        needs_args: an object without arguments is not a call.
+    """
+
+    name: tuple[str, ...] = ("name",)
+    args: tuple[str, ...] = ("arguments", "parameters")
+    id: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    array: bool = False
+    needs_args: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PyCalls:
+    """Calls as Python: `[f(a=1), g(b="x")]`."""
+
+    open: str = "["
+    close: str = "]"
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """`nodes` any number of times, at least once."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of several sequences, told apart by how they begin; the first is written."""
+
+    options: tuple[tuple[Node, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOrder:
+    """Sequences read in any order, each at most once; written in this one."""
+
+    groups: tuple[tuple[Node, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, complete where `nodes` end."""
+
+    nodes: tuple[Node, ...]
+
+
+Node = (
+    Lit | Name | Ident | Server | Key | Tag | Value | Params | Elements | Args | JsonCall | PyCalls | Many | OneOf
+    | AnyOrder | Call
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Text between two markers that is not content: reasoning."""
+
+    open: str
+    close: str
+
+
+THINK = Span("<think>", "</think>")
+THINKING = Span("<thinking>", "</thinking>")
+
+END_OF_SEQUENCE = (
+    "</s>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>",
+    "<｜end▁of▁sentence｜>", "<end_of_turn>", "<turn|>", "<eos>", "[EOS]", "<|END_OF_TURN_TOKEN|>", "<|return|>",
+)  # fmt: skip
+"""Tokens that end a sequence and leak into the text; markup only where nothing else follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """How one family of models writes tool calls inside its text.
+
+    Attributes:
+        name, aliases: what users call it.
+        title: one line for the table of formats.
+        models: families that were trained on it.
+        blocks: alternatives, told apart by how they begin; the first is written.
+        spans: reasoning markers; the first is the one that a prompt may already have opened.
+        markers: False where a call has no marker of its own: then only known tools count, and failure is content.
+        at: where a block may begin: "anywhere" in content, or at the "start" of the message only.
+        ends_reasoning: an opener ends unclosed reasoning.
+        nocase: markers are read in any case.
+        fences: a Markdown code fence hides what is inside.
+        primed: what the format's own chat template ends the prompt with.
+        confidence: of a call read in this format.
+        join: what is written between calls of one message.
+        definitions: what is written around the JSON definitions in a prompt.
+        result: markers around one tool result.
+        escape_results: how markup inside a result is made inert: "xml" entities, or "" for a zero-width break.
+    """
+
+    name: str
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    models: str = ""
+    blocks: tuple[tuple[Node, ...], ...] = ()
+    spans: tuple[Span, ...] = (THINK,)
+    markers: bool = True
+    at: Literal["anywhere", "start"] = "anywhere"
+    ends_reasoning: bool = False
+    nocase: bool = False
+    fences: bool = True
+    primed: str = ""
+    confidence: float = 1.0
+    join: str = "\n"
+    definitions: tuple[str, str] = ("<tools>\n", "\n</tools>")
+    result: tuple[str, str] = ("<tool_response>\n", "\n</tool_response>")
+    source: str = ""

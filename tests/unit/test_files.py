@@ -1,0 +1,226 @@
+"""The path guard and the three file tools."""
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from toolwire import files
+from toolwire.errors import ToolError
+from toolwire.files import FileTools, visible
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "allowed"
+    (root / "sub").mkdir(parents=True)
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    (root / "sub" / "b.py").write_text("def two():\n    return 2\n")
+    (tmp_path / "allowed_evil").mkdir()
+    (tmp_path / "allowed_evil" / "secret.txt").write_text("secret\n")
+    (tmp_path / "secret.txt").write_text("secret\n")
+    return root
+
+
+def refused(tools: FileTools, path: str, match: str) -> None:
+    for call in (tools.list_dir, tools.read_file, lambda p: tools.search_files("secret", p)):
+        with pytest.raises(ToolError, match=match):
+            call(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..",
+        "../secret.txt",
+        "sub/../../secret.txt",
+        "../allowed_evil/secret.txt",
+        "../allowed_evil",
+        "/",
+        "/etc/passwd",
+        "/dev/zero",
+        "/proc/self/environ",
+        "../does-not-exist",
+        "//etc/passwd",
+    ],
+)
+def test_outside_is_refused_whether_it_exists_or_not(root: Path, path: str) -> None:
+    refused(FileTools(root), path, "outside the allowed directory")
+
+
+def test_absolute_path_beside_the_root_is_refused(root: Path) -> None:
+    refused(FileTools(root), f"{root}_evil/secret.txt", "outside")
+    refused(FileTools(root), f"{root}/../allowed_evil/secret.txt", "outside")
+    assert FileTools(root).read_file(f"{root}/a.txt").startswith("one")
+
+
+def test_links_out_of_the_root_are_refused_however_long_the_chain(root: Path) -> None:
+    (root / "direct").symlink_to(root.parent / "secret.txt")
+    (root / "one").symlink_to("two")
+    (root / "two").symlink_to("sub/three")
+    (root / "sub" / "three").symlink_to("../../secret.txt")
+    (root / "dir").symlink_to(root.parent / "allowed_evil")
+    for path in ("direct", "one", "dir", "dir/secret.txt"):
+        refused(FileTools(root), path, "outside")
+    assert FileTools(root).search_files("secret") == "no match in 2 files"
+
+
+def test_links_within_the_root_and_a_root_that_is_a_link(root: Path) -> None:
+    (root / "inner").symlink_to("sub/b.py")
+    link = root.parent / "link"
+    link.symlink_to(root)
+    for tools in (FileTools(root), FileTools(link)):
+        assert tools.read_file("inner").startswith("def two")
+        assert tools.read_file("sub/../a.txt") == "one\ntwo\nthree"
+
+
+def test_link_loops_end(root: Path) -> None:
+    (root / "loop").symlink_to("loop")
+    (root / "sub" / "up").symlink_to("..")
+    with pytest.raises(ToolError):
+        FileTools(root).read_file("loop")
+    assert "a.txt:2: two" in FileTools(root).search_files("two")
+
+
+@pytest.mark.parametrize("path", ["a\0.txt", "a.txt\0", "x" * 5000])
+def test_null_characters_and_endless_paths(root: Path, path: str) -> None:
+    refused(FileTools(root), path, "not a path")
+
+
+def test_lone_surrogates_and_long_names_are_errors_for_the_model(root: Path) -> None:
+    for path in ("\ud800", "x" * 300, "a.txt/b"):
+        with pytest.raises(ToolError):
+            FileTools(root).read_file(path)
+
+
+def test_no_root_no_access(root: Path) -> None:
+    refused(FileTools(), ".", "no directory is allowed")
+    refused(FileTools(), f"{root}/a.txt", "no directory is allowed")
+
+
+def test_a_root_must_be_a_directory(root: Path) -> None:
+    for wrong in (root / "a.txt", root / "missing"):
+        with pytest.raises(ToolError, match="not a directory"):
+            FileTools(wrong)
+
+
+def test_fifos_sockets_and_devices_are_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(root / "fifo")
+    monkeypatch.chdir(root)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    tools = FileTools(root)
+    for name in ("fifo", "socket"):
+        with pytest.raises(ToolError, match="not a regular file"):
+            tools.read_file(name)
+    assert tools.search_files("x" * 9) == "no match in 2 files"
+    with pytest.raises(ToolError, match="not a regular file"):
+        FileTools("/dev").read_file("null")
+
+
+def test_a_link_that_appears_between_check_and_open_is_not_followed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swap(path: str | Path, *_: object) -> os.stat_result:
+        found = real(path)
+        if stat.S_ISREG(found.st_mode) and Path(path).name == "a.txt":
+            os.unlink(path)
+            os.symlink(root.parent / "secret.txt", path)
+        return found
+
+    tools = FileTools(root)
+    path = tools.resolve("a.txt")
+    real = os.lstat
+    monkeypatch.setattr(os, "lstat", swap)
+    with pytest.raises(ToolError, match="cannot read"):
+        files._read(path, "a.txt")
+
+
+def test_read_lines(root: Path) -> None:
+    tools = FileTools(root)
+    assert tools.read_file("a.txt", 2) == "two\nthree"
+    assert tools.read_file("a.txt", 2, 2) == "two"
+    assert tools.read_file("a.txt", 3, 99) == "three"
+    for lines in ((0, 0), (-1, 0), (3, 2)):
+        with pytest.raises(ToolError, match="counted from 1"):
+            tools.read_file("a.txt", *lines)
+    with pytest.raises(ToolError, match="has only 3 lines"):
+        tools.read_file("a.txt", 4)
+    with pytest.raises(ToolError, match="list_dir lists directories"):
+        tools.read_file("sub")
+    (root / "empty").touch()
+    assert tools.read_file("empty") == "(empty file)"
+
+
+def test_what_is_cut_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = FileTools(root)
+    (root / "long").write_text("\n".join(f"line {n}" for n in range(1, 1001)))
+    text = tools.read_file("long")
+    assert text.endswith("\n(lines 1 to 200 of 1000; ask for more with start_line=201)")
+    assert tools.read_file("long", 201).startswith("line 201\n")
+    (root / "wide").write_text("x" * 100_000)
+    assert len(tools.read_file("wide")) < 500
+    (root / "fat").write_text(f"{'x' * 390}\n" * 100)
+    assert len(tools.read_file("fat")) <= files.MAX_READ_CHARACTERS + 100
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1000)
+    assert "of more than " in tools.read_file("long")
+
+
+def test_binary_and_other_encodings(root: Path) -> None:
+    tools = FileTools(root)
+    (root / "bin").write_bytes(b"\x7fELF\0\0two")
+    (root / "latin").write_bytes("two é".encode("latin-1"))
+    with pytest.raises(ToolError, match="binary file of 9 bytes"):
+        tools.read_file("bin")
+    assert tools.read_file("latin") == "two \ufffd"
+    assert "bin" not in tools.search_files("two")
+    assert "latin:1: two \ufffd" in tools.search_files("two")
+
+
+def test_list(root: Path) -> None:
+    tools = FileTools(root)
+    (root / "link").symlink_to("/etc")
+    (root / "odd\x1b[2J\nname").touch()
+    assert tools.list_dir() == "a.txt (14 bytes)\nlink (link)\nodd\\x1b[2J\\nname (0 bytes)\nsub/"
+    for number in range(300):
+        (root / "sub" / f"{number:03}").touch()
+    assert tools.list_dir("sub").endswith("199 (0 bytes)\n(only the first 200 entries are shown)")
+    with pytest.raises(ToolError, match="not a directory"):
+        tools.list_dir("a.txt")
+    (root / "none").mkdir()
+    assert tools.list_dir("none") == "(empty directory)"
+
+
+def test_search(root: Path) -> None:
+    tools = FileTools(root)
+    assert tools.search_files("two") == "a.txt:2: two\nsub/b.py:1: def two():"
+    assert tools.search_files("TWO") == "no match in 2 files"
+    assert tools.search_files("(?i)TWO", "sub") == "sub/b.py:1: def two():"
+    assert tools.search_files("^t", "a.txt") == "a.txt:2: two\na.txt:3: three"
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("two")
+    assert ".git" not in tools.search_files("two")
+
+
+def test_search_patterns_that_cannot_run(root: Path) -> None:
+    for pattern in ("(", "(?=a)", r"(a)\1", "", "x" * 301, "a{1000}{1000}"):
+        with pytest.raises(ToolError):
+            FileTools(root).search_files(pattern)
+
+
+def test_search_is_linear_and_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = FileTools(root)
+    (root / "evil").write_text("a" * 5000 + "!\n" + "hit\n" * 1000 + f"hit{'y' * 5000}\n")
+    assert tools.search_files("^(a+)+$") == "no match in 3 files"
+    assert tools.search_files("hit").endswith("(only the first 40 matches are shown)")
+    assert max(len(line) for line in tools.search_files("hity").splitlines()) < 300
+    for name, bound in (("MAX_SEARCH_FILES", 1), ("MAX_SEARCH_BYTES", 20), ("MAX_SEARCH_ENTRIES", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(files, name, bound)
+            assert "(stopped after" in tools.search_files("nothing"), name
+
+
+def test_visible() -> None:
+    assert visible("a\x1b]0;x\x07\u202eb\u200b é 中") == "a\\x1b]0;x\\x07\\u202eb\\u200b é 中"
