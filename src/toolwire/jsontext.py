@@ -28,7 +28,6 @@ _PLAIN = {'"': re.compile(r'[^"\\\x00-\x1f]*'), "'": re.compile(r"""[^'"\\\x00-\
 _SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\\x00-\x1f]""").search}
 _ESCAPES = frozenset('"\\/bfnrt')
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _WORDS = {"true": "true", "false": "false", "null": "null"}
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _LONGEST_WORD = 8
@@ -72,19 +71,6 @@ _scan_once = json.JSONDecoder(
 ).scan_once
 
 
-def depth_of(value: Any) -> int:
-    """How many levels of containers a value has (0 for a scalar); iterative."""
-    deepest, stack = 0, [(value, 1)]
-    while stack:
-        item, level = stack.pop()
-        children = item.values() if isinstance(item, dict) else item if isinstance(item, list) else None
-        if children is None:
-            continue
-        deepest = max(deepest, level)
-        stack.extend((child, level + 1) for child in children if isinstance(child, (dict, list)))
-    return deepest
-
-
 def encodable(text: str) -> bool:
     """Whether text can be written as UTF-8: no lone surrogates."""
     if text.isascii():
@@ -93,6 +79,28 @@ def encodable(text: str) -> bool:
         text.encode()
     except UnicodeEncodeError:
         return False
+    return True
+
+
+def sound(value: Any) -> bool:
+    """Whether a decoded value keeps the rules on depth and surrogates; iterative."""
+    level = 0
+    layer = [value]
+    while layer:
+        below: list[Any] = []
+        for item in layer:
+            if isinstance(item, str):
+                if not encodable(item):
+                    return False
+            elif isinstance(item, dict):
+                below.extend(item)
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        level += 1
+        if level > MAX_DEPTH and any(isinstance(item, (dict, list)) for item in layer):
+            return False
+        layer = below
     return True
 
 
@@ -113,12 +121,7 @@ class FastTries:
         except (ValueError, StopIteration, RecursionError):
             self.failures += 1
             return None
-        return (value, end) if self._sound(value, text, pos, end) else None
-
-    def _sound(self, value: Any, text: str, pos: int, end: int) -> bool:
-        if text.count("{", pos, end) + text.count("[", pos, end) > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
-            return False
-        return text.find("\\u", pos, end) < 0 or _SURROGATE_ESCAPE.search(text, pos, end) is None
+        return (value, end) if sound(value) else None
 
 
 class JsonScanner:

@@ -270,7 +270,7 @@ class Arguments(Json):
         text = self.text.take()
         for repair in scanner.repairs:
             builder.repaired(repair, "")
-        if not encodable(text):
+        if not scanner.whole and not encodable(text):
             self.error = "the arguments hold half of a surrogate pair"
         elif not scanner.whole:
             builder.arguments = json.loads(text)
