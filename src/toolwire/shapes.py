@@ -34,6 +34,7 @@ ReadJson = Callable[[str], Any]
 """Reads JSON text; raises ValueError for text that it cannot read."""
 
 _FOLLOW = 150
+_VISIT = 500
 _REMEMBER = 4096
 _SPACE = " \t\r\n"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -92,7 +93,14 @@ class _Scope:
         self.combined: dict[tuple[str, tuple[int, ...]], dict[str, list[Any]]] = {}
 
     def shape(self, node: Any) -> Shape:
-        """The shape of a node; the same object each time."""
+        """The shape of a node, or of what a bare reference leads to; the same object each time."""
+        for _ in range(_FOLLOW):
+            if not (isinstance(node, Mapping) and len(node) == 1 and "$ref" in node):
+                break
+            target = resolve(self.root, node["$ref"])
+            if not isinstance(target, Mapping | bool):
+                break
+            node = target
         known = self.shapes.get(id(node))
         if known is None:
             known = Shape(node, self)
@@ -121,6 +129,8 @@ class _Scope:
             return None
         if id(node) in memo:
             return memo[id(node)]
+        if len(memo) >= _VISIT:
+            return None
         memo[id(node)] = _BUSY
         parts = [_own_facts(node)]
         if "$ref" in node:
@@ -143,6 +153,8 @@ class _Scope:
             return None
         if id(node) in memo:
             return memo[id(node)]
+        if len(memo) >= _VISIT:
+            return None
         memo[id(node)] = None
         found = [pick(node)]
         if "$ref" in node:

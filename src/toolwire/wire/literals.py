@@ -92,5 +92,5 @@ class Literals:
 
 @lru_cache(maxsize=4096)
 def literals(markers: frozenset[str], nocase: bool = False) -> Literals:
-    """The compiled set, made once."""
-    return Literals(markers, nocase=nocase)
+    """The compiled set, made once; the empty marker, which stands for plain text, is left out."""
+    return Literals(markers - {""}, nocase=nocase)

@@ -493,7 +493,7 @@ class Machine:
         marker = Marker(step.here, consume=False)
         found = yield marker
         for group, begins in zip(step.groups, step.firsts, strict=True):
-            if found in begins if found else not begins:
+            if found in begins:
                 if marker.cut:
                     yield from self._cut_here()
                 yield from self._sequence(group)

@@ -35,6 +35,8 @@ from toolwire.wire.syntax import (
 
 Markers = frozenset[str]
 FENCES = ("```", "~~~")
+TEXT = ""
+"""Stands for plain text where the markers are listed that something can begin with."""
 _TAG_SPACE = (" ", "\n", "\t", "\r")
 
 
@@ -44,7 +46,7 @@ def tag_openers(tag: Tag) -> Markers:
 
 
 def first(nodes: Iterable[Node]) -> tuple[Markers, bool]:
-    """The markers that a sequence can begin with, and whether it may be empty or begin with plain text."""
+    """The markers that a sequence can begin with, and whether it may be empty."""
     found: set[str] = set()
     for node in nodes:
         markers, more = first_of(node)
@@ -62,7 +64,7 @@ def first_of(node: Node) -> tuple[Markers, bool]:
         case Tag():
             return tag_openers(node), False
         case Name() | Ident() | Server() | Key() | Value():
-            return frozenset(), True
+            return frozenset({TEXT}), False
         case Params(nodes):
             return first(nodes)[0], True
         case Elements():

@@ -1,0 +1,27 @@
+"""Bare JSON: the message is one call or a list of calls, as it is or in one code fence.
+
+    {"name": "get_weather", "arguments": {"city": "Paris"}}
+
+No markers, so only known tools count, and only at the start of the message.
+Source: what small models write when they are asked for JSON, and what `tool_choice: required` makes models write.
+"""
+
+from toolwire.wire.syntax import THINK, THINKING, JsonCall, Lit, WireFormat
+
+_CALLS = JsonCall(needs_args=True)
+
+FORMAT = WireFormat(
+    name="bare_json",
+    title='{"name":..,"arguments|parameters":{..}} or a list of them, bare or as the only fence',
+    aliases=("json_array",),
+    models='any; output of tool_choice "required"',
+    spans=(THINK, THINKING),
+    markers=False,
+    at="start",
+    fences=False,
+    confidence=0.9,
+    blocks=(
+        (_CALLS,),
+        (Lit("```json", also=("```", "```JSON", "```tool_call", "```tool_code")), _CALLS, Lit("```", need="forgiven")),
+    ),
+)

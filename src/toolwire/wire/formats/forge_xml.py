@@ -1,0 +1,43 @@
+"""Forge XML: a call as nested elements, one per argument; entities or CDATA for special characters.
+
+    <tool>
+    <server_name>local</server_name>
+    <tool_name>get_weather</tool_name>
+    <arguments>
+      <city>Paris</city>
+      <days>3</days>
+    </arguments>
+    </tool>
+
+Arguments that no schema types are inferred: true, null, 007 is 7; CDATA never is.
+Source: Forge ADR-0019 and ADR-0024, https://github.com/entrhq/forge
+"""
+
+from toolwire.wire.syntax import THINKING, AnyOrder, Call, Elements, Lit, Name, Server, WireFormat
+
+FORMAT = WireFormat(
+    name="forge_xml",
+    title="<tool><tool_name>F</tool_name><arguments><k>v</k></arguments></tool>",
+    models="any prompted model (Forge)",
+    source="https://github.com/entrhq/forge (ADR-0019, ADR-0024)",
+    spans=(THINKING,),
+    nocase=True,
+    blocks=(
+        (
+            Call(
+                (
+                    Lit("<tool>", after="\n"),
+                    AnyOrder(
+                        (
+                            (Lit("<server_name>"), Server(), Lit("</server_name>", after="\n")),
+                            (Lit("<tool_name>"), Name(), Lit("</tool_name>", after="\n")),
+                            (Lit("<arguments>"), Elements(infer=True), Lit("</arguments>", before="\n", after="\n")),
+                        )
+                    ),
+                    Lit("</tool>"),
+                )
+            ),
+        ),
+    ),
+    result=("<tool_result>\n", "\n</tool_result>"),
+)

@@ -1,0 +1,42 @@
+"""Unified Tool Protocol: JSON, or a name and JSON arguments as elements, in any of four pairs of tags.
+
+    <tool_use>
+    {"name": "read_file", "arguments": {"path": "foo.py"}}
+    </tool_use>
+
+Source: LLMC, https://github.com/vmlinuzx/llmc
+"""
+
+from toolwire.wire.syntax import THINK, THINKING, AnyOrder, Args, Call, JsonCall, Lit, Name, Node, OneOf, WireFormat
+
+_ELEMENTS = Call(
+    (
+        AnyOrder(
+            (
+                (Lit("<name>"), Name(), Lit("</name>")),
+                (Lit("<arguments>", also=("<parameters>",)), Args(), Lit("</arguments>", also=("</parameters>",))),
+            )
+        ),
+    )
+)
+
+
+def _block(tag: str) -> tuple[Node, ...]:
+    return (
+        Lit(f"<{tag}>", repeats=True, after="\n"),
+        OneOf(((JsonCall(),), (_ELEMENTS,))),
+        Lit(f"</{tag}>", need="forgiven", before="\n"),
+    )
+
+
+FORMAT = WireFormat(
+    name="utp_xml",
+    title='<tool_use>|<tools>|<function_call>|<tool_call> with {"name","arguments"} or <name>/<arguments>',
+    aliases=("qwen_xml", "llmc"),
+    models="any prompted model (LLMC)",
+    source="https://github.com/vmlinuzx/llmc",
+    spans=(THINK, THINKING),
+    nocase=True,
+    blocks=tuple(_block(tag) for tag in ("tool_use", "tools", "function_call", "tool_call")),
+    result=("<tool_result>\n", "\n</tool_result>"),
+)
