@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import toolwire
-from toolwire.errors import RenderError, ToolError
+from toolwire.errors import InvalidArguments, ModelOutputError, RenderError, ToolError, UnknownTool
 from toolwire.events import CallEnd, ContentDelta, Event, Finish
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
 from toolwire.schema import validate
@@ -20,6 +20,7 @@ from toolwire.tools import Tool, ToolDefinition
 BABBLE = 80
 """Characters of prose after a complete call at which the model is stopped: small ones invent the result there."""
 
+GO_ON = "Answer the question if you can now; if not, call another tool."
 LAST_ROUND = "No more tool calls now. Answer the question in plain words, from what you have seen."
 REPEATED = "You made exactly this call before, and its result is above. Do something else, or answer now."
 EMPTY = "You wrote nothing. Answer the question, or call a tool."
@@ -70,26 +71,30 @@ def run(
             yield Step("text", turn, piece)
             yield from (Step("call", turn, call=e.call) for e in certain if isinstance(e, CallEnd) and e.complete)
         response = toolwire.collect(events)
-        results = []
+        results, wrong = list[ToolResult](), {call.name for call in response.incomplete}
         for call in response.tool_calls:
-            repeated = call.fingerprint in seen
-            if repeated and reminded:
+            if (repeated := call.fingerprint in seen) and reminded:
                 return (yield Step("answer", turn, response.content.strip(), reason="repeated_call"))
             reminded = reminded or repeated
             seen.add(call.fingerprint)
-            results.append(_failed(call, REPEATED) if repeated else _execute(call, by_name))
-            yield Step("result", turn, call=call, result=results[-1])
-        correction = _correction(response, known, format)
+            try:
+                result = ToolResult(call.id, call.name, _execute(call, by_name, repeated=repeated))
+            except (ModelOutputError, ToolError, OSError) as error:
+                result = ToolResult(call.id, call.name, error=str(error))
+                wrong |= {call.name} if isinstance(error, InvalidArguments) else set()
+            results.append(result)
+            yield Step("result", turn, call=call, result=result)
+        correction = _correction(response, wrong, known, format)
         if not results and not correction:
             cut = response.finish_reason is FinishReason.LENGTH
             return (yield Step("answer", turn, response.content.strip(), reason="length" if cut else "answered"))
-        if turn == max_rounds - 1:
-            correction = f"{correction}\n\n{LAST_ROUND}".strip()
         if correction:
             yield Step("correction", turn, correction)
         reply = [toolwire.render_results(results, format=format)] if results else []
+        reply += [correction] if correction else []
+        reply += [LAST_ROUND] if turn == max_rounds - 1 else [GO_ON] if results else []
         messages.append({"role": "assistant", "content": written})
-        messages.append({"role": "user", "content": "\n\n".join(filter(None, [*reply, correction]))})
+        messages.append({"role": "user", "content": "\n\n".join(reply)})
     yield Step("answer", max_rounds, response.content.strip(), reason="max_rounds")
 
 
@@ -115,34 +120,27 @@ def _listen(
     yield "", [*parser.finish(), *cut]
 
 
-def _execute(call: ToolCall, tools: Mapping[str, Tool[..., Any]]) -> ToolResult:
+def _execute(call: ToolCall, tools: Mapping[str, Tool[..., Any]], *, repeated: bool) -> Any:
     """Run a call, or say why not."""
+    if repeated:
+        raise ModelOutputError(REPEATED)
     if (tool := tools.get(call.name)) is None:
-        return _failed(call, f"There is no tool {call.name!r}. Available: {', '.join(tools)}.")
+        raise UnknownTool(f"There is no tool {call.name!r}. Available: {', '.join(tools)}.")
     if issues := validate(call.arguments, tool.definition.parameters):
-        return _failed(call, f"Wrong arguments: {'; '.join(map(str, issues))}")
-    try:
-        return ToolResult(call.id, call.name, tool(**call.arguments))
-    except (ToolError, OSError) as error:
-        return _failed(call, str(error))
+        raise InvalidArguments(f"Wrong arguments: {'; '.join(map(str, issues))}")
+    return tool(**call.arguments)
 
 
-def _failed(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(call.id, call.name, error=message)
-
-
-def _correction(response: ParsedResponse, known: Sequence[ToolDefinition], format: str) -> str:
-    """What the model should hear about its answer; "" if nothing is wrong."""
-    if not response.problems:
-        return "" if response.content.strip() or response.tool_calls else EMPTY
-    lines = ["Not all of your message could be read:", *dict.fromkeys(f"- {one.message}" for one in response.problems)]
-    named = {call.name for call in response.incomplete}
-    definition = next((one for one in known if one.name in named), known[0] if known else None)
-    if definition:
+def _correction(response: ParsedResponse, wrong: set[str], known: Sequence[ToolDefinition], format: str) -> str:
+    """What the model should hear about its answer, with a right call of a tool that it got wrong; "" if all is well."""
+    lines = list(dict.fromkeys(problem.message for problem in response.problems))
+    if not (lines or response.content.strip() or response.tool_calls):
+        return EMPTY
+    for definition in [one for one in known if one.name in wrong] or known[: len(lines)][:1]:
         properties, required = (definition.parameters.get(key, {}) for key in ("properties", "required"))
         values = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
         sample = {name: values.get(str(properties[name].get("type")), name) for name in required if name in properties}
         with suppress(RenderError):
             example = toolwire.render_calls([ToolCall(definition.name, sample)], format=format, tools=known)
-            lines += ["A call looks like this:", example]
+            lines += [f"A call of {definition.name} looks like this:", example]
     return "\n".join(lines)

@@ -488,10 +488,10 @@ class XmlText(Leaf):
             room = text[start : start + size + 3]
             seen = room.lower() if self._nocase else room
             if not final and start + len(room) == len(text):
-                if seen in f"</{name}" or f"<{name}".startswith(seen) or f"</{name}>".startswith(seen):
+                if f"<{name}".startswith(seen) or f"</{name}>".startswith(seen):
                     return start, start, ""
-                if _CDATA.startswith(text[start : start + 9]) and len(text) - start < 9:
-                    return start, start, ""
+            if not final and len(text) - start < len(_CDATA) and _CDATA.startswith(text[start:]):
+                return start, start, ""
             if text.startswith(_CDATA, start):
                 return start, start + 9, _CDATA
             if seen == f"</{name}>":

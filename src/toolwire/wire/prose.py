@@ -112,8 +112,9 @@ class Prose(Leaf):
                 continue
             start, stop, found = self._literals.search(text, pos, final)
             if start > pos:
+                literals = self._literals
                 pos = self._upto(text, pos, start)
-                if pos < start:
+                if literals is not self._literals:
                     continue  # the start of the message is over: other markers matter
             if not found:
                 return pos

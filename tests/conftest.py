@@ -1,0 +1,16 @@
+"""Hypothesis profiles: `default` is short and the same every time, `thorough` is long and random.
+
+    pytest tests/property --hypothesis-profile=thorough
+"""
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {
+    "deadline": None,  # no clock in tests
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    "print_blob": True,
+}
+
+settings.register_profile("default", max_examples=60, derandomize=True, database=None, **_COMMON)
+settings.register_profile("thorough", max_examples=3000, **_COMMON)
+settings.load_profile("default")

@@ -1,0 +1,335 @@
+"""The laws that hold for every wire format, as functions that raise AssertionError where one is broken.
+
+They are used with random texts, with fixed texts, and by the mutation tests, which break the engine and expect them
+to notice. Text is always fed through the public surface; only the two counters of linearity are the parser's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import toolwire
+from tests.property.nodes import literals_of, wire_formats
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ProblemFound,
+    ReasoningDelta,
+)
+from toolwire.messages import ParsedResponse, ToolCall
+from toolwire.wire.leaves import HEADER_LIMIT, NAME_LIMIT
+from toolwire.wire.syntax import END_OF_SEQUENCE
+
+HOLD = max(NAME_LIMIT, HEADER_LIMIT)
+"""The declared bound of the held tail, besides the longest marker: a name or the header of a tag."""
+SCANS = 4
+"""How often a character may be looked at, on average."""
+SCANS_MORE = 4000
+"""And how much more for a whole message: the white space that a parser waits for is bounded by this."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one way of feeding a text gave."""
+
+    events: list[Event]
+    held: int = 0
+    scanned: int = 0
+    response: ParsedResponse = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.response = toolwire.collect(self.events)
+
+
+def pieces(text: str, size: int) -> list[str]:
+    """The text in pieces of one size."""
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+def cut_at(text: str, cuts: Iterable[int]) -> list[str]:
+    """The text cut at these positions (taken modulo its length)."""
+    places = sorted({cut % (len(text) + 1) for cut in cuts} | {0, len(text)})
+    return [text[a:b] for a, b in zip(places, places[1:], strict=False)]
+
+
+def read(chunks: Iterable[str], **options: Any) -> Reading:
+    """Feed pieces to a StreamParser."""
+    parser = toolwire.StreamParser(**options)
+    machine = parser._machine
+    start = machine.scanned
+    events: list[Event] = []
+    held = 0
+    for chunk in chunks:
+        events.extend(parser.feed(chunk))
+        held = max(held, machine.held)
+    events.extend(parser.finish())
+    return Reading(events, held, machine.scanned - start)
+
+
+def _arguments(value: Any) -> str:
+    """Arguments as text that tells 1, 1.0 and true apart."""
+    return json.dumps(value, ensure_ascii=True)
+
+
+def _call(call: ToolCall) -> tuple[Any, ...]:
+    arguments = _arguments(call.arguments)
+    return call.name, arguments, call.id, call.server, call.raw, call.format, call.repairs, call.confidence
+
+
+def outcome(response: ParsedResponse) -> dict[str, Any]:
+    """All that must not depend on the chunking, by name."""
+    return {
+        "calls": [_call(call) for call in response.tool_calls],
+        "incomplete": [_call(call) for call in response.incomplete],
+        "content": response.content,
+        "reasoning": response.reasoning,
+        "problems": [(p.kind, p.position, p.raw, p.message, p.index) for p in response.problems],
+        "finish_reason": response.finish_reason,
+    }
+
+
+def _equal(got: dict[str, Any], want: dict[str, Any], how: str, text: str) -> None:
+    for key, value in want.items():
+        assert got[key] == value, f"{key} differ {how}:\n  text  {text!r}\n  whole {value!r}\n  now   {got[key]!r}"
+
+
+# -- L1 ------------------------------------------------------------------------------------------------------------
+
+
+def check_chunking(text: str, chunkings: Iterable[Sequence[str]] = (), **options: Any) -> Reading:
+    """L1: pieces of any size read as the whole text does, and so does `parse`; deltas join to the arguments."""
+    whole = read([text], **options)
+    check_events(whole.events, text)
+    want = outcome(whole.response)
+    _equal(outcome(toolwire.parse(text, **options)), want, "in parse()", text)
+    for chunks in ([*text], *chunkings):
+        reading = read(chunks, **options)
+        _equal(outcome(reading.response), want, f"in pieces {list(chunks)!r}", text)
+        check_events(reading.events, text)
+    return whole
+
+
+def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    assert len(made) == len(pairs), f"deltas give a key twice: {pairs!r}"
+    return made
+
+
+def check_events(events: Sequence[Event], text: str) -> None:
+    """L1: a call starts, gets its arguments and ends; the deltas are the JSON text of its final arguments."""
+    opened: CallStart | None = None
+    deltas: list[str] = []
+    count = 0
+    for at, event in enumerate(events):
+        match event:
+            case CallStart(index, name, _):
+                assert opened is None, f"a call starts inside a call: {text!r}"
+                assert index == count, f"index {index} for call {count}: {text!r}"
+                assert name, f"a call without a name: {text!r}"
+                opened, deltas, count = event, [], count + 1
+            case ArgumentsDelta(index, delta):
+                assert opened is not None and opened.index == index, f"arguments outside their call: {text!r}"
+                deltas.append(delta)
+            case CallEnd(index, call, complete):
+                assert opened is not None and opened.index == index, f"an end without its start: {text!r}"
+                assert (call.name, call.id) == (opened.name, opened.id), f"name or id change: {text!r}"
+                opened = None
+                joined = "".join(deltas)
+                if complete:
+                    value = json.loads(joined, object_pairs_hook=_no_twice)
+                    got = _arguments(value), _arguments(call.arguments)
+                    assert got[0] == got[1], f"deltas {joined!r} are not the arguments {call.arguments!r}: {text!r}"
+                else:
+                    problem = next((e for e in events[at + 1 :] if isinstance(e, ProblemFound)), None)
+                    assert problem is not None, f"an incomplete call without a problem: {text!r}"
+                    assert problem.problem.index == index, f"an incomplete call without its problem: {text!r}"
+            case ContentDelta(delta) | ReasoningDelta(delta):
+                assert delta, f"an empty delta: {text!r}"
+            case Finish():
+                assert at == len(events) - 1, f"something after the end: {text!r}"
+            case ProblemFound():
+                pass
+    assert opened is None, f"a call never ends: {text!r}"
+    assert isinstance(events[-1], Finish), f"no end: {text!r}"
+
+
+# -- L3 ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _droppable(name: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    markers: set[str] = {"[]"}  # an empty list between a wrapper's markers
+    flags = 0
+    for wire in wire_formats(name):
+        markers |= literals_of(wire)
+        flags = re.IGNORECASE if wire.nocase else flags
+    ends = "|".join(map(re.escape, sorted(END_OF_SEQUENCE, key=len, reverse=True)))
+    named = "|".join(r"\[\s*\]" if m == "[]" else re.escape(m) for m in sorted(markers, key=len, reverse=True))
+    return re.compile(rf"(?:{named})", flags), re.compile(rf"(?:\s|{ends})*\Z", flags)
+
+
+def kept(events: Iterable[Event]) -> str:
+    """All text that events hold, in document order; what they hold twice is taken once.
+
+    A broken call's text comes back as content, so its own `raw` is left out; the text of a call that was cut is in
+    its `raw` alone.
+    """
+    parts: list[str] = []
+    pending: ToolCall | None = None
+    for event in events:
+        match event:
+            case ContentDelta(text) | ReasoningDelta(text):
+                parts.append(text)
+            case CallEnd(_, call, True):
+                parts.append(call.raw)
+            case CallEnd(_, call, False):
+                pending = call
+            case ProblemFound(problem):
+                if pending is not None and problem.kind == "truncated":
+                    assert problem.raw == pending.raw, "a cut call's problem holds other text than the call"
+                    parts.append(pending.raw)
+                pending = None
+            case _:
+                pass
+    return "".join(parts)
+
+
+def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:  # noqa: A002
+    """L3: the text is what the events hold, in order, with nothing left out and nothing added but this.
+
+    Left out may be: a marker that the format names, with the white space around it; end-of-sequence tokens and white
+    space at the very end.
+    """
+    markup, ends = _droppable(format)
+    out = kept(events)
+    skips: dict[int, list[int]] = {}
+
+    def skip(at: int) -> list[int]:
+        """Where the text may go on if markup at `at` is left out."""
+        found = skips.get(at)
+        if found is None:
+            found = []
+            start = at
+            while start < len(text) and text[start].isspace():
+                start += 1
+            match = markup.match(text, start)
+            if match:
+                stop = match.end()
+                found.append(stop)
+                while stop < len(text) and text[stop].isspace():
+                    stop += 1
+                    found.append(stop)
+            if start == len(text) or ends.match(text, at):
+                found.append(len(text))
+            skips[at] = found
+        return found
+
+    alive: dict[int, set[int]] = {0: {0}}
+    furthest = 0
+    for at in range(len(text)):
+        states = alive.pop(at, None)
+        if not states:
+            continue
+        furthest = at
+        following = {done + 1 for done in states if done < len(out) and out[done] == text[at]}
+        if following:
+            alive.setdefault(at + 1, set()).update(following)
+        for stop in skip(at):
+            alive.setdefault(stop, set()).update(states)
+    assert len(out) in alive.get(len(text), {0} if not text else set()), (
+        f"text is lost or added near {text[furthest : furthest + 60]!r} ({furthest}):\n  text {text!r}\n  kept {out!r}"
+    )
+
+
+# -- L4 ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def longest_marker(name: str) -> int:
+    """The length of the format's longest marker."""
+    return max(len(m) for wire in wire_formats(name) for m in (*literals_of(wire), *END_OF_SEQUENCE))
+
+
+def check_work(text: str, reading: Reading, format: str, *, factor: int = SCANS) -> None:  # noqa: A002
+    """L4 without a clock: what is held back and how often characters are looked at, both bounded."""
+    bound = longest_marker(format) + HOLD
+    shown = text if len(text) < 200 else f"{text[:100]}...{text[-100:]}"
+    assert reading.held <= bound, f"{reading.held} characters held back, more than {bound}: {shown!r}"
+    most = factor * len(text) + SCANS_MORE
+    assert reading.scanned <= most, f"{reading.scanned} characters scanned of {len(text)}: {shown!r}"
+
+
+# -- L5 ------------------------------------------------------------------------------------------------------------
+
+
+def check_positions(text: str, response: ParsedResponse) -> None:
+    """L5: a problem's text stands where its position says, it is kept, and its message is short."""
+    for problem in response.problems:
+        stands = text[problem.position : problem.position + len(problem.raw)]
+        assert stands == problem.raw, f"{problem!r} is not at its place in {text!r}: {stands!r}"
+        assert problem.message, f"{problem!r} says nothing: {text!r}"
+        assert len(problem.message) <= 1200, f"{len(problem.message)} characters of message: {text[:200]!r}"
+        if problem.kind == "malformed":
+            assert problem.raw in response.content, f"{problem!r} is not kept as content: {text!r}"
+    for call in (*response.tool_calls, *response.incomplete):
+        assert call.raw in text, f"the raw text of {call!r} is not in the text: {text!r}"
+
+
+# -- L6 ------------------------------------------------------------------------------------------------------------
+
+
+def check_never_half(text: str, cuts: Iterable[int] | None = None, **options: Any) -> None:
+    """L6: whatever the cut, complete calls are the first calls of the whole text, with their final arguments."""
+    final = [(call.name, _arguments(call.arguments)) for call in toolwire.parse(text, **options).tool_calls]
+    for cut in range(len(text)) if cuts is None else cuts:
+        response = toolwire.parse(text[:cut], **options)
+        calls = [(call.name, _arguments(call.arguments)) for call in response.tool_calls]
+        assert calls == final[: len(calls)], (
+            f"a call of a cut text differs:\n  text {text!r}\n  cut  {text[:cut]!r}\n  got  {calls!r}\n  whole {final!r}"
+        )
+
+
+# -- all of them that hold for any text -----------------------------------------------------------------------------
+
+
+def check_text(text: str, chunkings: Iterable[Sequence[str]] = (), **options: Any) -> ParsedResponse:
+    """L1, L3, L4 and L5 for one text in one format."""
+    whole = check_chunking(text, chunkings, **options)
+    name = options["format"]
+    check_nothing_lost(text, whole.events, name)
+    check_positions(text, whole.response)
+    check_work(text, whole, name)
+    return whole.response
+
+
+# -- L2 ------------------------------------------------------------------------------------------------------------
+
+
+def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: str) -> str:  # noqa: A002
+    """L2: rendered calls read back as they are; the text. What `render_calls` raises is passed on."""
+    text: str = toolwire.render_calls(calls, format=format, tools=tools)
+    response = toolwire.parse(text, format=format, tools=tools)
+    got = [(call.name, call.arguments) for call in response.tool_calls]
+    want = [(call.name, call.arguments) for call in calls]
+    assert len(got) == len(want), f"{len(got)} calls of {len(want)}: {text!r} {response!r}"
+    for (name, arguments), (wanted, expected) in zip(got, want, strict=True):
+        assert name == wanted, f"{name!r} is not {wanted!r}: {text!r}"
+        assert _arguments_sorted(arguments) == _arguments_sorted(expected), f"{arguments!r} is not {expected!r}: {text!r}"
+    assert not response.problems, f"{response.problems!r}: {text!r}"
+    assert not response.incomplete, f"{response.incomplete!r}: {text!r}"
+    assert not any(call.repairs for call in response.tool_calls), f"a rendered call needs repair: {text!r} {response!r}"
+    assert not response.content.strip(), f"rendered calls leave content: {text!r} {response.content!r}"
+    return text
+
+
+def _arguments_sorted(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,80 @@
+"""What descriptions of formats hold, found by walking their nodes: nothing here knows a format by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from toolwire.errors import UnknownFormat
+from toolwire.wire import syntax
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.registry import AUTO
+from toolwire.wire.syntax import WireFormat
+
+
+def has_auto() -> bool:
+    """Whether detection is there."""
+    import toolwire
+
+    try:
+        toolwire.StreamParser(format=AUTO)
+    except UnknownFormat:
+        return False
+    return True
+
+
+def names() -> list[str]:
+    """Every format's name, and "auto" where it is there."""
+    return [wire.name for wire in FORMATS] + ([AUTO] if has_auto() else [])
+
+
+def wire_formats(name: str) -> tuple[WireFormat, ...]:
+    """The descriptions behind a name: one, or all for "auto"."""
+    return tuple(FORMATS) if name == AUTO else tuple(wire for wire in FORMATS if wire.name == name)
+
+
+def walk(value: Any) -> Iterator[Any]:
+    """Every node of a description."""
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, (tuple, list, frozenset)):
+            stack.extend(top)
+        elif dataclasses.is_dataclass(top):
+            yield top
+            stack.extend(getattr(top, f.name) for f in dataclasses.fields(top))
+
+
+@cache
+def literals_of(wire: WireFormat) -> frozenset[str]:
+    """Markup that the format names: its literals and the markers around reasoning."""
+    found: set[str] = set()
+    for node in walk((wire.blocks, wire.spans)):
+        if isinstance(node, syntax.Lit):
+            found |= node.spellings
+        elif isinstance(node, syntax.Span):
+            found |= {node.open, node.close}
+    return frozenset(found)
+
+
+@cache
+def fragments_of(wire: WireFormat) -> tuple[str, ...]:
+    """Everything in the description that a text can trip over: literals, tags with their attribute, keys."""
+    found = set(literals_of(wire))
+    for node in walk(wire.blocks):
+        if isinstance(node, syntax.Value):
+            found.add(node.close)
+        elif isinstance(node, syntax.Tag):
+            for name in (node.name, *node.also):
+                found |= {f"<{name} ", f'<{name} {node.attribute}="f">', f'<{name} {node.attribute}="s">', f"</{name}>"}
+        elif isinstance(node, syntax.Elements):
+            for name in (node.tag, *node.nested, "s", "arguments", "item"):
+                if name:
+                    found |= {f"<{name}>", f"</{name}>", f'<{name} name="s">'}
+        elif isinstance(node, syntax.JsonCall):
+            found |= {f'"{key}"' for key in (*node.name, *node.args, *node.id, *node.server, *node.inside)}
+        elif isinstance(node, syntax.PyCalls):
+            found |= {node.open, node.close}
+    return tuple(sorted(found))
