@@ -1,8 +1,79 @@
 """Toolwire: tool calling with any language model."""
 
-from toolwire.events import collect, replay
+from toolwire.errors import (
+    DefinitionError,
+    RenderError,
+    ToolError,
+    ToolwireError,
+    UnknownFormat,
+)
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ProblemFound,
+    ReasoningDelta,
+    collect,
+    replay,
+)
+from toolwire.messages import (
+    FinishReason,
+    ImagePart,
+    Message,
+    ParsedResponse,
+    Problem,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from toolwire.prompting import prompt, render_calls, render_definitions, render_results
 from toolwire.reading import StreamParser, parse
 from toolwire.tools import Tier, Tool, ToolDefinition, tool
 from toolwire.wire.registry import formats, get_format
+from toolwire.wire.syntax import WireFormat
 
-__all__ = ["StreamParser", "Tier", "Tool", "ToolDefinition", "collect", "formats", "get_format", "parse", "replay", "tool"]
+__all__ = [
+    "ArgumentsDelta",
+    "CallEnd",
+    "CallStart",
+    "ContentDelta",
+    "DefinitionError",
+    "Event",
+    "Finish",
+    "FinishReason",
+    "ImagePart",
+    "Message",
+    "ParsedResponse",
+    "Problem",
+    "ProblemFound",
+    "ReasoningDelta",
+    "ReasoningPart",
+    "RenderError",
+    "StreamParser",
+    "TextPart",
+    "Tier",
+    "Tool",
+    "ToolCall",
+    "ToolDefinition",
+    "ToolError",
+    "ToolResult",
+    "ToolwireError",
+    "UnknownFormat",
+    "Usage",
+    "WireFormat",
+    "collect",
+    "formats",
+    "get_format",
+    "parse",
+    "prompt",
+    "render_calls",
+    "render_definitions",
+    "render_results",
+    "replay",
+    "tool",
+]

@@ -224,6 +224,8 @@ class ElementReader:
                 return {}, False
             if is_list(shape):
                 return [], True
+        if node.cdata and "string" in shape.kinds:
+            return text, False
         if is_list(shape):
             value = shape.from_text(text, json_value)
             return (value, True) if isinstance(value, list) else (shape.items.from_text(text, json_value), False)

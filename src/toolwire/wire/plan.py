@@ -137,7 +137,7 @@ def _step(node: Node, begins: Markers, follow: Markers, nocase: bool) -> Step:
     groups: tuple[tuple[Step, ...], ...] = ()
     firsts: tuple[Markers, ...] = ()
     match node:
-        case Many(nodes) | Params(nodes):
+        case Many(nodes=nodes) | Params(nodes=nodes):
             groups = (_steps(nodes, begins | follow, nocase),)
         case Call(nodes):
             groups = (_steps(nodes, follow, nocase),)

@@ -24,7 +24,8 @@ class Lit:
         text: how it is written.
         also: other spellings that are read.
         need: "required"; "forgiven" (missing is a repair, recorded); "optional" (missing is one way to write it).
-        repeats: it may be written more than once.
+        repeats: a model may write it more than once.
+        written: we write it; else it is only read.
         before, after: white space written around it.
     """
 
@@ -32,6 +33,7 @@ class Lit:
     also: tuple[str, ...] = ()
     need: Literal["required", "forgiven", "optional"] = "required"
     repeats: bool = False
+    written: bool = True
     before: str = ""
     after: str = ""
 
@@ -148,7 +150,7 @@ class JsonCall:
     Attributes:
         name, args, id, server: the keys, in any order; the first of each is written, an empty tuple is not.
         inside: keys whose object holds the others (`{"function": {...}}`).
-        array: a list is written, even around one call.
+        array: a list is written never, around several calls, or always.
         needs_args: an object without arguments is not a call.
     """
 
@@ -157,7 +159,7 @@ class JsonCall:
     id: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
-    array: bool = False
+    array: Literal["never", "several", "always"] = "never"
     needs_args: bool = False
 
 
@@ -171,9 +173,10 @@ class PyCalls:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """`nodes` any number of times, at least once."""
+    """`nodes` any number of times; `together`: all calls of a message are written in one block."""
 
     nodes: tuple[Node, ...]
+    together: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +244,7 @@ class WireFormat:
         join: what is written between calls of one message.
         definitions: what is written around the JSON definitions in a prompt.
         result: markers around one tool result.
-        escape_results: how markup inside a result is made inert: "xml" entities, or "" for a zero-width break.
+        source: where the format is described.
     """
 
     name: str

@@ -8,7 +8,7 @@ Source: what small models write when they are asked for JSON, and what `tool_cho
 
 from toolwire.wire.syntax import THINK, THINKING, JsonCall, Lit, WireFormat
 
-_CALLS = JsonCall(needs_args=True)
+_CALLS = JsonCall(needs_args=True, array="several")
 
 FORMAT = WireFormat(
     name="bare_json",

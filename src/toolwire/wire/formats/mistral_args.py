@@ -20,7 +20,7 @@ NAMED = Call(
         ),
     )
 )
-LISTED = JsonCall(id=("id",), array=True)
+LISTED = JsonCall(id=("id",), array="always")
 
 FORMAT = WireFormat(
     name="mistral_args",
@@ -33,7 +33,7 @@ FORMAT = WireFormat(
         (
             Lit("[TOOL_CALLS]", repeats=True),
             OneOf(((NAMED,), (LISTED,))),
-            Lit("[/TOOL_CALLS]", need="optional"),
+            Lit("[/TOOL_CALLS]", need="optional", written=False),
         ),
     ),
     join="",

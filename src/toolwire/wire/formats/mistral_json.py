@@ -22,7 +22,7 @@ FORMAT = replace(
         (
             Lit("[TOOL_CALLS]", repeats=True),
             OneOf(((LISTED,), (NAMED,))),
-            Lit("[/TOOL_CALLS]", need="optional"),
+            Lit("[/TOOL_CALLS]", need="optional", written=False),
         ),
     ),
 )

@@ -17,6 +17,6 @@ FORMAT = WireFormat(
     confidence=0.9,
     blocks=(
         (PyCalls(),),
-        (Lit("<|python_start|>"), PyCalls(), Lit("<|python_end|>", need="optional")),
+        (Lit("<|python_start|>"), PyCalls(), Lit("<|python_end|>", need="optional", written=False)),
     ),
 )

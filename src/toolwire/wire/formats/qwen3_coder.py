@@ -48,14 +48,15 @@ FORMAT = WireFormat(
                                 (
                                     Lit("<parameter="),
                                     Key(phrase=True),
-                                    Lit(">", after="\n"),
+                                    Lit(">"),
                                     Value("</parameter>", newline=True, missing="line", after="\n"),
                                 )
                             ),
                             Lit("</function>"),
                         )
                     ),
-                )
+                ),
+                together=False,
             ),
             Lit("</tool_call>", need="forgiven", before="\n"),
         ),

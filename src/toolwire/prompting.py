@@ -1,0 +1,62 @@
+"""Writing for a model: definitions, usage, calls and results, by a format's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from toolwire.messages import ToolCall, ToolResult
+from toolwire.tools import definitions
+from toolwire.wire import renderer
+from toolwire.wire.registry import get_format
+
+
+def render_definitions(tools: Iterable[Any], *, format: str) -> str:  # noqa: A002 - the field's own word
+    """The definitions as a prompt of this format holds them.
+
+    Raises:
+        UnknownFormat, DefinitionError: the format or a tool cannot be used.
+    """
+    return renderer.render_definitions(get_format(format), definitions(tools, strict=True))
+
+
+def render_calls(calls: Iterable[ToolCall], *, format: str, tools: Iterable[Any] = ()) -> str:  # noqa: A002
+    """The text in which a model of this format writes these calls; parsed again, it gives them back.
+
+    Args:
+        calls: the calls of one message.
+        format: a format's name or alias.
+        tools: their definitions; formats without types in their markup need the schemas.
+
+    Raises:
+        UnknownFormat: no such format.
+        RenderError: the format has no unambiguous way to write one of them.
+    """
+    return renderer.render_calls(get_format(format), list(calls), definitions(tools))
+
+
+def render_results(results: Iterable[ToolResult], *, format: str) -> str:  # noqa: A002
+    """The results of one turn, in order; markup inside them is made inert (see `wire.renderer.render_results`).
+
+    Raises:
+        UnknownFormat: no such format.
+    """
+    return renderer.render_results(get_format(format), list(results))
+
+
+def prompt(tools: Iterable[Any], *, format: str, system: str = "") -> str:  # noqa: A002
+    """A system prompt: `system`, the definitions, and how to call a tool in this format.
+
+    Raises:
+        UnknownFormat, DefinitionError, RenderError: the format or the tools cannot be used.
+    """
+    wire = get_format(format)
+    known = definitions(tools, strict=True)
+    if not known:
+        return system
+    parts = (
+        system,
+        "You can call these tools:\n\n" + renderer.render_definitions(wire, known),
+        renderer.render_usage(wire, known) if wire.blocks else "",
+    )
+    return "\n\n".join(part for part in parts if part)

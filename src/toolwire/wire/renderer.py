@@ -1,0 +1,391 @@
+"""Reading 2 of a wire format: definitions, calls and results -> prompt text.
+
+`render_calls` checks itself: what it wrote is parsed and compared. Where a format has no unambiguous way to write a
+value it raises instead of writing something else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, assert_never
+from xml.sax.saxutils import escape as escape_text
+from xml.sax.saxutils import quoteattr
+
+from toolwire.errors import RenderError
+from toolwire.events import collect
+from toolwire.jsontext import sound
+from toolwire.messages import ToolCall, ToolResult
+from toolwire.schema import ANY, Shape
+from toolwire.tools import ToolDefinition
+from toolwire.wire.elements import infer, json_value
+from toolwire.wire.literals import literals
+from toolwire.wire.parser import Machine, Options
+from toolwire.wire.plan import plan_of
+from toolwire.wire.syntax import (
+    AnyOrder,
+    Args,
+    Call,
+    Elements,
+    Ident,
+    JsonCall,
+    Key,
+    Lit,
+    Many,
+    Name,
+    Node,
+    OneOf,
+    Params,
+    PyCalls,
+    Server,
+    Tag,
+    Value,
+    WireFormat,
+)
+
+_ELEMENT_NAME = re.compile(r"[A-Za-z_][-\w.:]*\Z")
+_CDATA_FROM = 1000
+"""Characters from which text is written as CDATA if anything in it needs escaping."""
+_CDATA_ESCAPES = 5
+"""Special characters from which it is, however short."""
+_BREAK = "\u2060"
+"""Word joiner: put into a marker inside a tool's result, it leaves the text readable and the marker inert."""
+
+Definitions = Mapping[str, ToolDefinition]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _python(value: Any) -> str:
+    """A Python literal; strings in double quotes with JSON's escapes, which Python shares."""
+    match value:
+        case None | True | False:
+            return repr(value)
+        case list():
+            return "[" + ", ".join(map(_python, value)) + "]"
+        case dict():
+            return "{" + ", ".join(f"{_json(key)}: {_python(item)}" for key, item in value.items()) + "}"
+        case _:
+            return _json(value)
+
+
+class _Writer:
+    """Writes calls by a description."""
+
+    def __init__(self, wire: WireFormat, tools: Definitions) -> None:
+        self._wire = wire
+        self._tools = tools
+        self._index = 0  # of the call being written, in its message
+
+    def message(self, calls: Sequence[ToolCall]) -> str:
+        nodes = self._wire.blocks[0]
+        if _together(nodes):
+            return self._sequence(nodes, calls)
+        made: list[str] = []
+        for self._index, call in enumerate(calls):
+            made.append(self._sequence(nodes, [call]))
+        return self._wire.join.join(made)
+
+    def _sequence(self, nodes: Iterable[Node], calls: Sequence[ToolCall]) -> str:
+        return "".join(self._node(node, calls) for node in nodes)
+
+    def _node(self, node: Node, calls: Sequence[ToolCall]) -> str:
+        call = calls[0]
+        match node:
+            case Lit():
+                return node.before + node.text + node.after if node.written else ""
+            case Tag():
+                return self._tag(node, call.name)
+            case Name():
+                return self._name(node, call)
+            case Ident():
+                return call.id
+            case Server():
+                return call.server or node.default
+            case Params():
+                return "".join(self._parameter(node, call, key, value) for key, value in call.arguments.items())
+            case Elements():
+                shape = self._shape(call)
+                return "".join(
+                    self._element(node, key, value, shape.property(key), node.indent)
+                    for key, value in call.arguments.items()
+                )
+            case Args():
+                return _json(call.arguments)
+            case JsonCall():
+                objects = [_json(self._object(node, one)) for one in calls]
+                return f"[{', '.join(objects)}]" if node.array == "always" or len(objects) > 1 else objects[0]
+            case PyCalls():
+                written = (
+                    f"{one.name}({', '.join(f'{key}={_python(value)}' for key, value in one.arguments.items())})"
+                    for one in calls
+                )
+                return node.open + ", ".join(written) + node.close
+            case Many(nodes):
+                made: list[str] = []
+                for at, one in enumerate(calls):
+                    if node.together:
+                        self._index = at
+                    made.append(self._sequence(nodes, [one]))
+                return "".join(made)
+            case Call(nodes):
+                return self._sequence(nodes, calls)
+            case OneOf(options):
+                return self._sequence(options[0], calls)
+            case AnyOrder(groups):
+                return "".join(self._sequence(group, calls) for group in groups)
+            case Key() | Value():
+                raise AssertionError("a key or a value outside parameters")
+            case _:
+                assert_never(node)
+
+    def _shape(self, call: ToolCall) -> Shape:
+        definition = self._tools.get(call.name)
+        return definition.shape if definition is not None else ANY
+
+    @staticmethod
+    def _tag(node: Tag, value: str) -> str:
+        return f"{node.before}<{node.name} {node.attribute}={quoteattr(value)}>{node.after}"
+
+    def _name(self, node: Name, call: ToolCall) -> str:
+        if not node.is_id:
+            return node.prefix + call.name
+        own = f"{node.prefix}{call.name}:"
+        number = call.id.removeprefix(own) if call.id.startswith(own) else ""
+        return own + (number if number.isdecimal() else str(self._index))
+
+    @staticmethod
+    def _object(node: JsonCall, call: ToolCall) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        if node.server:
+            made[node.server[0]] = call.server or "local"
+        made[node.name[0]] = call.name
+        made[node.args[0]] = call.arguments
+        if node.id and call.id:
+            made[node.id[0]] = call.id
+        return made
+
+    def _parameter(self, node: Params, call: ToolCall, key: str, value: Any) -> str:
+        made: list[str] = []
+        for inner in node.nodes:
+            match inner:
+                case Key():
+                    made.append(key)
+                case Tag():
+                    made.append(self._tag(inner, key))
+                case Value():
+                    text = value if isinstance(value, str) else _json(value)
+                    edge = "\n" if inner.newline else ""
+                    made.append(f"{edge}{text}{edge}{inner.close}{inner.after}")
+                case _:
+                    made.append(self._node(inner, [call]))
+        return "".join(made)
+
+    def _element(self, node: Elements, key: str, value: Any, shape: Shape, indent: str) -> str:
+        if node.tag and key != "item":
+            start, name = f"<{node.tag} name={quoteattr(key)}>", node.tag
+        else:
+            if not _ELEMENT_NAME.match(key):
+                raise RenderError(f"{self._wire.name} cannot write {key!r} as the name of an element")
+            start, name = f"<{key}>", key
+        match value:
+            case dict():
+                inner = "".join(
+                    self._element(node, name, item, shape.property(name), indent + "  ") for name, item in value.items()
+                )
+                inner += indent if value else ""
+            case list():
+                inner = "".join(self._element(node, "item", item, shape.items, indent + "  ") for item in value)
+                inner += indent if value else ""
+            case str():
+                inner = self._text(node, value, shape)
+            case _:
+                inner = _json(value)
+        return f"{indent}{start}{inner}</{name}>"
+
+    @staticmethod
+    def _text(node: Elements, text: str, shape: Shape) -> str:
+        """Entities, or CDATA for long or heavily escaped text and for text that would be read as something else."""
+        special = sum(map(text.count, "&<>"))
+        if shape.typed:
+            other = "string" in shape.kinds and shape.from_text(text, json_value) != text
+        else:
+            other = node.infer and infer(text) is not text
+        heavy = special >= _CDATA_ESCAPES or (special and len(text) >= _CDATA_FROM)
+        if (other or heavy) and "]]>" not in text:
+            return f"<![CDATA[{text}]]>"
+        return escape_text(text)
+
+
+def _together(nodes: Iterable[Node]) -> bool:
+    """Whether one block is written around all calls of a message."""
+    for node in nodes:
+        match node:
+            case Many(together=True) | JsonCall(array="several" | "always") | PyCalls():
+                return True
+            case OneOf(options) if _together(options[0]):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two JSON values are equal, booleans told from numbers."""
+    stack = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if isinstance(x, bool) or isinstance(y, bool):
+            if x is not y:
+                return False
+        elif isinstance(x, dict) and isinstance(y, dict):
+            if x.keys() != y.keys():
+                return False
+            stack.extend((x[key], y[key]) for key in x)
+        elif isinstance(x, list) and isinstance(y, list):
+            if len(x) != len(y):
+                return False
+            stack.extend(zip(x, y, strict=True))
+        elif x != y or type(x) is not type(y) and not (isinstance(x, (int, float)) and isinstance(y, (int, float))):
+            return False
+    return True
+
+
+def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions) -> str:
+    """The text in which a model of this format writes these calls.
+
+    Raises:
+        RenderError: the format has no unambiguous way to write one of them, or no calls at all.
+    """
+    if not calls:
+        return ""
+    if not wire.blocks:
+        raise RenderError(f"the format {wire.name!r} has no calls")
+    for call in calls:
+        if not sound(call.arguments):
+            raise RenderError(f"the arguments of {call.name!r} are nested too deeply or hold half of a surrogate pair")
+    try:
+        text = _Writer(wire, tools).message(calls)
+    except ValueError as error:
+        raise RenderError(f"the arguments cannot be written as JSON: {error}") from error
+    _check(wire, calls, tools, text)
+    return text
+
+
+def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text: str) -> None:
+    known = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
+    machine = Machine(wire, Options(known, deltas=False))
+    read = collect([*machine.feed(text), *machine.finish()])
+    for at, call in enumerate(calls):
+        got = read.tool_calls[at] if at < len(read.tool_calls) else None
+        if got is None or got.name != call.name or not _equal(got.arguments, call.arguments):
+            shown = "nothing" if got is None else f"{got.name} with {_json(got.arguments)[:120]}"
+            raise RenderError(
+                f"the format {wire.name!r} cannot write the call to {call.name!r}: it would be read as {shown}. "
+                "A value holds the format's own markers, or the tool's schema does not say its type."
+            )
+    if len(read.tool_calls) != len(calls) or read.problems or read.content.strip():
+        raise RenderError(f"the format {wire.name!r} cannot write these calls: more would be read than was meant")
+
+
+def openai_shape(definition: ToolDefinition) -> dict[str, Any]:
+    """A definition as most models were trained to see it."""
+    function: dict[str, Any] = {"name": definition.name}
+    if definition.description:
+        function["description"] = definition.description
+    function["parameters"] = definition.parameters
+    return {"type": "function", "function": function}
+
+
+def render_definitions(wire: WireFormat, tools: Definitions) -> str:
+    """The definitions, one JSON object a line, between the format's markers."""
+    start, end = wire.definitions
+    return start + "\n".join(_json(openai_shape(definition)) for definition in tools.values()) + end
+
+
+def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
+    """The results, in order, each between the format's markers; errors say so.
+
+    Markup inside a result is made inert: every marker of the format gets a word joiner (U+2060) after its first
+    character, so a model that echoes the result makes no call.
+    """
+    start, end = wire.result
+    return "\n".join(start + inert(wire, _result_text(result)) + end for result in results)
+
+
+def _result_text(result: ToolResult) -> str:
+    return result.text if result.success else f"Error: {result.text}"
+
+
+def inert(wire: WireFormat, text: str) -> str:
+    """Text in which no marker of the format is left whole."""
+    plan = plan_of(wire)
+    markers = {marker for marker in (*plan.openers, *plan.spans, *plan.closes, *plan.ends) if len(marker) > 1}
+    markers |= {edge.strip() for edge in wire.result if edge.strip()}
+    found = literals(frozenset(markers), wire.nocase)
+    made: list[str] = []
+    pos = 0
+    while True:
+        start, stop, marker = found.search(text, pos, True)
+        made.append(text[pos:start])
+        if not marker:
+            return "".join(made)
+        made.append(text[start] + _BREAK)
+        pos = start + 1
+
+
+def render_usage(wire: WireFormat, tools: Definitions) -> str:
+    """How to call a tool in this format, with an example made from the tools' own schemas.
+
+    Raises:
+        RenderError: none of the tools can be written in this format.
+    """
+    example = ""
+    for definition in tools.values():
+        call = ToolCall(definition.name, example_arguments(definition), id="call00001")
+        try:
+            example = render_calls(wire, [replace(call, id=call.id if wire.markers else "")], tools)
+        except RenderError:
+            continue
+        break
+    if not example:
+        raise RenderError(f"none of the tools can be written in the format {wire.name!r}")
+    return (
+        "To call a tool, write the call exactly in this form, with the name and the arguments of the tool you need:\n\n"
+        f"{example}\n\n"
+        "Write nothing after the call; its result comes in the next message. When you have what you need, answer in "
+        "plain text without a call."
+    )
+
+
+def example_arguments(definition: ToolDefinition) -> dict[str, Any]:
+    """Example values for the required parameters (or the first one, if none is required)."""
+    shape = definition.shape
+    names = shape.required or shape.property_names[:1]
+    return {name: _example(name, shape.property(name), 0) for name in names}
+
+
+def _example(name: str, shape: Shape, depth: int) -> Any:
+    schema = shape.schema if isinstance(shape.schema, dict) else {}
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    for key in ("const", "default"):
+        if schema.get(key) is not None:
+            return schema[key]
+    if isinstance(schema.get("examples"), list) and schema["examples"]:
+        return schema["examples"][0]
+    kinds = shape.kinds
+    if not shape.typed or "string" in kinds or depth > 4:
+        return f"the {name.replace('_', ' ')}"
+    for kind, value in (("integer", 1), ("number", 1.5), ("boolean", True)):
+        if kind in kinds:
+            return value
+    if "array" in kinds:
+        return [_example(name, shape.items, depth + 1)]
+    if "object" in kinds:
+        return {key: _example(key, shape.property(key), depth + 1) for key in shape.required or shape.property_names}
+    return None
