@@ -1,6 +1,6 @@
 """Hypothesis profiles: `default` is short and the same every time, `thorough` is long and random.
 
-    pytest tests/property --hypothesis-profile=thorough
+pytest tests/property --hypothesis-profile=thorough
 """
 
 from hypothesis import HealthCheck, settings

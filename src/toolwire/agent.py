@@ -20,7 +20,7 @@ from toolwire.tools import Tool, ToolDefinition
 BABBLE = 80
 """Characters of prose after a complete call at which the model is stopped: small ones invent the result there."""
 
-GO_ON = "Answer the question if you can now; if not, call another tool."
+GO_ON = "If these results tell the answer, give it now. If they do not, call another tool; never guess."
 LAST_ROUND = "No more tool calls now. Answer the question in plain words, from what you have seen."
 REPEATED = "You made exactly this call before, and its result is above. Do something else, or answer now."
 EMPTY = "You wrote nothing. Answer the question, or call a tool."

@@ -73,9 +73,11 @@ class FileTools:
             raise ToolError(f"{path} is not a directory; read_file reads files")
         entries, more = _entries(directory)
         lines = [_shown(entry) for entry in entries[:MAX_ENTRIES]]
-        if more or len(entries) > MAX_ENTRIES:
-            lines.append(f"(only the first {MAX_ENTRIES} entries are shown)")
-        return "\n".join(lines) or "(empty directory)"
+        count = f"more than {len(entries)}" if more else f"{len(entries)}"
+        lines.append(
+            f"({count} entries" + (f", the first {MAX_ENTRIES} are shown)" if len(entries) > MAX_ENTRIES else ")")
+        )
+        return "\n".join(lines)
 
     def read_file(self, path: str, start_line: int = 1, end_line: int = 0) -> str:
         """Read a text file, or some of its lines.
@@ -97,9 +99,9 @@ class FileTools:
         shown = list(_bounded(wanted))
         text = "\n".join(shown)
         last = start_line + len(shown) - 1
-        if len(shown) < len(wanted) or size > len(data):
+        if len(shown) < len(lines) or size > len(data):
             whole = f"{len(lines)}" if size == len(data) else f"more than {len(lines)}"
-            text += f"\n(lines {start_line} to {last} of {whole}; ask for more with start_line={last + 1})"
+            text += f"\n(these are lines {start_line} to {last} of {whole})"
         return text or "(empty file)"
 
     def search_files(self, pattern: str, path: str = ".") -> str:

@@ -8,8 +8,10 @@ from typing import Any, Literal
 from toolwire.events import Event, Finish, collect
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.tools import definitions
+from toolwire.wire.detect import Detector
+from toolwire.wire.formats import FORMATS
 from toolwire.wire.parser import Machine, Options
-from toolwire.wire.registry import get_format
+from toolwire.wire.registry import AUTO, get_format
 
 Repair = Literal["safe", "none"]
 
@@ -47,7 +49,7 @@ class StreamParser:
         id_seed: str = "",
         _deltas: bool = True,
     ) -> None:
-        wire = get_format(format)
+        wire = None if format.lower() == AUTO else get_format(format)
         options = Options(
             tools=definitions(tools),
             reasoning_started=reasoning_started,
@@ -55,9 +57,9 @@ class StreamParser:
             seed=id_seed,
             deltas=_deltas,
         )
-        self._machine = Machine(wire, options)
+        self._machine: Machine | Detector = Machine(wire, options) if wire is not None else Detector(FORMATS, options)
         self._finished = False
-        start = wire.primed if primed is None else primed
+        start = primed if primed is not None else wire.primed if wire is not None else ""
         if start:
             self._machine.feed(start)
 

@@ -174,7 +174,7 @@ def _droppable(name: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
         flags = re.IGNORECASE if wire.nocase else flags
     ends = "|".join(map(re.escape, sorted(END_OF_SEQUENCE, key=len, reverse=True)))
     named = "|".join(r"\[\s*\]" if m == "[]" else re.escape(m) for m in sorted(markers, key=len, reverse=True))
-    return re.compile(rf"(?:{named})", flags), re.compile(rf"(?:\s|{ends})*\Z", flags)
+    return re.compile(rf"(?:{named})", flags), re.compile(rf"({ends})(?:\s|{ends})*\Z", flags)
 
 
 def kept(events: Iterable[Event]) -> str:
@@ -206,8 +206,8 @@ def kept(events: Iterable[Event]) -> str:
 def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:  # noqa: A002
     """L3: the text is what the events hold, in order, with nothing left out and nothing added but this.
 
-    Left out may be: a marker that the format names, with the white space around it; end-of-sequence tokens and white
-    space at the very end.
+    Left out may be: a marker that the format names, with the white space around it; and an end-of-sequence token
+    after which only white space and other such tokens come.
     """
     markup, ends = _droppable(format)
     out = kept(events)
@@ -228,8 +228,9 @@ def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
                 while stop < len(text) and text[stop].isspace():
                     stop += 1
                     found.append(stop)
-            if start == len(text) or ends.match(text, at):
-                found.append(len(text))
+            last = ends.match(text, at)
+            if last:
+                found.append(last.end(1))
             skips[at] = found
         return found
 
@@ -323,7 +324,9 @@ def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: st
     assert len(got) == len(want), f"{len(got)} calls of {len(want)}: {text!r} {response!r}"
     for (name, arguments), (wanted, expected) in zip(got, want, strict=True):
         assert name == wanted, f"{name!r} is not {wanted!r}: {text!r}"
-        assert _arguments_sorted(arguments) == _arguments_sorted(expected), f"{arguments!r} is not {expected!r}: {text!r}"
+        assert _arguments_sorted(arguments) == _arguments_sorted(expected), (
+            f"{arguments!r} is not {expected!r}: {text!r}"
+        )
     assert not response.problems, f"{response.problems!r}: {text!r}"
     assert not response.incomplete, f"{response.incomplete!r}: {text!r}"
     assert not any(call.repairs for call in response.tool_calls), f"a rendered call needs repair: {text!r} {response!r}"

@@ -180,7 +180,9 @@ def strings(name: str) -> st.SearchStrategy[str]:
     tricky = st.sampled_from((*fragments(name), *(f for f in _GENERAL if f.isascii() or "\ud83d" not in f)))
     return st.one_of(
         plain,
-        st.sampled_from(("", " ", "\n", "\n\n", " a ", "\na\n", "null", "true", "1", "[1]", '{"a": 1}', "</s>", "]]>", "&lt;")),
+        st.sampled_from(
+            ("", " ", "\n", "\n\n", " a ", "\na\n", "null", "true", "1", "[1]", '{"a": 1}', "</s>", "]]>", "&lt;")
+        ),
         st.lists(st.one_of(tricky, plain), max_size=4).map("".join),
     )
 
@@ -198,7 +200,9 @@ def _json_values(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     leaf = st.one_of(st.none(), st.booleans(), _INTEGERS, _FLOATS, text)
     return st.recursive(
         leaf,
-        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+        ),
         max_leaves=5,
     )
 
@@ -215,7 +219,9 @@ def _values(text: st.SearchStrategy[str]) -> dict[str, st.SearchStrategy[Any]]:
         "u": st.none() | _INTEGERS,
         "l": st.lists(text, max_size=4),
         "n": st.lists(_INTEGERS, max_size=4),
-        "o": st.fixed_dictionaries({"s": text}, optional={"i": _INTEGERS, "l": st.lists(_json_values(text), max_size=2)}),
+        "o": st.fixed_dictionaries(
+            {"s": text}, optional={"i": _INTEGERS, "l": st.lists(_json_values(text), max_size=2)}
+        ),
     }
 
 

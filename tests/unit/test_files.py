@@ -140,9 +140,10 @@ def test_a_link_that_appears_between_check_and_open_is_not_followed(
 
 def test_read_lines(root: Path) -> None:
     tools = FileTools(root)
-    assert tools.read_file("a.txt", 2) == "two\nthree"
-    assert tools.read_file("a.txt", 2, 2) == "two"
-    assert tools.read_file("a.txt", 3, 99) == "three"
+    assert tools.read_file("a.txt") == "one\ntwo\nthree"
+    assert tools.read_file("a.txt", 2) == "two\nthree\n(these are lines 2 to 3 of 3)"
+    assert tools.read_file("a.txt", 2, 2) == "two\n(these are lines 2 to 2 of 3)"
+    assert tools.read_file("a.txt", 3, 99) == "three\n(these are lines 3 to 3 of 3)"
     for lines in ((0, 0), (-1, 0), (3, 2)):
         with pytest.raises(ToolError, match="counted from 1"):
             tools.read_file("a.txt", *lines)
@@ -158,7 +159,7 @@ def test_what_is_cut_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     tools = FileTools(root)
     (root / "long").write_text("\n".join(f"line {n}" for n in range(1, 1001)))
     text = tools.read_file("long")
-    assert text.endswith("\n(lines 1 to 200 of 1000; ask for more with start_line=201)")
+    assert text.endswith("\n(these are lines 1 to 200 of 1000)")
     assert tools.read_file("long", 201).startswith("line 201\n")
     (root / "wide").write_text("x" * 100_000)
     assert len(tools.read_file("wide")) < 500
@@ -183,14 +184,14 @@ def test_list(root: Path) -> None:
     tools = FileTools(root)
     (root / "link").symlink_to("/etc")
     (root / "odd\x1b[2J\nname").touch()
-    assert tools.list_dir() == "a.txt (14 bytes)\nlink (link)\nodd\\x1b[2J\\nname (0 bytes)\nsub/"
+    assert tools.list_dir() == "a.txt (14 bytes)\nlink (link)\nodd\\x1b[2J\\nname (0 bytes)\nsub/\n(4 entries)"
     for number in range(300):
         (root / "sub" / f"{number:03}").touch()
-    assert tools.list_dir("sub").endswith("199 (0 bytes)\n(only the first 200 entries are shown)")
+    assert tools.list_dir("sub").endswith("198 (0 bytes)\n199 (0 bytes)\n(301 entries, the first 200 are shown)")
     with pytest.raises(ToolError, match="not a directory"):
         tools.list_dir("a.txt")
     (root / "none").mkdir()
-    assert tools.list_dir("none") == "(empty directory)"
+    assert tools.list_dir("none") == "(0 entries)"
 
 
 def test_search(root: Path) -> None:

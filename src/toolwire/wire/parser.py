@@ -67,6 +67,8 @@ from toolwire.wire.syntax import (
 
 Control = Generator[Leaf, Any, None]
 
+_LOOK = 256
+"""Characters beyond a leaf's stop that it may have looked at."""
 _KEY_START = literals(frozenset({'"', "'", "}"}))
 _COLON = literals(frozenset({":"}))
 _AFTER_PAIR = literals(frozenset({",", "}"}))
@@ -106,56 +108,87 @@ class Options:
 class Machine:
     """Reads one message in one format.
 
+    Args:
+        wire: the format.
+        options: how to read.
+        probe: a block's opener; the machine starts at it and stops when a call is announced or the block is over.
+        position: of the text's first character.
+        blank: no content but white space came before it.
+        fast: the count of failed fast tries over the same text.
+
     Attributes:
+        position: of the next character to be read, in code points.
+        decided: a probe has stopped.
+        ended: the text is over.
         scanned: characters that leaves looked at, for tests of linearity.
-        held: characters held back now.
+        complete_calls: how many calls were read.
     """
 
-    def __init__(self, wire: WireFormat, options: Options) -> None:
+    def __init__(
+        self,
+        wire: WireFormat,
+        options: Options,
+        *,
+        probe: str = "",
+        position: int = 0,
+        blank: bool = True,
+        fast: FastTries | None = None,
+    ) -> None:
         if not options.fences and wire.fences:
             wire = replace(wire, fences=False)
         self.wire = wire
         self.options = options
         self.plan: Plan = plan_of(wire)
         self._events: list[Event] = []
-        self._emit = self._events.append
         self._tail = ""
-        self._position = 0
+        self.position = position
+        self._probing = bool(probe)
+        self.decided = False
         self._raw: Pieces | None = None  # consumed since the block began or a call was taken out
         self._raw_start = 0
         self._call: Builder | None = None
         self._call_raw = ""
         self._calls = 0
-        self._fast = FastTries()
+        self._fast = fast or FastTries()
         self._closed = False  # the tag that was read last closed itself
         self._empty = False  # a wrapper without calls was read
         self._late: tuple[Elements, list[tuple[str, str]]] | None = None  # arguments written before the name
         self._parameter = ""  # the parameter whose header was read last
-        self._ended = False
+        self.ended = False
         self.complete_calls = 0
         self.scanned = 0
-        self._prose = Prose(self.plan, self._emit_prose, reasoning=options.reasoning_started)
-        self._control = self._message()
+        self._prose = Prose(self.plan.outside, self._events.append, reasoning=options.reasoning_started, blank=blank)
+        self._control = self._message(probe)
         self._leaf: Leaf = next(self._control)
 
     # -- the driver ----------------------------------------------------------------------------------------------
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece; the events that became certain."""
-        leaf = self._leaf
-        if not self._tail:
+        if self._tail:
+            text = self._tail + text
+        else:
+            leaf = self._leaf
             quick = leaf.quick
             if quick is not None and text and quick(text) is None:
                 size = len(text)
-                self._position += size
+                self.position += size
                 self.scanned += size
                 leaf.take(text)
                 if self._raw is not None:
                     self._raw.add(text)
-            else:
-                self._drive(text, False)
-        else:
-            self._drive(self._tail + text, False)
+                return self.take_events()
+        self._tail = text[self.advance(text, 0, False) :]
+        return self.take_events()
+
+    def finish(self) -> Sequence[Event]:
+        """The text is over."""
+        self.end(self._tail, 0)
+        self._tail = ""
+        return self.take_events()
+
+    def take_events(self) -> Sequence[Event]:
+        """The events that became certain since they were last taken."""
         events = self._events
         if not events:
             return ()
@@ -163,23 +196,14 @@ class Machine:
         events.clear()
         return made
 
-    def finish(self) -> Sequence[Event]:
-        """The text is over."""
-        self._drive(self._tail, True)
-        if not self._ended:
-            self._stop()
-        made = self._events.copy()
-        self._events.clear()
-        return made
-
-    def _drive(self, text: str, final: bool) -> None:
-        pos = 0
-        while True:
+    def advance(self, text: str, pos: int, final: bool) -> int:
+        """Read on in `text` from `pos`; the position where more text is needed (or a probe is decided)."""
+        while not self.decided:
             leaf = self._leaf
             stop = leaf.scan(text, pos, final)
             if stop > pos:
                 self.scanned += stop - pos
-                self._position += stop - pos
+                self.position += stop - pos
                 if self._raw is not None:
                     self._raw.add(text[pos:stop])
                 pos = stop
@@ -191,37 +215,56 @@ class Machine:
                 else:
                     break
             except StopIteration:  # only at the end of the text
-                self._ended = True
+                self.ended = True
                 break
-        self.scanned += len(text) - pos
-        self._tail = text[pos:]
+            if self._probing and self._calls:
+                self.decided = True
+        self.scanned += min(len(text) - pos, _LOOK)
+        return pos
 
-    def _stop(self) -> None:
-        if self._tail:  # a leaf could not decide; it belongs to what is cut
+    def end(self, text: str, pos: int) -> int:
+        """The text is over after `text`: read what is left of it; the position where a probe was decided."""
+        pos = self.advance(text, pos, True)
+        if self.ended or self.decided:
+            return pos
+        if pos < len(text):  # a leaf could not decide; it belongs to what is cut
             if self._raw is not None:
-                self._raw.add(self._tail)
-            self._position += len(self._tail)
-            self._tail = ""
+                self._raw.add(text[pos:])
+            self.position += len(text) - pos
         with contextlib.suppress(StopIteration):
             self._control.throw(EndOfText())
+        self.ended = True
+        return len(text)
+
+    # -- a probe: one block, to find out whether it is this format's ---------------------------------------------
+
+    @property
+    def announced(self) -> bool:
+        """Whether a call was announced."""
+        return self._calls > 0
+
+    def keep(self) -> None:
+        """The probe was right: read on as a machine of its own."""
+        self._probing = self.decided = False
 
     @property
     def held(self) -> int:
         """Characters held back."""
         return len(self._tail)
 
-    def _emit_prose(self, event: Event) -> None:
-        self._events.append(event)
-
     # -- the message ---------------------------------------------------------------------------------------------
 
-    def _message(self) -> Control:
+    def _message(self, probe: str) -> Control:
         prose = self._prose
+        opener = probe
         while True:
             try:
-                opener: str = yield prose
+                if not opener:
+                    opener = yield prose
             except EndOfText:
-                self._end_of_message(prose.finish())
+                hidden = prose.finish()
+                if hidden and self._hides_calls(hidden):
+                    self._events.append(hidden_by_fence(hidden, self.position))
                 return
             if prose.reasoning:
                 prose.leave_reasoning()
@@ -229,26 +272,20 @@ class Machine:
                 yield from self._block(self.plan.blocks[opener])
             except EndOfText:
                 return
+            if self._probing:
+                self.decided = True
+            opener = ""
             prose.resume()
 
-    def _end_of_message(self, hidden: str) -> None:
-        if not hidden:
-            return
+    def _hides_calls(self, text: str) -> bool:
         shadow = Machine(self.wire, replace(self.options, fences=False, deltas=False, reasoning_started=False))
-        shadow.feed(hidden)
+        shadow.feed(text)
         shadow.finish()
-        if shadow.complete_calls:
-            self._problem(
-                "hidden_by_fence",
-                self._position - len(hidden),
-                hidden,
-                "A code fence was opened and never closed, and a tool call stands inside it, so the call was not read. "
-                "Write tool calls outside code fences.",
-            )
+        return shadow.complete_calls > 0
 
     def _block(self, block: Block) -> Control:
         self._raw = Pieces()
-        self._raw_start = self._position
+        self._raw_start = self.position
         self._call = None
         self._empty = False
         try:
@@ -284,7 +321,7 @@ class Machine:
             call.end(text, self.wire.name, self.wire.confidence, complete=False)
         if self.wire.markers or index is not None:
             kind: ProblemKind = "missing_name" if error.kind == "missing_name" else "malformed"
-            self._problem(kind, self._position - len(text), text, _sentence(kind, str(error), text), index)
+            self._problem(kind, self.position - len(text), text, _sentence(kind, str(error), text), index)
         if raw is not None and text:
             raw.add(text)
 
@@ -301,12 +338,12 @@ class Machine:
         if call is not None and call.index >= 0:
             call.end(text, self.wire.name, self.wire.confidence, complete=False)
             why = f"The text ends inside the call to {call.name!r}, so it was not run. Send it again, whole and shorter."
-            self._problem("truncated", self._position - len(text), text, why, call.index)
+            self._problem("truncated", self.position - len(text), text, why, call.index)
             self._leave()
             return
         if self.wire.markers and text.strip():
             why = "The text ends inside a tool call whose name was not read yet. Send the call again, whole."
-            self._problem("truncated", self._position - len(text), text, why)
+            self._problem("truncated", self.position - len(text), text, why)
         raw.add(text)
         self._leave()
 
@@ -842,6 +879,19 @@ class Machine:
                 found = yield Marker(_KEYWORD_END)
         assert self._raw is not None
         return name, arguments, self._raw.take()
+
+
+def hidden_by_fence(hidden: str, position: int) -> ProblemFound:
+    """The problem that an unclosed fence hid calls; `position` is where the text ended."""
+    return ProblemFound(
+        Problem(
+            "hidden_by_fence",
+            position - len(hidden),
+            hidden,
+            "A code fence was opened and never closed, and a tool call stands inside it, so the call was not read. "
+            "Write tool calls outside code fences.",
+        )
+    )
 
 
 def _sentence(kind: ProblemKind, reason: str, text: str) -> str:

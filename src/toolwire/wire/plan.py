@@ -28,6 +28,7 @@ from toolwire.wire.syntax import (
     Params,
     PyCalls,
     Server,
+    Span,
     Tag,
     Value,
     WireFormat,
@@ -188,41 +189,63 @@ class Block:
     closers: Literals
 
 
+class Outside:
+    """What matters outside blocks.
+
+    Attributes:
+        prose, prose_start: markers that matter in content, and before there is any.
+        reasoning: markers that matter in reasoning, by the span's opener; "" for reasoning that the prompt opened.
+        openers, closes, ends: openers of blocks, closers of spans, end-of-sequence tokens.
+        spans: by opener.
+        fences: code fences hide what is inside.
+    """
+
+    def __init__(
+        self, *, anywhere: Markers, start: Markers, ending: Markers, spans: Iterable[Span], fences: bool, nocase: bool
+    ) -> None:
+        self.spans = {span.open: span for span in spans}
+        self.openers = anywhere | start
+        self.closes = frozenset(span.close for span in self.spans.values())
+        self.ends = frozenset(END_OF_SEQUENCE)
+        self.fences = fences
+        opens = frozenset(self.spans)
+        shared = opens | self.ends | (frozenset(FENCES) if fences else frozenset())
+        self.prose = literals(anywhere | shared, nocase)
+        self.prose_start = literals(self.openers | self.closes | shared, nocase)
+        inside = self.ends | ending
+        self.reasoning = {
+            span.open: literals(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
+        }
+        self.reasoning[""] = literals(self.closes | opens | inside, nocase)
+
+
 class Plan:
     """A format, prepared for reading.
 
     Attributes:
         format: the format.
         blocks: by the marker that opens them.
-        prose, prose_start: markers that matter in content, and at the start of a message.
-        reasoning: markers that matter in reasoning, by span index; the last is for reasoning that the prompt opened.
+        outside: what matters outside them.
     """
 
     def __init__(self, format: WireFormat) -> None:  # noqa: A002 - the field's own word
         self.format = format
-        fold = format.nocase
+        self._fold = format.nocase
         self.blocks: dict[str, Block] = {}
         for nodes in format.blocks:
-            block = Block(_steps(nodes, frozenset(), fold), literals(_closers(nodes), fold))
+            block = Block(_steps(nodes, frozenset(), self._fold), literals(_closers(nodes), self._fold))
             for opener in first(nodes)[0]:
                 self.blocks.setdefault(opener, block)
         openers = frozenset(self.blocks)
-        opens = frozenset(span.open for span in format.spans)
-        closes = frozenset(span.close for span in format.spans)
-        ends = frozenset(END_OF_SEQUENCE)
-        fences = frozenset(FENCES) if format.fences else frozenset()
-        anywhere = openers if format.at == "anywhere" else frozenset()
-        self.spans = {span.open: span for span in format.spans}
-        self.prose = literals(anywhere | opens | ends | fences, fold)
-        self.prose_start = literals(openers | opens | closes | ends | fences, fold)
-        ending = openers if format.ends_reasoning else frozenset()
-        self.reasoning = {
-            span.open: literals(frozenset({span.close, span.open}) | ends | ending, fold) for span in format.spans
-        }
-        self.reasoning[""] = literals(closes | opens | ends | ending, fold)
-        self.openers, self.closes, self.ends = openers, closes, ends
+        self.outside = Outside(
+            anywhere=openers if format.at == "anywhere" else frozenset(),
+            start=openers,
+            ending=openers if format.ends_reasoning else frozenset(),
+            spans=format.spans,
+            fences=format.fences,
+            nocase=self._fold,
+        )
         self._stops: dict[Value, tuple[Literals, Callable[[str], Any]]] = {}
-        self._fold = fold
 
     def stops(self, params: Step, node: Value) -> tuple[Literals, Callable[[str], Any]]:
         """What can end a value, and a search for a character that is special in it."""

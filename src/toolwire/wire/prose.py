@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
 from toolwire.wire.leaves import Leaf, Pieces
-from toolwire.wire.plan import FENCES, Plan
+from toolwire.wire.plan import FENCES, Outside
 
 _BLANK = re.compile(r"\s*")
 _RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
@@ -34,11 +34,11 @@ class Prose(Leaf):
         "emit", "entered", "hidden", "position", "reasoning",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, emit: Callable[[Event], None], *, reasoning: bool) -> None:
+    def __init__(self, plan: Outside, emit: Callable[[Event], None], *, reasoning: bool, blank: bool = True) -> None:
         super().__init__()
         self._plan = plan
         self.emit = emit
-        self.blank = True
+        self.blank = blank
         self.reasoning = reasoning
         self.entered = reasoning  # reasoning began, and nothing but white space came since
         self._span = ""
@@ -82,6 +82,19 @@ class Prose(Leaf):
         """Text that a block gave back: it is content, and reading goes on after it."""
         if text:
             self._text(text)
+
+    def absorb(self, text: str) -> None:
+        """Text that turned out to hold no block: content in which only code fences matter."""
+        pos, end = 0, len(text)
+        run = _RUN[text[0]].match(text) if self._last == "\n" and text[0] in _RUN and self._plan.fences else None
+        if run is not None and run.end() >= 3:
+            self._fence, self._fence_char, self._count, self.hidden = _OPENING, text[0], 0, Pieces()
+            while pos < end and self._fence != _OUT:
+                stop = self._in_fence(text, pos, end)
+                if self.hidden is not None:
+                    self.hidden.add(text[pos:stop])
+                pos = stop
+        self._text(text)
 
     def _text(self, text: str) -> None:
         self._last = text[-1]
@@ -134,7 +147,7 @@ class Prose(Leaf):
 
     def _marker(self, text: str, start: int, stop: int, found: str) -> int:
         plan = self._plan
-        if found in FENCES and plan.format.fences and not self.reasoning:
+        if found in FENCES and plan.fences and not self.reasoning:
             if self._last == "\n":
                 self._fence, self._fence_char, self._count = _OPENING, found[0], 0
                 self.quick = None

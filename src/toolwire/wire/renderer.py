@@ -323,7 +323,7 @@ def _result_text(result: ToolResult) -> str:
 
 def inert(wire: WireFormat, text: str) -> str:
     """Text in which no marker of the format is left whole."""
-    plan = plan_of(wire)
+    plan = plan_of(wire).outside
     markers = {marker for marker in (*plan.openers, *plan.spans, *plan.closes, *plan.ends) if len(marker) > 1}
     markers |= {edge.strip() for edge in wire.result if edge.strip()}
     found = literals(frozenset(markers), wire.nocase)
