@@ -1,5 +1,6 @@
 """Toolwire: tool calling with any language model."""
 
+from toolwire.arguments import ReadArguments, read_arguments
 from toolwire.errors import (
     DefinitionError,
     RenderError,
@@ -51,6 +52,7 @@ __all__ = [
     "ParsedResponse",
     "Problem",
     "ProblemFound",
+    "ReadArguments",
     "ReasoningDelta",
     "ReasoningPart",
     "RenderError",
@@ -71,6 +73,7 @@ __all__ = [
     "get_format",
     "parse",
     "prompt",
+    "read_arguments",
     "render_calls",
     "render_definitions",
     "render_results",

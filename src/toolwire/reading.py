@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from toolwire.events import Event, Finish, collect
+from toolwire.events import Event, Finish, ProblemFound, collect
+from toolwire.fallback import Fallback
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.tools import definitions
 from toolwire.wire.detect import Detector
@@ -57,9 +58,13 @@ class StreamParser:
             seed=id_seed,
             deltas=_deltas,
         )
-        self._machine: Machine | Detector = Machine(wire, options) if wire is not None else Detector(FORMATS, options)
-        self._finished = False
         start = primed if primed is not None else wire.primed if wire is not None else ""
+        before = -len(start)  # positions count from the text that is fed
+        self._machine: Machine | Detector = (
+            Machine(wire, options, position=before) if wire is not None else Detector(FORMATS, options, position=before)
+        )
+        self._fallback = Fallback([get_format(name) for name in fallback], wire, options) if fallback else None
+        self._finished = False
         if start:
             self._machine.feed(start)
 
@@ -71,7 +76,8 @@ class StreamParser:
         """
         if self._finished:
             raise RuntimeError("feed() after finish(): a StreamParser reads one message")
-        return self._machine.feed(text)
+        events = self._machine.feed(text)
+        return events if self._fallback is None else self._fallback.filter(events)
 
     def finish(self) -> Sequence[Event]:
         """The text is over; the remaining events, `Finish` last. A second call gives nothing."""
@@ -80,7 +86,18 @@ class StreamParser:
         self._finished = True
         events = self._machine.finish()
         called = self._machine.complete_calls
+        if self._fallback is not None:
+            more, found = self._fallback_events(events)
+            events, called = more, called + found
         return [*events, Finish(FinishReason.TOOL_CALLS if called else FinishReason.STOP)]
+
+    def _fallback_events(self, last: Sequence[Event]) -> tuple[Sequence[Event], int]:
+        assert self._fallback is not None
+        passed = self._fallback.filter(last)
+        more, found = self._fallback.finish()
+        if found:  # the text that a problem was about has been read after all
+            passed = [event for event in passed if not isinstance(event, ProblemFound)]
+        return [*passed, *more], found
 
 
 def parse(

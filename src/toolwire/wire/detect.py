@@ -67,7 +67,7 @@ class Detector:
         scanned: see `Machine.scanned`; summed over the probes.
     """
 
-    def __init__(self, formats: Iterable[WireFormat], options: Options) -> None:
+    def __init__(self, formats: Iterable[WireFormat], options: Options, *, position: int = 0) -> None:
         """Formats without markers take part only if there are tools to call."""
         self._options = options
         self._probing = replace(options, reasoning_started=False)
@@ -79,7 +79,7 @@ class Detector:
         self._machine: Machine | None = None
         self._fast = FastTries()
         self._tail = ""
-        self._position = 0
+        self._position = position
         self._scanned = 0
         self.winner: WireFormat | None = None
 

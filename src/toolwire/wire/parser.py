@@ -384,7 +384,10 @@ class Machine:
         if call is None or not call.payload:
             return
         assert self._raw is not None
-        raw = self._raw.take()
+        taken = self._raw.take()
+        raw = taken.rstrip()
+        if len(raw) < len(taken):  # white space before a closing marker that did not come
+            self._raw.add(taken[len(raw) :])
         self._call = None
         call.end(raw, self.wire.name, self.wire.confidence, complete=True)
         self.complete_calls += 1
@@ -419,7 +422,7 @@ class Machine:
             case Elements():
                 return self._elements(step, node)
             case Args():
-                return self._args(self._building())
+                return self._only_args(self._building())
             case JsonCall():
                 return self._json_calls(step, node)
             case PyCalls():
@@ -707,6 +710,10 @@ class Machine:
 
     # -- JSON ----------------------------------------------------------------------------------------------------
 
+    def _only_args(self, call: Builder) -> Control:
+        yield from self._args(call)
+        yield from self._extra(call, _EXTRA_BRACE)
+
     def _args(self, call: Builder) -> Control:
         found = yield from self._expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
         if found == "{" and call.name:
@@ -733,33 +740,39 @@ class Machine:
             return
         yield Marker(step.here)
         count = 0
+        comma = True
         while True:
             marker = Marker(_ITEM, consume=False)
             found = yield marker
-            if found == "{":
+            if found == "{" and comma:
                 yield from self._json_call(node, _EXTRA_BRACE)
                 count += 1
-            elif found:
+                comma = False
+            elif found == "," and not comma:
                 yield Marker(_ITEM)
-                if found == "]":
-                    break
-            elif count:
+                comma = True
+            elif found == "]":
+                yield Marker(_ITEM)
+                break
+            elif count and not found:
                 self._missing_close()
                 return
             elif marker.cut:
                 yield from self._cut_here()
             else:
-                raise Unreadable("a JSON object should begin here")
-        if not count:
-            if not self.wire.markers:
-                raise Unreadable("an empty list is no call")
+                raise Unreadable("a JSON object should begin here" if comma else "a comma is missing after a call")
+        if count:
+            call = self._building()
+            if comma:
+                call.repaired("trailing_comma", "a comma stands before the closing bracket")
+            yield from self._extra(call, _EXTRA)
+        elif self.wire.markers:
             self._empty = True
         else:
-            yield from self._extra(_EXTRA)
+            raise Unreadable("an empty list is no call")
 
-    def _extra(self, brackets: Literals) -> Control:
-        call = self._call
-        if call is not None and call.repairing and (yield Marker(brackets, blank=False)):
+    def _extra(self, call: Builder, brackets: Literals) -> Control:
+        if call.repairing and (yield Marker(brackets, blank=False)):
             call.repaired("extra_close", "")
 
     def _json_call(self, node: JsonCall, extra: Literals) -> Control:
@@ -772,7 +785,7 @@ class Machine:
                 raise Unreadable("the arguments are missing")
             self._start(call)
         call.complete()
-        yield from self._extra(extra)
+        yield from self._extra(call, extra)
 
     def _object(self, call: Builder, node: JsonCall) -> Control:
         yield from self._expect(_OBJECT, "a JSON object should begin here")
