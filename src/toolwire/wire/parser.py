@@ -335,6 +335,8 @@ class Machine:
             self._leave()
             return
         text = raw.take()
+        if call is not None and self.wire.markers:
+            self._announce(call)
         if call is not None and call.index >= 0:
             call.end(text, self.wire.name, self.wire.confidence, complete=False)
             why = f"The text ends inside the call to {call.name!r}, so it was not run. Send it again, whole and shorter."
@@ -371,12 +373,12 @@ class Machine:
         if not self.wire.markers and name not in self.options.tools:
             raise Unreadable(f"{name[:60]!r} is not a known tool")
         call.named(name)
-        if self.wire.markers:
-            self._start(call)
 
-    def _start(self, call: Builder) -> None:
-        call.start(self._calls)
-        self._calls += 1
+    def _announce(self, call: Builder) -> None:
+        """Announce the call if that was not done yet and its name is known."""
+        if call.index < 0 and call.name:
+            call.start(self._calls)
+            self._calls += 1
 
     def _end_call(self) -> None:
         """Emit the end of the call whose payload is complete; all that was consumed so far is its text."""
@@ -545,7 +547,10 @@ class Machine:
     def _any_order(self, step: Step) -> Control:
         read: set[int] = set()
         while True:
-            found = yield Marker(step.either, consume=False)
+            marker = Marker(step.either, consume=False)
+            found = yield marker
+            if marker.cut and len(read) < len(step.groups):
+                yield from self._cut_here()
             at = next((i for i, begins in enumerate(step.firsts) if found in begins and i not in read), None)
             if at is None:
                 return
@@ -562,6 +567,7 @@ class Machine:
                 break
         if not call.name:
             raise Unreadable("the name of the tool is missing", "missing_name")
+        self._announce(call)
         if self._late is not None:
             node, raws = self._late
             self._put_elements(call, node, {}, raws)
@@ -571,6 +577,7 @@ class Machine:
 
     def _params(self, step: Step) -> Control:
         call = self._building()
+        self._announce(call)
         header, value = step.groups[0][:-1], step.groups[0][-1]
         listed: dict[str, list[Occurrence]] = {}  # values that may be given again, as items of a list
         try:
@@ -630,6 +637,7 @@ class Machine:
 
     def _elements(self, step: Step, node: Elements) -> Control:
         call = self._building()
+        self._announce(call)
         read: dict[str, list[Occurrence]] = {}
         raws: list[tuple[str, str]] = []
         try:
@@ -715,6 +723,7 @@ class Machine:
         yield from self._extra(call, _EXTRA_BRACE)
 
     def _args(self, call: Builder) -> Control:
+        self._announce(call)
         found = yield from self._expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
         if found == "{" and call.name:
             yield call.arguments_leaf(self._fast)
@@ -783,7 +792,7 @@ class Machine:
         if call.index < 0:
             if node.needs_args:
                 raise Unreadable("the arguments are missing")
-            self._start(call)
+            self._announce(call)
         call.complete()
         yield from self._extra(call, extra)
 
@@ -815,8 +824,6 @@ class Machine:
         if key in node.args:
             if call.arguments or call.has_arguments:
                 raise Unreadable("the arguments are given twice")
-            if call.name and call.index < 0:
-                self._start(call)
             yield from self._args(call)
             return
         if key in node.inside:
@@ -832,10 +839,9 @@ class Machine:
             if not isinstance(value, str):
                 raise Unreadable("the name of the tool is not a string", "missing_name")
             self._named(call, value)
-            if call.has_arguments:
-                if call.index < 0:
-                    self._start(call)
-                call.settle()
+            if call.has_arguments or self.wire.markers:
+                self._announce(call)
+            call.settle()
         elif key in node.id and isinstance(value, (str, int)):
             call.id = str(value)
         elif key in node.server and isinstance(value, str):
@@ -861,14 +867,15 @@ class Machine:
                 block.add(raw)
             block.add(rest)
             raise
+        closing = block.take()
         for name, arguments, raw in read:
             call = self._begin_call()
             self._named(call, name)
-            if call.index < 0:
-                self._start(call)
+            self._announce(call)
             call.whole({key: json.loads(text) for key, text in arguments.items()})
             call.complete()
             block.add(raw)
+        block.add(closing)
 
     def _python_call(self) -> Generator[Leaf, Any, tuple[str, dict[str, str], str]]:
         name = yield from self._word("the name of a function")
