@@ -10,12 +10,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-import toolwire
 from toolwire.errors import InvalidArguments, ModelOutputError, RenderError, ToolError, UnknownTool
-from toolwire.events import CallEnd, ContentDelta, Event, Finish
+from toolwire.events import CallEnd, ContentDelta, Event, Finish, collect
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
+from toolwire.prompting import prompt, render_calls, render_results
+from toolwire.reading import StreamParser
 from toolwire.schema import validate
 from toolwire.tools import Tool, ToolDefinition
+from toolwire.wire.renderer import example_arguments
 
 BABBLE = 80
 """Characters of prose after a complete call at which the model is stopped: small ones invent the result there."""
@@ -60,8 +62,8 @@ def run(
     reminder the first time, and ends the loop the second time. `max_rounds` is how often the model may write.
     """
     by_name, known = {one.definition.name: one for one in tools}, [one.definition for one in tools]
-    prompt = toolwire.prompt(known, format=format, system=system) if known else system
-    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": question}]
+    system = prompt(known, format=format, system=system)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
     seen, reminded = set[str](), False
     for turn in range(1, max_rounds + 1):
         written, events = "", list[Event]()
@@ -70,7 +72,7 @@ def run(
             events += certain
             yield Step("text", turn, piece)
             yield from (Step("call", turn, call=e.call) for e in certain if isinstance(e, CallEnd) and e.complete)
-        response = toolwire.collect(events)
+        response = collect(events)
         results, wrong = list[ToolResult](), {call.name for call in response.incomplete}
         for call in response.tool_calls:
             if (repeated := call.fingerprint in seen) and reminded:
@@ -90,7 +92,7 @@ def run(
             return (yield Step("answer", turn, response.content.strip(), reason="length" if cut else "answered"))
         if correction:
             yield Step("correction", turn, correction)
-        reply = [toolwire.render_results(results, format=format)] if results else []
+        reply = [render_results(results, format=format)] if results else []
         reply += [correction] if correction else []
         reply += [LAST_ROUND] if turn == max_rounds - 1 else [GO_ON] if results else []
         messages.append({"role": "assistant", "content": written})
@@ -102,7 +104,7 @@ def _listen(
     model: Model, messages: list[dict[str, str]], known: list[ToolDefinition], format: str, turn: int
 ) -> Iterator[tuple[str, list[Event]]]:
     """Pieces of text, each with the events that it made certain."""
-    parser = toolwire.StreamParser(
+    parser = StreamParser(
         format=format if known else "plain", tools=known, fallback=("bare_json", "pythonic"), id_seed=str(turn)
     )
     called, after, cut = False, 0, list[Event]()
@@ -137,10 +139,8 @@ def _correction(response: ParsedResponse, wrong: set[str], known: Sequence[ToolD
     if not (lines or response.content.strip() or response.tool_calls):
         return EMPTY
     for definition in [one for one in known if one.name in wrong] or known[: len(lines)][:1]:
-        properties, required = (definition.parameters.get(key, {}) for key in ("properties", "required"))
-        values = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
-        sample = {name: values.get(str(properties[name].get("type")), name) for name in required if name in properties}
+        example = ToolCall(definition.name, example_arguments(definition))
         with suppress(RenderError):
-            example = toolwire.render_calls([ToolCall(definition.name, sample)], format=format, tools=known)
-            lines += [f"A call of {definition.name} looks like this:", example]
+            written = render_calls([example], format=format, tools=known)
+            lines += [f"A call of {definition.name} looks like this:", written]
     return "\n".join(lines)

@@ -126,4 +126,3 @@ def replay(response: ParsedResponse) -> Iterator[Event]:
     for problem in response.problems:
         yield ProblemFound(problem)
     yield Finish(response.finish_reason)
-

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event
-from toolwire.wire.parser import Machine, Options
+from toolwire.wire.control import Options
+from toolwire.wire.parser import Machine
 from toolwire.wire.syntax import WireFormat
 
 _FENCED = re.compile(r"\s*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
@@ -39,11 +40,10 @@ class Fallback:
             return events
         out: list[Event] = []
         for event in events:
-            if not self._holding:
-                out.append(event)
-            elif isinstance(event, ContentDelta):
+            if isinstance(event, ContentDelta) and self._holding:
                 self._held.append(event.text)
-                if not self._certain and (text := event.text.lstrip()):
+                text = "" if self._certain else event.text.lstrip()
+                if text:
                     self._certain = text[0] in _MAY_BE_A_CALL
                     if not self._certain:
                         self._release(out)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 MAX_DEPTH = 200
@@ -38,6 +39,8 @@ _FAST_FAILURES = 8
 
 # What the machine expects next.
 VALUE, FIRST_VALUE, FIRST_KEY, KEY, COLON, NEXT, STRING, NUMBER, WORD, END = range(10)
+_SCALARS = frozenset((NUMBER, WORD))
+_KEYS = frozenset((FIRST_KEY, KEY))
 
 
 class JsonError(ValueError):
@@ -66,9 +69,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_scan_once = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique
-).scan_once
+_scan_once: Callable[[str, int], tuple[Any, int]] = vars(
+    json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+)["scan_once"]
 
 
 def encodable(text: str) -> bool:
@@ -203,7 +206,7 @@ class JsonScanner:
                 if stop < 0:
                     return ~stop
                 pos = stop
-            elif state == NUMBER or state == WORD:
+            elif state in _SCALARS:
                 pos = self._scalar(text, pos)
             else:
                 pos = self._structure(text, pos)
@@ -211,7 +214,7 @@ class JsonScanner:
 
     def finish(self) -> None:
         """The text is over: a number or word at its very end is complete."""
-        if self.state in (NUMBER, WORD) and not self.stack:
+        if self.state in _SCALARS and not self.stack:
             self._scalar_end()
 
     # -- the machine ---------------------------------------------------------------------------------------------
@@ -248,7 +251,7 @@ class JsonScanner:
             self.state = VALUE
             self.on_colon()
             return pos + 1
-        if state == FIRST_KEY or state == KEY:
+        if state in _KEYS:
             if c == '"' or (c == "'" and self._fix("single_quotes", "strings need double quotes")):
                 self._open_string(c, key=True)
                 return pos + 1

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class FinishReason(str, Enum):
+class FinishReason(StrEnum):
     """Why a response ended."""
 
     STOP = "stop"

@@ -11,7 +11,7 @@ from toolwire.wire import renderer
 from toolwire.wire.registry import get_format
 
 
-def render_definitions(tools: Iterable[Any], *, format: str) -> str:  # noqa: A002 - the field's own word
+def render_definitions(tools: Iterable[Any], *, format: str) -> str:
     """The definitions as a prompt of this format holds them.
 
     Raises:
@@ -20,7 +20,7 @@ def render_definitions(tools: Iterable[Any], *, format: str) -> str:  # noqa: A0
     return renderer.render_definitions(get_format(format), definitions(tools, strict=True))
 
 
-def render_calls(calls: Iterable[ToolCall], *, format: str, tools: Iterable[Any] = ()) -> str:  # noqa: A002
+def render_calls(calls: Iterable[ToolCall], *, format: str, tools: Iterable[Any] = ()) -> str:
     """The text in which a model of this format writes these calls; parsed again, it gives them back.
 
     Args:
@@ -35,7 +35,7 @@ def render_calls(calls: Iterable[ToolCall], *, format: str, tools: Iterable[Any]
     return renderer.render_calls(get_format(format), list(calls), definitions(tools))
 
 
-def render_results(results: Iterable[ToolResult], *, format: str) -> str:  # noqa: A002
+def render_results(results: Iterable[ToolResult], *, format: str) -> str:
     """The results of one turn, in order; markup inside them is made inert (see `wire.renderer.render_results`).
 
     Raises:
@@ -44,7 +44,7 @@ def render_results(results: Iterable[ToolResult], *, format: str) -> str:  # noq
     return renderer.render_results(get_format(format), list(results))
 
 
-def prompt(tools: Iterable[Any], *, format: str, system: str = "") -> str:  # noqa: A002
+def prompt(tools: Iterable[Any], *, format: str, system: str = "") -> str:
     """A system prompt: `system`, the definitions, and how to call a tool in this format.
 
     Raises:

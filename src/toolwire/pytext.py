@@ -22,7 +22,7 @@ _TUPLE: set[str] = set()  # marks an open tuple on the stack; told apart by iden
 
 
 class PythonScanner(JsonScanner):
-    """Reads one Python literal: strings with either quote or three, numbers, True, False, None, lists, tuples, dicts."""
+    """Reads one Python literal: strings with one or three quotes, numbers, True and its like, lists, tuples, dicts."""
 
     __slots__ = ("opened", "triple")
 
@@ -139,5 +139,3 @@ class PythonScanner(JsonScanner):
             return ""
         whole = match[2].lstrip("0") or "0"
         return super().number(f"{match[1].replace('+', '')}{whole}.{match[3] or '0'}{match[4] or ''}")
-
-

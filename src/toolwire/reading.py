@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from toolwire.events import Event, Finish, ProblemFound, collect
 from toolwire.fallback import Fallback
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.tools import definitions
+from toolwire.wire.control import Options
 from toolwire.wire.detect import Detector
 from toolwire.wire.formats import FORMATS
-from toolwire.wire.parser import Machine, Options
+from toolwire.wire.parser import Machine
 from toolwire.wire.registry import AUTO, get_format
 
 Repair = Literal["safe", "none"]
@@ -41,7 +42,7 @@ class StreamParser:
     def __init__(
         self,
         *,
-        format: str = "auto",  # noqa: A002 - the field's own word
+        format: str = "auto",
         tools: Iterable[Any] = (),
         reasoning_started: bool = False,
         primed: str | None = None,
@@ -103,7 +104,7 @@ class StreamParser:
 def parse(
     text: str,
     *,
-    format: str = "auto",  # noqa: A002 - the field's own word
+    format: str = "auto",
     tools: Iterable[Any] = (),
     reasoning_started: bool = False,
     primed: str | None = None,

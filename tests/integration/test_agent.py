@@ -60,7 +60,7 @@ class Scripted:
 
 
 def call(name: str, format: str = "forge_xml", /, **arguments: Any) -> str:
-    return toolwire.render_calls([ToolCall(name, arguments)], format=format)
+    return toolwire.render_calls([ToolCall(name, arguments)], format=format, tools=DEFINITIONS)
 
 
 def steps(model: Scripted, **options: Any) -> list[Step]:

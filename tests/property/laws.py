@@ -26,11 +26,10 @@ from toolwire.events import (
     ReasoningDelta,
 )
 from toolwire.messages import ParsedResponse, ToolCall, call_id
-from toolwire.wire.leaves import HEADER_LIMIT, NAME_LIMIT
 from toolwire.wire.syntax import END_OF_SEQUENCE
 
-HOLD = max(NAME_LIMIT, HEADER_LIMIT)
-"""The declared bound of the held tail, besides the longest marker: a name or the header of a tag."""
+HOLD = 400
+"""The declared bound of the held tail, besides the longest marker: the header of a tag (a name has 256)."""
 SCANS = 4
 """How often a character may be looked at, on average."""
 SCANS_MORE = 4000
@@ -214,22 +213,19 @@ def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
     markup, ends = _droppable(format)
     out = kept(events)
     skips: dict[int, list[int]] = {}
+    after_space = list(range(len(text) + 1))
+    for at in range(len(text) - 1, -1, -1):
+        if text[at].isspace():
+            after_space[at] = after_space[at + 1]
 
     def skip(at: int) -> list[int]:
         """Where the text may go on if markup at `at` is left out."""
         found = skips.get(at)
         if found is None:
             found = []
-            start = at
-            while start < len(text) and text[start].isspace():
-                start += 1
-            match = markup.match(text, start)
+            match = markup.match(text, after_space[at])
             if match:
-                stop = match.end()
-                found.append(stop)
-                while stop < len(text) and text[stop].isspace():
-                    stop += 1
-                    found.append(stop)
+                found.extend(range(match.end(), after_space[match.end()] + 1))
             last = ends.match(text, at)
             if last:
                 found.append(last.end(1))

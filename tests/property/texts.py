@@ -30,7 +30,7 @@ PROPERTIES: dict[str, Any] = {
     "n": {"type": "array", "items": {"type": "integer"}},
     "o": {
         "type": "object",
-        "properties": {"s": {"type": "string"}, "i": {"type": "integer"}, "l": {"type": "array"}},
+        "properties": {"s": {"type": "string"}, "i": {"type": "integer"}, "l": {"type": "array", "items": {"type": "number"}}},
         "required": ["s"],
     },
     "any": {},
@@ -106,20 +106,12 @@ def samples(name: str) -> tuple[str, ...]:
     return tuple(text for text in found if len(text) < 2000)
 
 
-def rendered(name: str) -> str | None:
-    """The name of the format that this one's messages can be rendered in, if any."""
-    if not hasattr(toolwire, "render_calls"):
-        return None
-    with_calls = [wire.name for wire in wire_formats(name) if wire.blocks]
-    return with_calls[0] if with_calls else None
-
-
 def messages(name: str) -> st.SearchStrategy[str]:
     """Well-formed messages in this format: samples, and rendered calls between content."""
     found: list[st.SearchStrategy[str]] = []
     if samples(name):
         found.append(st.sampled_from(samples(name)))
-    targets = [wire.name for wire in wire_formats(name) if wire.blocks] if hasattr(toolwire, "render_calls") else []
+    targets = [wire.name for wire in wire_formats(name) if wire.blocks]
     if targets:
         found.append(st.sampled_from(targets).flatmap(_rendered_messages))
     return st.one_of(found) if found else texts(name)
@@ -196,7 +188,7 @@ _INTEGERS = st.one_of(st.integers(-9, 9), st.integers(), st.sampled_from((2**63,
 _FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def _json_values(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+def json_values(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     leaf = st.one_of(st.none(), st.booleans(), _INTEGERS, _FLOATS, text)
     return st.recursive(
         leaf,
@@ -220,7 +212,7 @@ def _values(text: st.SearchStrategy[str]) -> dict[str, st.SearchStrategy[Any]]:
         "l": st.lists(text, max_size=4),
         "n": st.lists(_INTEGERS, max_size=4),
         "o": st.fixed_dictionaries(
-            {"s": text}, optional={"i": _INTEGERS, "l": st.lists(_json_values(text), max_size=2)}
+            {"s": text}, optional={"i": _INTEGERS, "l": st.lists(json_values(text), max_size=2)}
         ),
     }
 
@@ -231,3 +223,9 @@ def calls_of(name: str, text: Callable[[str], st.SearchStrategy[str]] = strings)
     wide = st.fixed_dictionaries({}, optional=_values(value)).map(lambda arguments: ToolCall("f", arguments))
     file = st.fixed_dictionaries({"path": value, "content": value}).map(lambda made: ToolCall("write_file", made))
     return st.one_of(wide, wide, file, st.just(ToolCall("ping")))
+
+
+def untyped_calls(name: str) -> st.SearchStrategy[ToolCall]:
+    """Calls whose arguments no schema types."""
+    keys = st.sampled_from(("a", "b", "any", "key with blanks", "é", "</tool_call>", '"'))
+    return st.dictionaries(keys, json_values(strings(name)), max_size=3).map(lambda made: ToolCall("nobody", made))

@@ -69,7 +69,8 @@ def _opened(name: str) -> agent.Model:
     from toolwire.local import open_model
 
     columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    screen = console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task("weights", total=None, visible=False)
 
         def came(done: int, total: int) -> None:

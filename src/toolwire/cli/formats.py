@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -73,7 +74,7 @@ def _table(found: list[WireFormat]) -> None:
     screen = console()
     if not screen.is_terminal:
         for one in found:
-            screen.print(styled("\t".join((one.name, ",".join(one.aliases), one.title))))
+            sys.stdout.write("\t".join((one.name, ",".join(one.aliases), one.title)) + "\n")
         return
     table = Table("name", "aliases", "what it is", "written by", box=None, pad_edge=False)
     for one in found:

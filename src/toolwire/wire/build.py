@@ -41,8 +41,8 @@ class Builder:
     """
 
     __slots__ = (
-        "_deltas", "_emit", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written", "arguments", "id", "index",
-        "name", "payload", "repairs", "server", "shape",
+        "_deltas", "_emit", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written", "arguments", "id",
+        "index", "name", "payload", "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(

@@ -14,7 +14,8 @@ from functools import lru_cache
 
 from toolwire.events import ContentDelta, Event
 from toolwire.jsontext import FastTries
-from toolwire.wire.parser import Machine, Options, hidden_by_fence
+from toolwire.wire.control import Options
+from toolwire.wire.parser import Machine, hidden_by_fence
 from toolwire.wire.plan import Outside, plan_of
 from toolwire.wire.prose import Prose
 from toolwire.wire.syntax import Span, WireFormat

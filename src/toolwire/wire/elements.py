@@ -14,7 +14,7 @@ from typing import Any
 
 from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, read_json
 from toolwire.schema import Shape
-from toolwire.wire.leaves import unescape
+from toolwire.wire.markup import unescape
 from toolwire.wire.syntax import Elements
 
 _TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400})?)>")

@@ -18,16 +18,12 @@ from toolwire.wire.literals import Literals
 
 escape: Callable[[str], str] = encode_basestring
 
-_BLANK = re.compile(r"\s*")
+BLANK = re.compile(r"\s*")
 _NAME = re.compile(r"""[^\s<>{}()\[\]"'=,;|｜\x00-\x1f\x7f]*""")
 _PHRASE = re.compile(r"[^<>\x00-\x1f\x7f]*")
-_ATTRIBUTES = re.compile(r"""([A-Za-z_][-\w.:]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>/=]+))\s*""")
-_ELEMENT = re.compile(r"<([A-Za-z_][-\w.:]*)")
 
 NAME_LIMIT = 256
 """Code points that a name may have."""
-HEADER_LIMIT = 400
-"""Code points that a tag with attributes may have."""
 SPACE_LIMIT = 4000
 """White space that may stand between a value's closing marker and what follows it."""
 _JOIN_AT = 1024
@@ -102,7 +98,7 @@ class Marker(Leaf):
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Skip white space, then match."""
-        if self._blank and (match := _BLANK.match(text, pos)):
+        if self._blank and (match := BLANK.match(text, pos)):
             pos = match.end()
         if pos == len(text):
             self.done = self.cut = final
@@ -133,7 +129,7 @@ class Word(Leaf):
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Skip white space before, then read."""
         if not self._started:
-            match = _BLANK.match(text, pos)
+            match = BLANK.match(text, pos)
             pos = match.end() if match else pos
             if pos < len(text):
                 self._started = True
@@ -149,59 +145,6 @@ class Word(Leaf):
             self.cut = stop == len(text)
             self.done = True
         return stop
-
-
-class Attributes(Leaf):
-    """The rest of an opening tag: attributes up to `>`; the value is a dict and whether the tag closes itself."""
-
-    __slots__ = ("_pieces", "_quote", "_size")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pieces: list[str] = []
-        self._size = 0
-        self._quote = ""
-
-    def scan(self, text: str, pos: int, final: bool) -> int:
-        """Find the `>` outside quotes, then read the attributes."""
-        start, end = pos, min(len(text), pos + HEADER_LIMIT + 1 - self._size)
-        while pos < end:
-            c = text[pos]
-            if self._quote:
-                if c == self._quote:
-                    self._quote = ""
-            elif c == ">":
-                self._pieces.append(text[start:pos])
-                self._read("".join(self._pieces))
-                return pos + 1
-            elif c == "<":
-                break
-            elif c in "\"'":
-                self._quote = c
-            pos += 1
-        self._pieces.append(text[start:pos])
-        self._size += pos - start
-        if self._size > HEADER_LIMIT:
-            self.error = f"a tag of more than {HEADER_LIMIT} characters"
-        elif pos < end:
-            self.error = "a tag is not closed"
-        return pos
-
-    def _read(self, text: str) -> None:
-        inner = text.strip()
-        closed = inner.endswith("/")
-        inner = inner[:-1].rstrip() if closed else inner
-        found: dict[str, str] = {}
-        at = 0
-        while at < len(inner):
-            match = _ATTRIBUTES.match(inner, at)
-            if match is None or match[1] in found:
-                self.error = "the attributes of a tag cannot be read"
-                return
-            found[match[1]] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
-            at = match.end()
-        self.value = (found, closed)
-        self.done = True
 
 
 class Json(Leaf):
@@ -390,7 +333,7 @@ class RawText(Leaf):
 
     def _look(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         """After a closing marker: white space, then something that may follow it, or it was text."""
-        match = _BLANK.match(text, pos)
+        match = BLANK.match(text, pos)
         stop = match.end() if match else pos
         if stop > pos:
             self._space += stop - pos
@@ -411,281 +354,6 @@ class RawText(Leaf):
         self._pending.clear()
         self._text(pending)
         return pos, False
-
-
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
-_REFERENCE = re.compile(r"&(?:(lt|gt|quot|apos|amp)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
-_NAMED = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
-_REFERENCE_LIMIT = 10
-
-
-def _referenced(match: re.Match[str]) -> str:
-    if match[1]:
-        return _NAMED[match[1]]
-    code = int(match[2]) if match[2] else int(match[3], 16)
-    if code == 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        return match[0]
-    return chr(code)
-
-
-def unescape(text: str) -> tuple[str, bool]:
-    """Decode XML's five entities and numeric references once; and whether an ampersand stood bare."""
-    count = text.count("&")
-    if not count:
-        return text, False
-    if "&#" in text:
-        known = sum(1 for _ in _REFERENCE.finditer(text))
-        return _REFERENCE.sub(_referenced, text), known < count
-    known = 0
-    for entity, character in _ENTITIES:
-        if entity in text:
-            known += text.count(entity)
-            text = text.replace(entity, character)
-    return text, known < count
-
-
-class XmlText(Leaf):
-    """The inside of an element up to its closing tag, CDATA and nested elements of the same name respected.
-
-    The closing tag counts if, after white space, `closers` or the end of the text comes next, or another element where
-    no nested one is open.
-
-    Args:
-        name: the element's name.
-        closers: what may close the parent.
-        decode: let decoded text through (the value is wanted as a string); else the raw text.
-        put: gets the text, piece by piece.
-
-    Attributes:
-        bare: repairs that were needed: a bare ampersand or a bare `<`.
-    """
-
-    __slots__ = (
-        "_after", "_cdata", "_closers", "_decode", "_depth", "_name", "_nocase", "_pending", "_put", "_space",
-        "_special", "bare",
-    )  # fmt: skip
-
-    def __init__(
-        self, name: str, closers: Literals, *, nocase: bool, decode: bool, put: Callable[[str], None]
-    ) -> None:
-        super().__init__()
-        self._name = name.lower() if nocase else name
-        self._nocase = nocase
-        self._closers = closers
-        self._decode = decode
-        self._put = put
-        self._special = self.quick = _TEXT_SPECIAL if decode else _MARKUP_SPECIAL
-        self._depth = self._space = 0
-        self._cdata = self._after = False
-        self._pending: list[str] = []
-        self.bare: list[str] = []
-
-    def _next(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
-        """The next tag of this element's name or CDATA: start, end and what it is; see `Literals.search`."""
-        name, size = self._name, len(self._name)
-        while (found := _MARKUP.search(text, pos)) is not None:
-            start = found.start()
-            room = text[start : start + size + 3]
-            seen = room.lower() if self._nocase else room
-            if not final and start + len(room) == len(text):
-                if f"<{name}".startswith(seen) or f"</{name}>".startswith(seen):
-                    return start, start, ""
-            if not final and len(text) - start < len(_CDATA) and _CDATA.startswith(text[start:]):
-                return start, start, ""
-            if text.startswith(_CDATA, start):
-                return start, start + 9, _CDATA
-            if seen == f"</{name}>":
-                return start, start + size + 3, "</"
-            if seen.startswith("<" + name) and seen[size + 1 : size + 2] in _TAG_GOES_ON:
-                return start, start + size + 1, "<"
-            pos = start + 1
-        return len(text), len(text), ""
-
-    def take(self, text: str) -> None:
-        """A piece with nothing special in it."""
-        self._put(text)
-
-    def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on."""
-        end = len(text)
-        while pos < end:
-            if self._cdata:
-                pos, wait = self._inside_cdata(text, pos, final)
-            elif self._after:
-                pos, wait = self._look(text, pos, final)
-            else:
-                pos, wait = self._outside(text, pos, final)
-            if self.done or wait:
-                return pos
-        if final and self._after:
-            self.done = True
-        return pos
-
-    def _note(self, repair: str) -> None:
-        if repair not in self.bare:
-            self.bare.append(repair)
-
-    def _text(self, text: str) -> None:
-        if self._decode:
-            if "<" in text:
-                self._note("bare_markup")
-            text, bare = unescape(text)
-            if bare:
-                self._note("bare_ampersand")
-        self._put(text)
-
-    def _outside(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        start, stop, found = self._next(text, pos, final)
-        if start > pos:
-            upto = start
-            if self._decode and not final and start == len(text):
-                amp = text.rfind("&", max(pos, start - _REFERENCE_LIMIT), start)
-                if amp >= 0 and ";" not in text[amp:start]:
-                    upto = amp  # a reference may go on in the next piece
-            if upto > pos:
-                self._text(text[pos:upto])
-            if upto < start:
-                return upto, True
-        if not found:
-            return start, start < len(text)
-        if found == "</":
-            self._after = True
-            self._space = 0
-            self.quick = None
-            self._pending.append(text[start:stop])
-        elif found == _CDATA:
-            self._cdata = True
-            self.quick = _CDATA_SPECIAL
-            if not self._decode:
-                self._put(text[start:stop])
-        else:
-            self._depth += 1
-            self._text(text[start:stop])
-        return stop, False
-
-    def _inside_cdata(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        start, stop, found = _CDATA_END.search(text, pos, final)
-        if start > pos:
-            self._put(text[pos:start])
-        if not found:
-            return start, start < len(text)
-        self._cdata = False
-        self.quick = self._special
-        if not self._decode:
-            self._put(found)
-        return stop, False
-
-    def _look(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        match = _BLANK.match(text, pos)
-        stop = match.end() if match else pos
-        if stop > pos:
-            self._space += stop - pos
-            self._pending.append(text[pos:stop])
-            pos = stop
-        if self._space <= SPACE_LIMIT:
-            if pos == len(text):
-                return pos, True
-            if text[pos] == "<":
-                if pos + 1 == len(text) and not final:
-                    return pos, True
-                found, wait = self._closers.match(text, pos, final)
-                if wait:
-                    return pos, True
-                opens = pos + 1 < len(text) and (text[pos + 1].isalpha() or text[pos + 1] in "_!")
-                if found or (final and self._closers.begins(text[pos:])) or (opens and not self._depth):
-                    self.done = True
-                    return pos, False
-        self._depth = max(0, self._depth - 1)
-        self._after = False
-        self.quick = self._special
-        pending = "".join(self._pending)
-        self._pending.clear()
-        self._text(pending)
-        return pos, False
-
-
-_CDATA = "<![CDATA["
-_MARKUP = re.compile(r"<(?=[A-Za-z_/!]|\Z)")
-_TAG_GOES_ON = frozenset((">", " ", "\n", "\t", "\r", "/"))
-_CDATA_END = Literals(frozenset({"]]>"}))
-_TEXT_SPECIAL = re.compile(r"[<&]").search
-_MARKUP_SPECIAL = re.compile(r"<").search
-_CDATA_SPECIAL = re.compile(r"\]").search
-
-
-class ElementStart(Leaf):
-    """The next element's opening tag, or one of `closers`, which is left unread; comments before it are skipped.
-
-    The value is `(name, attributes, closed)`, or None where a closer stands.
-    """
-
-    __slots__ = ("_attributes", "_closers", "_comment", "_name", "cut")
-
-    def __init__(self, closers: Literals) -> None:
-        super().__init__()
-        self._closers = closers
-        self._comment = False
-        self._name = ""
-        self._attributes: Attributes | None = None
-        self.cut = False
-
-    def scan(self, text: str, pos: int, final: bool) -> int:
-        """Skip white space and comments, then read the tag."""
-        while True:
-            if self._attributes is not None:
-                return self._finish_tag(text, pos, final)
-            if self._comment:
-                found = text.find("-->", pos)
-                if found < 0:
-                    keep = len(text) if final else len(text) - next((n for n in (2, 1) if text.endswith("--"[:n])), 0)
-                    return max(pos, keep)
-                self._comment = False
-                pos = found + 3
-            match = _BLANK.match(text, pos)
-            pos = match.end() if match else pos
-            if pos == len(text):
-                self.done = self.cut = final
-                return pos
-            if text[pos] != "<":
-                self.error = "text stands where an element should begin"
-                return pos
-            found_closer, wait = self._closers.match(text, pos, final)
-            if wait:
-                return pos
-            if found_closer:
-                self.done = True
-                return pos
-            if len(text) - pos < 4 and "<!--".startswith(text[pos : pos + 4]):
-                if final:
-                    self.done = self.cut = True
-                return pos
-            if text.startswith("<!--", pos):
-                self._comment = True
-                pos += 4
-                continue
-            match = _ELEMENT.match(text, pos)
-            if match is None:
-                self.error = "an element should begin here"
-                return pos
-            if match.end() == len(text):
-                if match.end() - pos > NAME_LIMIT:
-                    self.error = f"a name of more than {NAME_LIMIT} characters"
-                elif final:
-                    self.done = self.cut = True
-                return pos
-            self._name = match[1]
-            self._attributes = Attributes()
-            pos = match.end()
-
-    def _finish_tag(self, text: str, pos: int, final: bool) -> int:
-        assert self._attributes is not None
-        pos = self._attributes.scan(text, pos, final)
-        self.error = self._attributes.error
-        if self._attributes.done:
-            attributes, closed = self._attributes.value
-            self.value = (self._name, attributes, closed)
-            self.done = True
-        return pos
 
 
 class Rest(Leaf):

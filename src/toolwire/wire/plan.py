@@ -228,7 +228,7 @@ class Plan:
         outside: what matters outside them.
     """
 
-    def __init__(self, format: WireFormat) -> None:  # noqa: A002 - the field's own word
+    def __init__(self, format: WireFormat) -> None:
         self.format = format
         self._fold = format.nocase
         self.blocks: dict[str, Block] = {}
@@ -262,7 +262,7 @@ class Plan:
 _plans: dict[int, Plan] = {}
 
 
-def plan_of(format: WireFormat) -> Plan:  # noqa: A002 - the field's own word
+def plan_of(format: WireFormat) -> Plan:
     """The prepared format, made once per value."""
     plan = _plans.get(id(format))
     if plan is None or plan.format is not format:

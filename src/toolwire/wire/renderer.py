@@ -20,9 +20,10 @@ from toolwire.jsontext import sound
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.schema import ANY, Shape
 from toolwire.tools import ToolDefinition
+from toolwire.wire.control import Options
 from toolwire.wire.elements import infer, json_value
 from toolwire.wire.literals import literals
-from toolwire.wire.parser import Machine, Options
+from toolwire.wire.parser import Machine
 from toolwire.wire.plan import plan_of
 from toolwire.wire.syntax import (
     AnyOrder,
@@ -93,7 +94,7 @@ class _Writer:
     def _sequence(self, nodes: Iterable[Node], calls: Sequence[ToolCall]) -> str:
         return "".join(self._node(node, calls) for node in nodes)
 
-    def _node(self, node: Node, calls: Sequence[ToolCall]) -> str:
+    def _node(self, node: Node, calls: Sequence[ToolCall]) -> str:  # noqa: C901 - one case per node
         call = calls[0]
         match node:
             case Lit():
@@ -250,7 +251,7 @@ def _equal(a: Any, b: Any) -> bool:
             if len(x) != len(y):
                 return False
             stack.extend(zip(x, y, strict=True))
-        elif x != y or type(x) is not type(y) and not (isinstance(x, (int, float)) and isinstance(y, (int, float))):
+        elif x != y or (type(x) is not type(y) and not (isinstance(x, (int, float)) and isinstance(y, (int, float)))):
             return False
     return True
 
@@ -330,7 +331,7 @@ def inert(wire: WireFormat, text: str) -> str:
     made: list[str] = []
     pos = 0
     while True:
-        start, stop, marker = found.search(text, pos, True)
+        start, _, marker = found.search(text, pos, True)
         made.append(text[pos:start])
         if not marker:
             return "".join(made)

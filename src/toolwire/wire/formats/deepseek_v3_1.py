@@ -1,6 +1,7 @@
 """DeepSeek V3.1: a section of calls; name and JSON arguments with a separator token between.
 
-    <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>
+    <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}
+    <｜tool▁call▁end｜><｜tool▁calls▁end｜>
 
 Source: https://huggingface.co/deepseek-ai/DeepSeek-V3.1 (chat template)
 """

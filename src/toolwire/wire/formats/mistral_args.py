@@ -24,7 +24,7 @@ LISTED = JsonCall(id=("id",), array="always")
 
 FORMAT = WireFormat(
     name="mistral_args",
-    title='[TOOL_CALLS]NAME[ARGS]{..}',
+    title="[TOOL_CALLS]NAME[ARGS]{..}",
     aliases=("ministral", "mistral_v11", "mistral_v13"),
     models="Mistral Small 3.1+, Ministral 3, Devstral, Magistral",
     source="https://github.com/mistralai/mistral-common",

@@ -1,6 +1,6 @@
 """No calls: only reasoning is told from content.
 
-    <think>2 + 2 = 4</think>The answer is 4.
+<think>2 + 2 = 4</think>The answer is 4.
 """
 
 from toolwire.wire.syntax import THINK, THINKING, Span, WireFormat

@@ -1,0 +1,118 @@
+"""Law L2: what is rendered reads back as it was, whatever the values hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolwire
+from tests.property import laws, texts
+from tests.property.nodes import walk
+from toolwire.messages import ToolCall
+from toolwire.wire import syntax
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import WireFormat
+
+WITH_CALLS = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks]
+REFUSED = 0.25
+"""At most this part of the messages whose values are full of the format's own markup may be refused."""
+
+
+def _closers(wire: WireFormat) -> frozenset[str]:
+    """What a raw value cannot always hold: its closing marker and what a parameter begins with."""
+    found: set[str] = set()
+    for node in walk(wire.blocks):
+        if isinstance(node, syntax.Value):
+            found.add(node.close)
+        elif isinstance(node, syntax.Params):
+            head = node.nodes[0]
+            found |= head.spellings if isinstance(head, syntax.Lit) else set()
+            found |= {f"<{name}" for name in (head.name, *head.also)} if isinstance(head, syntax.Tag) else set()
+    return frozenset(found)
+
+
+def _carries_json(wire: WireFormat) -> bool:
+    """Whether arguments keep their types without a schema."""
+    kinds = {type(node) for node in walk(wire.blocks[0])}
+    return not kinds & {syntax.Value, syntax.Elements}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            yield top
+        elif isinstance(top, dict):
+            stack.extend((*top, *top.values()))
+        elif isinstance(top, list):
+            stack.extend(top)
+
+
+def _may_refuse(wire: WireFormat, calls: list[ToolCall]) -> bool:
+    closers = _closers(wire)
+    return any(closer in text for call in calls for text in _strings(call.arguments) for closer in closers)
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_typed_arguments(wire: WireFormat) -> None:
+    counts = {"all": 0, "refused": 0}
+
+    @settings(max_examples=settings().max_examples * 2)
+    @given(st.lists(texts.calls_of(wire.name), min_size=1, max_size=3))
+    def check(calls: list[ToolCall]) -> None:
+        counts["all"] += 1
+        try:
+            text = laws.check_round_trip(calls, texts.TOOLS, wire.name)
+        except toolwire.RenderError:
+            assert _may_refuse(wire, calls)
+            counts["refused"] += 1
+            return
+        laws.check_nothing_lost(
+            text, laws.read([text], format=wire.name, tools=texts.TOOLS).events, wire.name
+        )
+
+    check()
+    assert counts["refused"] <= REFUSED * counts["all"], counts
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_values_without_markup_are_never_refused(wire: WireFormat) -> None:
+    @settings(max_examples=max(10, settings().max_examples // 2))
+    @given(st.lists(texts.calls_of(wire.name, lambda _: texts.harmless()), min_size=1, max_size=3))
+    def check(calls: list[ToolCall]) -> None:
+        for call in calls:  # this one value is markup in one format
+            if call.arguments.get("e") == "</parameter>":
+                call.arguments["e"] = "red"
+        laws.check_round_trip(calls, texts.TOOLS, wire.name)
+
+    check()
+
+
+@pytest.mark.parametrize("wire", [p for p in WITH_CALLS if _carries_json(p.values[0]) and p.values[0].markers])
+def test_untyped_arguments_where_the_format_carries_types(wire: WireFormat) -> None:
+    @given(st.lists(texts.untyped_calls(wire.name), min_size=1, max_size=2))
+    def check(calls: list[ToolCall]) -> None:
+        laws.check_round_trip(calls, (), wire.name)
+
+    check()
+
+
+def _nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_the_limits_of_nesting_are_the_parsers(wire: WireFormat) -> None:
+    tools = [texts.tool("g", {"a": {"type": "array"}})]
+    if _carries_json(wire):
+        laws.check_round_trip([ToolCall("g", {"a": _nested(190)})], tools, wire.name)
+    with pytest.raises(toolwire.RenderError):
+        toolwire.render_calls([ToolCall("g", {"a": _nested(300)})], format=wire.name, tools=tools)
