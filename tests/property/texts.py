@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import toolwire
 from tests.property.nodes import fragments_of, wire_formats
+from toolwire import tools
 from toolwire.messages import ToolCall
+from toolwire.tools import ToolDefinition
 from toolwire.wire.syntax import END_OF_SEQUENCE
 
 OWN_ROWS = Path(__file__).resolve().parents[1] / "conformance" / "own.jsonl"
@@ -49,6 +51,12 @@ TOOLS = (
     tool("write_file", {"path": {"type": "string"}, "content": {"type": "string"}}),
     tool("ping", {}),
 )
+
+
+@cache
+def definitions() -> dict[str, ToolDefinition]:
+    """`TOOLS` as definitions, by name."""
+    return tools.definitions(TOOLS)
 
 
 # -- what texts are made of ------------------------------------------------------------------------------------------
@@ -212,7 +220,7 @@ def _values(text: st.SearchStrategy[str]) -> dict[str, st.SearchStrategy[Any]]:
         "l": st.lists(text, max_size=4),
         "n": st.lists(_INTEGERS, max_size=4),
         "o": st.fixed_dictionaries(
-            {"s": text}, optional={"i": _INTEGERS, "l": st.lists(json_values(text), max_size=2)}
+            {"s": text}, optional={"i": _INTEGERS, "l": st.lists(_FLOATS, max_size=2)}
         ),
     }
 

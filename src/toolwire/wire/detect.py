@@ -75,7 +75,12 @@ class Detector:
         chosen = tuple(wire for wire in formats if wire.blocks and (wire.markers or options.tools))
         self._union = _union(tuple(map(id, chosen)), chosen)
         self._events: list[Event] = []
-        self._prose = Prose(self._union.outside, self._events.append, reasoning=options.reasoning_started)
+        lookahead = {
+            opener: after for wire in chosen for opener, after in plan_of(wire).lookahead(options.tools).items()
+        }
+        self._prose = Prose(
+            self._union.outside, self._events.append, reasoning=options.reasoning_started, lookahead=lookahead
+        )
         self._probes: list[Machine] = []
         self._machine: Machine | None = None
         self._fast = FastTries()
@@ -101,11 +106,17 @@ class Detector:
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece; the events that became certain."""
-        if self._tail:
+        held = len(self._tail)
+        if held:
             text = self._tail + text
             self._tail = ""
         if self._machine is not None:
             return self._machine.feed(text)
+        waiting = self._prose.waiting
+        if held and not self._probes and waiting is not None and waiting.begins(text):
+            self._tail = text
+            self._scanned += len(text) - held
+            return ()
         quick = self._prose.quick
         if not self._probes and quick is not None and text and quick(text) is None:
             self._prose.take(text)
@@ -156,6 +167,7 @@ class Detector:
                 if self._machine is not None:
                     return ""
                 pos = self._position - start
+            self._prose.waiting = None
             stop = self._prose.scan(text, pos, final)
             self._scanned += stop - pos
             self._position += stop - pos

@@ -60,11 +60,20 @@ class Pieces:
 
 
 class Leaf:
-    """What all leaves share."""
+    """What all leaves share.
 
-    __slots__ = ("done", "error", "quick", "value")
+    Attributes:
+        done, value: the leaf has read what it was for.
+        error: why it cannot.
+        quick: finds a character that matters in a piece of text; nothing found: `take` passes the piece on.
+        waiting: the unread text is the beginning of one of these markers; while more of it only goes on like one,
+            there is nothing to scan.
+    """
+
+    __slots__ = ("done", "error", "quick", "value", "waiting")
 
     def __init__(self) -> None:
+        self.waiting: Literals | None = None
         self.done = False
         self.error = ""
         self.value: Any = None
@@ -105,6 +114,7 @@ class Marker(Leaf):
             return pos
         found, wait = self._literals.match(text, pos, final)
         if wait:
+            self.waiting = self._literals
             return pos
         if final and not found:
             self.cut = self._literals.begins(text[pos : pos + self._literals.longest])
@@ -326,6 +336,7 @@ class RawText(Leaf):
                 self._text(text[pos])
                 pos += 1
             elif start < end:
+                self.waiting = self._stops
                 return pos
         if final and self._after:
             self.done = True
@@ -344,6 +355,7 @@ class RawText(Leaf):
                 return pos, True
             found, wait = self._follow.match(text, pos, final)
             if wait:
+                self.waiting = self._follow
                 return pos, True
             if found or (final and self._follow.begins(text[pos : pos + self._follow.longest])):
                 self.done = True

@@ -73,7 +73,11 @@ class Machine:
         self.scanned = 0
         self._raw: Pieces | None = None  # of the block that is being read
         self._prose = Prose(
-            self._turn.plan.outside, self._events.append, reasoning=options.reasoning_started, blank=blank
+            self._turn.plan.outside,
+            self._events.append,
+            reasoning=options.reasoning_started,
+            blank=blank,
+            lookahead=self._turn.plan.lookahead(options.tools),
         )
         self._control = self._message(probe)
         self._leaf: Leaf = next(self._control)
@@ -82,10 +86,14 @@ class Machine:
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece; the events that became certain."""
+        leaf = self._leaf
         if self._tail:
-            text = self._tail + text
+            fed, text = len(text), self._tail + text
+            if leaf.waiting is not None and leaf.waiting.begins(text):
+                self._tail = text
+                self.scanned += fed
+                return ()
         else:
-            leaf = self._leaf
             quick = leaf.quick
             if quick is not None and text and quick(text) is None:
                 size = len(text)
@@ -117,6 +125,7 @@ class Machine:
         """Read on in `text` from `pos`; the position where more text is needed (or a probe is decided)."""
         while not self.decided:
             leaf = self._leaf
+            leaf.waiting = None
             stop = leaf.scan(text, pos, final)
             if stop > pos:
                 self.scanned += stop - pos
@@ -136,7 +145,8 @@ class Machine:
                 break
             if self._probing and self._turn.announced:
                 self.decided = True
-        self.scanned += min(len(text) - pos, _LOOK)
+        if not self.decided:
+            self.scanned += min(len(text) - pos, _LOOK)
         return pos
 
     def end(self, text: str, pos: int) -> int:

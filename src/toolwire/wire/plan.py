@@ -247,6 +247,13 @@ class Plan:
         )
         self._stops: dict[Value, tuple[Literals, Callable[[str], Any]]] = {}
 
+    def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
+        """By opener, the characters one of which has to follow it where only known tools make a call of it."""
+        if self.format.markers:
+            return {}
+        after = frozenset({" ", "\t", "\n", "\r", *(name[0] for name in names)})
+        return {node.open: after for nodes in self.format.blocks if isinstance(node := nodes[0], PyCalls)}
+
     def stops(self, params: Step, node: Value) -> tuple[Literals, Callable[[str], Any]]:
         """What can end a value, and a search for a character that is special in it."""
         found = self._stops.get(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
 from toolwire.wire.leaves import Leaf, Pieces
@@ -24,19 +24,35 @@ class Prose(Leaf):
     line); a line of at least as many closes it. An end-of-sequence token counts as markup only if white space and
     other such tokens are all that follows.
 
+    Args:
+        plan: the markers that matter.
+        emit: takes events.
+        reasoning: the prompt had opened the reasoning.
+        blank: no content but white space came before.
+        lookahead: characters one of which has to follow an opener, where it has no marker of its own.
+
     Attributes:
         hidden: the text inside the fence that is open, with the position where it began.
         blank: no content but white space was seen.
     """
 
     __slots__ = (
-        "_count", "_fence", "_fence_char", "_last", "_literals", "_plan", "_run", "_span", "_trail", "_wrap", "blank",
-        "emit", "entered", "hidden", "position", "reasoning",
+        "_count", "_fence", "_fence_char", "_last", "_literals", "_lookahead", "_plan", "_run", "_span", "_trail",
+        "_wrap", "blank", "emit", "entered", "hidden", "reasoning",
     )  # fmt: skip
 
-    def __init__(self, plan: Outside, emit: Callable[[Event], None], *, reasoning: bool, blank: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Outside,
+        emit: Callable[[Event], None],
+        *,
+        reasoning: bool,
+        blank: bool = True,
+        lookahead: Mapping[str, frozenset[str]],
+    ) -> None:
         super().__init__()
         self._plan = plan
+        self._lookahead = lookahead
         self.emit = emit
         self.blank = blank
         self.reasoning = reasoning
@@ -130,6 +146,9 @@ class Prose(Leaf):
                 if literals is not self._literals:
                     continue  # the start of the message is over: other markers matter
             if not found:
+                self.waiting = self._literals
+                return pos
+            if stop == end and not final and found in self._lookahead and not self.blank:
                 return pos
             pos = self._marker(text, start, stop, found)
             if self.done:
@@ -169,8 +188,10 @@ class Prose(Leaf):
                 self.value, self.done = found, True
                 return start
         elif found in plan.openers:
-            self.value, self.done = found, True
-            return start
+            after = self._lookahead.get(found)
+            if after is None or self.blank or text[stop : stop + 1] in after:
+                self.value, self.done = found, True
+                return start
         elif found in plan.spans:
             self.reasoning = self.entered = True
             self._span = found

@@ -1,0 +1,57 @@
+"""Floods: a prefix that opens something, and a unit that never ends it, again and again."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tests.property import texts
+from tests.property.nodes import wire_formats
+from toolwire.messages import ToolCall
+from toolwire.wire import renderer
+from toolwire.wire.syntax import WireFormat
+
+UNITS = (
+    "<", "</", "<a", "<a>", "</a>", "<!--", "-->", "<![CDATA[", "]]", "]]>", "&", "&amp;", "&#65;", "&#", ";", "{", "}", "[", "]",
+    "{}", "[]", "[{", '{"', '{"a":', '"', "'", '""', '"""', "\\", '\\"', "\\u12", "\\ud83d", ",", ":", "=", "(", ")", "(x=", "```",
+    "```\n", "\n```\n", "~~~\n", "`", " ", "\n", "\t", "\r\n", "\u2028", "9", "-", "1e9", "0.", "true", "x", "é", "😀", "\ud83d",
+    "\n</", "\n<", "</s>", "</s>\n", "<think>", "</think>", "<|im_end|>", "<|", "|>",
+)  # fmt: skip
+"""What comes again and again."""
+
+SAMPLE = ToolCall("write_file", {"path": "a", "content": "HERE"})
+
+
+@cache
+def prefixes(name: str) -> tuple[str, ...]:
+    """Nothing, prose, reasoning, an open fence, and a call of each format up to each of its parts."""
+    found = ["", "text\n", "<think>", "```\n"]
+    for wire in wire_formats(name):
+        if wire.blocks:
+            found.extend(_inside(wire))
+    return tuple(dict.fromkeys(found))
+
+
+def _inside(wire: WireFormat) -> list[str]:
+    text = renderer.render_calls(wire, [SAMPLE], texts.definitions())
+    at = text.index("HERE")
+    name = text.index("write_file")
+    # in the opener, in the name, after it, in the first value, in the long one, after it, after the call
+    return [text[:3], text[:name], text[: name + 10], text[: text.index("path") + 2], text[:at], text[: at + 4], text[:-3], text]
+
+
+@cache
+def units(name: str) -> tuple[str, ...]:
+    """What comes again and again: general units, the format's markup, whole and without its last character."""
+    found = list(UNITS)
+    for wire in wire_formats(name):
+        found.extend(texts.fragments(wire.name))
+        if wire.blocks:
+            call = renderer.render_calls(wire, [ToolCall("ping")], texts.definitions())
+            found.extend((call, call[:-1], call + "```"))
+    found.extend(fragment[:-1] for fragment in found[len(UNITS) :])
+    return tuple(unit for unit in dict.fromkeys(found) if unit)
+
+
+def flood(prefix: str, unit: str, size: int) -> str:
+    """A text of about this many characters."""
+    return prefix + unit * max(1, size // len(unit))

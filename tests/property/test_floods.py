@@ -1,0 +1,92 @@
+"""Laws L4 and L5 without a clock, on texts made to hurt: work and held text stay bounded, and nothing raises."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolwire
+from tests.property import laws, texts
+from tests.property.floods import flood, prefixes, units
+from tests.property.nodes import names
+
+SIZE = 6000
+"""More than the white space, the names and the nesting that the parser waits for."""
+
+
+@pytest.mark.parametrize("name", names())
+def test_floods(name: str) -> None:
+    longest = 0
+    found, starts = units(name), prefixes(name)
+    # Not every pair: each unit after some prefixes, each prefix before some units, never the same few.
+    step = 1 + len(found) * len(starts) // PAIRS
+    for at, (prefix, unit) in enumerate((prefix, unit) for unit in found for prefix in starts):
+        if at % step:
+            continue
+        text = flood(prefix, unit, SIZE)
+        reading = laws.read(laws.pieces(text, 4), format=name, tools=texts.TOOLS)
+        laws.check_work(text, reading, name)
+        longest = max(longest, reading.held)
+        whole = laws.read([text], format=name, tools=texts.TOOLS)
+        laws.check_work(text, whole, name)
+        assert laws.outcome(whole.response) == laws.outcome(reading.response), (prefix, unit)
+        laws.check_positions(text, whole.response)
+    assert longest <= laws.longest_marker(name) + laws.HOLD
+
+
+PAIRS = 60
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != "plain"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("[" * 100_000, id="brackets"),
+        pytest.param("[" * 50_000 + "]" * 50_000, id="closed-brackets"),
+        pytest.param('{"a":' * 30_000, id="objects"),
+        pytest.param("9" * 10_000, id="digits"),
+        pytest.param("-" + "9" * 10_000 + "e1", id="huge-float"),
+        pytest.param("1" + "0" * 400 + ".0", id="float-out-of-range"),
+        pytest.param("<a>" * 30_000, id="elements"),
+        pytest.param("(" * 100_000, id="parentheses"),
+    ],
+)
+def test_limits_give_problems_and_never_raise(name: str, value: str) -> None:
+    for prefix in prefixes(name):
+        text = prefix + value
+        response = toolwire.parse(text, format=name, tools=texts.TOOLS)
+        laws.check_positions(text, response)
+        assert response.tool_calls in ((), toolwire.parse(prefix, format=name, tools=texts.TOOLS).tool_calls)
+        for problem in response.problems:
+            assert len(problem.message) <= 1200
+
+
+_JSON_CALLS = {
+    "hermes": '<tool_call>{"name": "f", "arguments": {"a": VALUE}}</tool_call>',
+    "mistral_args": '[TOOL_CALLS]f[ARGS]{"a": VALUE}',
+    "kimi_k2": '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": VALUE}<|tool_call_end|>',
+    "forge_xml": "<tool><tool_name>f</tool_name><arguments><n>VALUE</n></arguments></tool>",
+    "qwen3_coder": "<function=f><parameter=n>VALUE</parameter></function>",
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(_JSON_CALLS) & set(names())))
+@pytest.mark.parametrize("value", ["[" * 50_000 + "]" * 50_000, "[" * 201 + "]" * 201, "9" * 10_000, "9" * 4301])
+def test_what_passes_the_limits_inside_a_call_is_no_value(name: str, value: str) -> None:
+    text = _JSON_CALLS[name].replace("VALUE", value)
+    response = toolwire.parse(text, format=name, tools=texts.TOOLS)
+    laws.check_positions(text, response)
+    if name in ("forge_xml", "qwen3_coder"):  # raw values: text that is no JSON within the limits stays text
+        assert [call.arguments for call in response.tool_calls] in ([{"n": value}], [{"n": [value]}], [])
+    else:
+        assert not response.tool_calls
+        assert [problem.kind for problem in response.problems] == ["malformed"]
+        assert response.problems[0].raw in response.content
+
+
+@pytest.mark.parametrize("name", sorted(set(_JSON_CALLS) & set(names())))
+def test_what_keeps_the_limits_is_a_value(name: str) -> None:
+    for value in ("[" * 150 + "]" * 150, "9" * 4300):
+        text = _JSON_CALLS[name].replace("VALUE", f"[{value}]")
+        response = toolwire.parse(text, format=name, tools=texts.TOOLS)
+        assert len(response.tool_calls) == 1
+        assert not response.problems

@@ -1,0 +1,61 @@
+"""One fixed megabyte per format, whole and in 4-character pieces: the laws hold at size too."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+
+import toolwire
+from tests.property import laws, texts
+from toolwire.events import ArgumentsDelta
+from toolwire.messages import ToolCall
+from toolwire.wire.formats import FORMATS
+
+_LINES = (
+    'def f(self, x: int) -> str:\n    """Say "x" & <y> \\n."""\n    return f"{x!r} [1, 2] {{}}"\n',
+    "    if a < b and b > c or not d:  # é ü ß 日本語 \U0001f600 \U00010348\n\t\traise ValueError('no \\'x\\'')\n\n",
+    "<p class='x'>a &amp; b ]] > ``` ~~~ </p>\r\n",
+)
+SIZE = 1_000_000
+
+
+@cache
+def content() -> str:
+    """A megabyte of text like source code, with every Unicode plane that has characters."""
+    block = "".join(_LINES)
+    return block * (SIZE // len(block)) + "end"
+
+
+@pytest.mark.parametrize("name", [wire.name for wire in FORMATS])
+def test_a_megabyte(name: str) -> None:
+    value = content()
+    wire = next(wire for wire in FORMATS if wire.name == name)
+    if wire.blocks:
+        text = toolwire.render_calls([ToolCall("write_file", {"path": "a", "content": value})], format=name, tools=texts.TOOLS)
+    else:
+        text = "<think>" + value + "</think>" + value
+    whole = toolwire.parse(text, format=name, tools=texts.TOOLS)
+    parser = toolwire.StreamParser(format=name, tools=texts.TOOLS)
+    events = []
+    deltas: list[str] = []
+    held = 0
+    for start in range(0, len(text), 4):
+        for event in parser.feed(text[start : start + 4]):
+            if isinstance(event, ArgumentsDelta):
+                deltas.append(event.text)
+            else:
+                events.append(event)
+        held = max(held, parser._machine.held)
+    events.extend(event for event in parser.finish() if not isinstance(event, ArgumentsDelta))
+    assert laws.outcome(toolwire.collect(events)) == laws.outcome(whole)
+    assert held <= laws.longest_marker(name) + laws.HOLD
+    assert parser._machine.scanned <= laws.SCANS * len(text) + laws.SCANS_MORE
+    if wire.blocks:
+        assert [call.arguments for call in whole.tool_calls] == [{"path": "a", "content": value}]
+        assert json.loads("".join(deltas)) == whole.tool_calls[0].arguments
+    else:
+        assert whole.content == value
+        assert whole.reasoning == value
+    assert not whole.problems
