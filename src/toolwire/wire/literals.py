@@ -8,8 +8,9 @@ the longest marker wins.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
 
 _Trie = dict[str, "_Trie"]
 _END = ""
@@ -39,23 +40,46 @@ class Literals:
 
     Attributes:
         longest: length of the longest marker, in code points.
-        first: search for a character that could begin a marker.
+        spelled: the markers as they are written, by their form for comparison.
     """
 
-    __slots__ = ("_final", "_fold", "_open", "_prefixes", "first", "longest", "spelled")
+    __slots__ = ("_final_re", "_first", "_fold", "_lead", "_open_re", "_prefixes", "longest", "spelled")
 
     def __init__(self, literals: frozenset[str], *, nocase: bool = False) -> None:
         self._fold = nocase
         self.spelled = {self._key(literal): literal for literal in literals}
         self.longest = max(map(len, literals), default=0)
-        flags = (re.IGNORECASE | re.ASCII) if nocase else 0
-        trie = _trie(sorted(self.spelled))
-        nothing = r"(?!)"
-        self._open = re.compile(_pattern(trie, partial=True) if literals else nothing, flags)
-        self._final = re.compile(_pattern(trie, partial=False) if literals else nothing, flags)
+        starts = {key[0] for key in self.spelled}
+        lead = starts.pop() if len(starts) == 1 else ""
+        self._lead = "" if nocase and lead.isalpha() else lead
         self._prefixes = frozenset(key[:n] for key in self.spelled for n in range(1, len(key)))
-        starts = {c for key in self.spelled for c in (key[0], key[0].upper() if nocase else key[0])}
-        self.first = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]" if starts else nothing).search
+        self._open_re: re.Pattern[str] | None = None
+        self._final_re: re.Pattern[str] | None = None
+        self._first: Callable[[str], Any] | None = None
+
+    # Most sets of a format are never needed by a given text, so nothing is compiled before it is.
+
+    def _compile(self, *, partial: bool) -> re.Pattern[str]:
+        flags = (re.IGNORECASE | re.ASCII) if self._fold else 0
+        pattern = _pattern(_trie(sorted(self.spelled)), partial=partial) if self.spelled else r"(?!)"
+        return re.compile(pattern, flags)
+
+    def _regex(self, final: bool) -> re.Pattern[str]:
+        if final:
+            if self._final_re is None:
+                self._final_re = self._compile(partial=False)
+            return self._final_re
+        if self._open_re is None:
+            self._open_re = self._compile(partial=True)
+        return self._open_re
+
+    @property
+    def first(self) -> Callable[[str], Any]:
+        """A search for a character that could begin a marker."""
+        if self._first is None:
+            starts = {c for key in self.spelled for c in (key[0], key[0].upper() if self._fold else key[0])}
+            self._first = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]" if starts else r"(?!)").search
+        return self._first
 
     def _key(self, text: str) -> str:
         return text.lower() if self._fold else text
@@ -67,7 +91,11 @@ class Literals:
             `(len(text), len(text), "")` if there is none; `(start, start, "")` if the text from `start` on may
             become one and has to wait.
         """
-        match = (self._final if final else self._open).search(text, pos)
+        if self._lead:  # jump to the one character that all markers begin with
+            pos = text.find(self._lead, pos)
+            if pos < 0:
+                return len(text), len(text), ""
+        match = self._regex(final).search(text, pos)
         if match is None:
             return len(text), len(text), ""
         found = self._key(match[0])
@@ -77,7 +105,7 @@ class Literals:
 
     def match(self, text: str, pos: int, final: bool) -> tuple[str, bool]:
         """The marker that stands at `pos`, and whether more text is needed to tell."""
-        match = (self._final if final else self._open).match(text, pos)
+        match = self._regex(final).match(text, pos)
         if match is None:
             return "", False
         found = self._key(match[0])

@@ -39,9 +39,9 @@ def unescape(text: str) -> tuple[str, bool]:
         return _REFERENCE.sub(_referenced, text), known < count
     known = 0
     for entity, character in _ENTITIES:
-        if entity in text:
-            known += text.count(entity)
-            text = text.replace(entity, character)
+        size = len(text)
+        text = text.replace(entity, character)
+        known += (size - len(text)) // (len(entity) - 1)
     return text, known < count
 
 
@@ -135,7 +135,10 @@ class XmlText(Leaf):
     def _next(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
         """The next tag of this element's name or CDATA: start, end and what it is; see `Literals.search`."""
         name, size = self._name, len(self._name)
-        while (found := _MARKUP.search(text, pos)) is not None:
+        while (start := text.find("<", pos)) >= 0:
+            found = _MARKUP.search(text, start)
+            if found is None:
+                break
             start = found.start()
             room = text[start : start + size + 3]
             seen = room.lower() if self._nocase else room
