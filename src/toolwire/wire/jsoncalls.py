@@ -1,0 +1,165 @@
+"""Reading calls and arguments as JSON objects."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from toolwire.jsontext import JsonScanner
+from toolwire.wire.build import Builder, Unreadable
+from toolwire.wire.leaves import Json, Marker
+from toolwire.wire.literals import Literals, literals
+from toolwire.wire.plan import Step
+from toolwire.wire.syntax import JsonCall
+
+if TYPE_CHECKING:
+    from toolwire.wire.control import BlockReader, Control
+
+_KEY_START = literals(frozenset({'"', "'", "}"}))
+_COLON = literals(frozenset({":"}))
+_AFTER_PAIR = literals(frozenset({",", "}"}))
+_OBJECT = literals(frozenset({"{"}))
+_OBJECT_OR_TEXT = literals(frozenset({"{", '"', "null"}))
+_ITEM = literals(frozenset({"{", ",", "]"}))
+_EXTRA = literals(frozenset({"}", "]"}))
+_EXTRA_BRACE = literals(frozenset({"}"}))
+_CONTAINER = literals(frozenset({"{", "["}))
+
+
+def only_args(reader: BlockReader) -> Control:
+    """Read arguments that stand alone, outside a JSON object that holds the name."""
+    call = reader.building()
+    yield from _args(reader, call)
+    yield from _extra(reader, call, _EXTRA_BRACE)
+
+
+def _args(reader: BlockReader, call: Builder) -> Control:
+    reader.announce(call)
+    found = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
+    if found == "{" and call.name:
+        yield call.arguments_leaf(reader.turn.fast)
+        return
+    leaf = Json(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
+    text: str = yield leaf
+    value = json.loads(text)
+    for repair in leaf.scanner.repairs:
+        call.repaired(repair, "")
+    if isinstance(value, str):  # arguments as a JSON string: decoded once
+        try:
+            value, text = call.read_json(value) if value.strip() else {}, ""
+        except ValueError as error:
+            raise Unreadable(f"the arguments are a string that holds no JSON: {error}") from error
+    call.whole({} if value is None else value, "" if value is None else text)
+
+
+def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
+    """Read one call, several in a row, or a list of them."""
+    found = yield from reader.expect(step.here, "a JSON object should begin here", consume=False)
+    if found == "{":
+        while found == "{":
+            yield from _json_call(reader, node, _EXTRA)
+            found = yield Marker(_CONTAINER, consume=False)
+        return
+    yield Marker(step.here)
+    count = 0
+    comma = True
+    while True:
+        marker = Marker(_ITEM, consume=False)
+        found = yield marker
+        if found == "{" and comma:
+            yield from _json_call(reader, node, _EXTRA_BRACE)
+            count += 1
+            comma = False
+        elif found == "," and not comma:
+            yield Marker(_ITEM)
+            comma = True
+        elif found == "]":
+            yield Marker(_ITEM)
+            break
+        elif count and not found:
+            reader.missing_close()
+            return
+        elif marker.cut:
+            yield from reader.cut_here()
+        else:
+            raise Unreadable("a JSON object should begin here" if comma else "a comma is missing after a call")
+    if count:
+        call = reader.building()
+        if comma:
+            call.repaired("trailing_comma", "a comma stands before the closing bracket")
+        yield from _extra(reader, call, _EXTRA)
+    elif reader.turn.wire.markers:
+        reader.empty = True
+    else:
+        raise Unreadable("an empty list is no call")
+
+
+def _extra(reader: BlockReader, call: Builder, brackets: Literals) -> Control:
+    if call.repairing and (yield Marker(brackets, blank=False)):
+        call.repaired("extra_close", "")
+
+
+def _json_call(reader: BlockReader, node: JsonCall, extra: Literals) -> Control:
+    call = reader.begin_call()
+    yield from _object(reader, call, node)
+    if not call.name:
+        raise Unreadable("the name of the tool is missing", "missing_name")
+    if call.index < 0:
+        if node.needs_args:
+            raise Unreadable("the arguments are missing")
+        reader.announce(call)
+    call.complete()
+    yield from _extra(reader, call, extra)
+
+
+def _object(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
+    yield from reader.expect(_OBJECT, "a JSON object should begin here")
+    keys: set[str] = set()
+    comma = False
+    while True:
+        found = yield from reader.expect(_KEY_START, "a key in double quotes is missing", consume=False)
+        if found == "}":
+            if comma:
+                call.repaired("trailing_comma", "a comma stands before the closing bracket")
+            yield Marker(_KEY_START)
+            return
+        leaf = Json(JsonScanner(repair=reader.turn.options.repair))
+        key = json.loads((yield leaf))
+        for repair in leaf.scanner.repairs:
+            call.repaired(repair, "")
+        if key in keys:
+            raise Unreadable(f"the key {key[:60]!r} is given twice")
+        keys.add(key)
+        yield from reader.expect(_COLON, "a colon is missing after a key")
+        yield from _member(reader, call, node, key)
+        if (yield from reader.expect(_AFTER_PAIR, "a comma or the closing bracket is missing")) == "}":
+            return
+        comma = True
+
+
+def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Control:
+    if key in node.args:
+        if call.arguments or call.has_arguments:
+            raise Unreadable("the arguments are given twice")
+        yield from _args(reader, call)
+        return
+    if key in node.inside:
+        inner = Marker(_OBJECT, consume=False)
+        if (yield inner):
+            yield from _object(reader, call, node)
+            return
+    leaf = Json(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
+    value = json.loads((yield leaf))
+    for repair in leaf.scanner.repairs:
+        call.repaired(repair, "")
+    if key in node.name:
+        if not isinstance(value, str):
+            raise Unreadable("the name of the tool is not a string", "missing_name")
+        reader.named(call, value)
+        if call.has_arguments or reader.turn.wire.markers:
+            reader.announce(call)
+        call.settle()
+    elif key in node.id and isinstance(value, (str, int)):
+        call.id = str(value)
+    elif key in node.server and isinstance(value, str):
+        call.server = value
