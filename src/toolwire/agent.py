@@ -19,7 +19,8 @@ from toolwire.schema import validate
 from toolwire.tools import Tool, ToolDefinition
 from toolwire.wire.renderer import example_arguments
 
-BABBLE = 80
+SYSTEM = "You answer questions about files that you cannot see. Before you answer, call a tool to look; never guess."
+BABBLE = 20
 """Characters of prose after a complete call at which the model is stopped: small ones invent the result there."""
 
 GO_ON = "If these results tell the answer, give it now. If they do not, call another tool; never guess."
@@ -53,7 +54,7 @@ def run(
     model: Model,
     tools: Sequence[Tool[..., Any]],
     format: str = "forge_xml",
-    system: str = "Answer the user's question. Use the tools to look things up; never guess.",
+    system: str = SYSTEM,
     max_rounds: int = 6,
 ) -> Iterator[Step]:
     """Let the model answer a question with tools, step by step; closing the iterator stops the model.
@@ -95,7 +96,9 @@ def run(
         reply = [render_results(results, format=format)] if results else []
         reply += [correction] if correction else []
         reply += [LAST_ROUND] if turn == max_rounds - 1 else [GO_ON] if results else []
-        messages.append({"role": "assistant", "content": written})
+        last = max((at for at, e in enumerate(events) if isinstance(e, CallEnd) and e.complete), default=len(events))
+        babble = "".join(e.text for e in events[last:] if isinstance(e, ContentDelta))
+        messages.append({"role": "assistant", "content": written.removesuffix(babble)})
         messages.append({"role": "user", "content": "\n\n".join(reply)})
     yield Step("answer", max_rounds, response.content.strip(), reason="max_rounds")
 

@@ -9,9 +9,10 @@ from toolwire.messages import ToolCall, ToolResult
 from toolwire.tools import definitions
 from toolwire.wire import renderer
 from toolwire.wire.registry import get_format
+from toolwire.wire.syntax import WireFormat
 
 
-def render_definitions(tools: Iterable[Any], *, format: str) -> str:
+def render_definitions(tools: Iterable[Any], *, format: str | WireFormat) -> str:
     """The definitions as a prompt of this format holds them.
 
     Raises:
@@ -20,7 +21,7 @@ def render_definitions(tools: Iterable[Any], *, format: str) -> str:
     return renderer.render_definitions(get_format(format), definitions(tools, strict=True))
 
 
-def render_calls(calls: Iterable[ToolCall], *, format: str, tools: Iterable[Any] = ()) -> str:
+def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: Iterable[Any] = ()) -> str:
     """The text in which a model of this format writes these calls; parsed again, it gives them back.
 
     Args:
@@ -35,7 +36,7 @@ def render_calls(calls: Iterable[ToolCall], *, format: str, tools: Iterable[Any]
     return renderer.render_calls(get_format(format), list(calls), definitions(tools))
 
 
-def render_results(results: Iterable[ToolResult], *, format: str) -> str:
+def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -> str:
     """The results of one turn, in order; markup inside them is made inert (see `wire.renderer.render_results`).
 
     Raises:
@@ -44,7 +45,7 @@ def render_results(results: Iterable[ToolResult], *, format: str) -> str:
     return renderer.render_results(get_format(format), list(results))
 
 
-def prompt(tools: Iterable[Any], *, format: str, system: str = "") -> str:
+def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") -> str:
     """A system prompt: `system`, the definitions, and how to call a tool in this format.
 
     Raises:

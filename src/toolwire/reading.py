@@ -14,6 +14,7 @@ from toolwire.wire.detect import Detector
 from toolwire.wire.formats import FORMATS
 from toolwire.wire.parser import Machine
 from toolwire.wire.registry import AUTO, get_format
+from toolwire.wire.syntax import WireFormat
 
 Repair = Literal["safe", "none"]
 
@@ -25,7 +26,7 @@ class StreamParser:
     back is bounded by the longest marker (and 4,000 characters of white space after a closing marker).
 
     Args:
-        format: a format's name or alias, or "auto".
+        format: a format's name or alias, "auto", or a `WireFormat`.
         tools: definitions, decorated functions or provider-shaped dicts; their schemas type the arguments.
         reasoning_started: the prompt had already opened the reasoning.
         primed: what the prompt ended with, read as if the model had written it; None: what the format's own template
@@ -42,7 +43,7 @@ class StreamParser:
     def __init__(
         self,
         *,
-        format: str = "auto",
+        format: str | WireFormat = "auto",
         tools: Iterable[Any] = (),
         reasoning_started: bool = False,
         primed: str | None = None,
@@ -51,7 +52,7 @@ class StreamParser:
         id_seed: str = "",
         _deltas: bool = True,
     ) -> None:
-        wire = None if format.lower() == AUTO else get_format(format)
+        wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
         options = Options(
             tools=definitions(tools),
             reasoning_started=reasoning_started,
@@ -104,7 +105,7 @@ class StreamParser:
 def parse(
     text: str,
     *,
-    format: str = "auto",
+    format: str | WireFormat = "auto",
     tools: Iterable[Any] = (),
     reasoning_started: bool = False,
     primed: str | None = None,

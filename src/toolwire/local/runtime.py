@@ -64,7 +64,7 @@ class LocalModel:
         self.path = path
 
     def stream(
-        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 1024, temperature: float = 0.0
+        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 768, temperature: float = 0.0
     ) -> Generator[str | Finish]:
         """Yield the answer's text as it is written, then one `Finish`.
 

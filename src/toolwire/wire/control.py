@@ -96,6 +96,7 @@ class BlockReader:
         self.raw = Pieces()
         self.call: Builder | None = None
         self.empty = False
+        self._unwrapped = False  # the wrapper's opener, which is optional, did not come
         self.closed = False  # the tag that was read last closed itself
         self.late: list[tuple[Elements, list[tuple[str, str]]]] = []  # arguments written before the name
         self.parameter = ""  # the parameter whose header was read last
@@ -107,7 +108,12 @@ class BlockReader:
             Unreadable: it is not what it began as.
             EndOfText: it is cut.
         """
-        yield from self.sequence(block.steps)
+        *steps, last = block.steps
+        yield from self.sequence(steps)
+        if self._unwrapped and isinstance(last.node, Lit):
+            yield Marker(last.here)  # without the wrapper's opener its closer is not missing
+        else:
+            yield from self.node(last)
         self.end_call()
         if self.empty:
             self.raw.take()
@@ -237,6 +243,8 @@ class BlockReader:
             if marker.cut:
                 yield from self.cut_here()
             raise Unreadable(f"{node.text} is missing")
+        elif self.call is None:
+            self._unwrapped = True
 
     def _tag(self, step: Step, node: Tag) -> Control:
         yield from self.expect(step.here, f"the tag <{node.name} {node.attribute}=...> is missing")
@@ -325,6 +333,8 @@ class BlockReader:
                 yield from self.cut_here()
             at = next((i for i, begins in enumerate(step.firsts) if found in begins and i not in read), None)
             if at is None:
+                if not found and not read:
+                    raise Unreadable(f"{' or '.join(sorted(step.first))} should begin here")
                 return
             read.add(at)
             yield from self.sequence(step.groups[at])

@@ -98,6 +98,16 @@ class Attributes(Leaf):
         self.done = True
 
 
+def escape_text(text: str) -> str:
+    """Text as an element holds it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def quote_attribute(text: str) -> str:
+    """Text as the value of an attribute, in double quotes."""
+    return '"' + escape_text(text).replace('"', "&quot;") + '"'
+
+
 class XmlText(Leaf):
     """The inside of an element up to its closing tag, CDATA and nested elements of the same name respected.
 

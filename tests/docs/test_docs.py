@@ -1,0 +1,136 @@
+"""README and docs say what is true: their code runs and gives what they show, their tables and lists are the code's."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import importlib.util
+import pkgutil
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import typer
+
+import toolwire
+from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, run_page
+from toolwire.cli import app
+
+README = ROOT / "README.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+README_LINES = 190
+PLACES = (ROOT, ROOT / "src" / "toolwire", ROOT / "src" / "toolwire" / "wire", ROOT / "src" / "toolwire" / "wire" / "formats")
+
+pages = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+
+
+def _update() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_update", ROOT / "docs" / "update.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pages
+def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
+
+
+@pages
+def test_every_block_says_what_it_is(page: Path) -> None:
+    assert [str(block) for block in blocks(page) if block.language not in LANGUAGES] == []
+
+
+def test_generated_parts_are_fresh() -> None:
+    assert _update().stale() == [], "run docs/update.py"
+
+
+def test_a_stale_part_is_noticed() -> None:
+    update = _update()
+    text = README.read_text("utf-8")
+    broken = text.replace("| `hermes` |", "| `hermas` |")
+    assert broken != text
+    assert update.updated(broken) == text
+
+
+def _prose(page: Path) -> str:
+    """The page without its fenced blocks."""
+    return re.sub(r"^(`{3,}).*?^\1[ ]*$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@pages
+def test_files_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"`([\w./-]+/|[\w./-]+\.(?:py|md|toml|jsonl)|\.importlinter|(?:scripts|benchmarks)/[\w.]+)`", _prose(page)))
+    named |= set(re.findall(r"\]\(([^):#]+)\)", _prose(page)))
+    shown = "".join(block.code for block in blocks(page) if block.language == "sh")
+    named |= set(re.findall(r"\b((?:scripts|benchmarks|docs|tests)/[\w./]+)", shown))
+    missing = sorted(name for name in named if not any((place / name).exists() for place in (*PLACES, page.parent)))
+    assert missing == []
+
+
+@pages
+def test_commands_that_are_only_shown_have_their_options(page: Path) -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    lines = [line for block in blocks(page) if block.language == "sh" for line in block.code.splitlines()]
+    for line in lines:
+        match = re.search(r"\btoolwire (\w+)(.*?)(?:#|$)", line)
+        if match is None:
+            continue
+        known = {option for parameter in commands[match[1]].params for option in parameter.opts}
+        assert set(re.findall(r"(?<=\s)--?[\w-]+", match[2])) <= known, line
+
+
+@pages
+def test_names_of_classes_exist(page: Path) -> None:
+    known: set[str] = set()
+    for info in pkgutil.walk_packages(toolwire.__path__, "toolwire."):
+        if not info.name.endswith("__main__"):
+            known |= set(vars(importlib.import_module(info.name)))
+    named = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)(?:\.\w+)?(?:\(.*?\))?`", _prose(page)))
+    assert sorted(named - known - {"None", "True", "False"}) == []
+
+
+def test_the_list_of_layers_is_the_contract() -> None:
+    contract = configparser.ConfigParser()
+    contract.read(ROOT / ".importlinter")
+    layers = contract["importlinter:contract:flow"]["layers"].split("\n")
+    rows = re.findall(r"^\| (`[^|]+`) \|[^|\n]*\|$", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
+    assert [" | ".join(re.findall(r"`(\w+)`", row)) for row in rows] == [layer.strip() for layer in layers if layer.strip()]
+
+
+def test_every_repair_is_in_the_rules() -> None:
+    rules = (ROOT / "docs" / "reading-rules.md").read_text("utf-8")
+    sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
+    made = {name for text in sources for name in re.findall(r'(?:repaired|_fix|_note)\(\s*"(\w+)"', text)}
+    made |= {name for text in sources for name in re.findall(r'repairs\.append\("(\w+)"\)', text)} | {"fallback"}
+    assert len(made) > 10
+    assert sorted(name for name in made if f"`{name}`" not in rules) == []
+
+
+def test_every_kind_of_problem_is_in_the_rules() -> None:
+    from typing import get_args
+
+    from toolwire.messages import ProblemKind
+
+    rules = (ROOT / "docs" / "reading-rules.md").read_text("utf-8")
+    assert sorted(kind for kind in get_args(ProblemKind) if f"`{kind}`" not in rules) == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= README_LINES
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_pages_hold_nothing_of_one_machine(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert re.findall(r"/work/|/home/|/tmp/|\.\./shared|pypi\.org|files\.pythonhosted|localhost", text) == []
+
+
+def test_the_new_format_of_the_guide_is_new() -> None:
+    """The guide adds a format that is not there; once it is, the guide needs another."""
+    guide = (ROOT / "docs" / "adding-a-format.md").read_text("utf-8")
+    (name,) = re.findall(r'^    name="(\w+)",$', guide.split("## A format that is not there yet")[1], re.MULTILINE)
+    assert name not in toolwire.formats()
