@@ -116,8 +116,8 @@ class FastTries:
         self.failures = 0
 
     def value(self, text: str, pos: int) -> tuple[Any, int] | None:
-        """The value at `pos` and its end, if it is there as a whole and plainly valid."""
-        if self.failures >= _FAST_FAILURES or len(text) - pos < _FAST_MINIMUM:
+        """The value at `pos` and its end, if it is a string or a container, there as a whole and plainly valid."""
+        if self.failures >= _FAST_FAILURES or len(text) - pos < _FAST_MINIMUM or text[pos] not in '{["':
             return None
         try:
             value, end = _scan_once(text, pos)

@@ -17,7 +17,7 @@ from toolwire.schema import Shape
 from toolwire.wire.markup import unescape
 from toolwire.wire.syntax import Elements
 
-_TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400})?)>")
+_TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400}|/)?)>")
 _KEY = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z")

@@ -1,0 +1,130 @@
+"""Floods: twice the text may take 2.3 times as long, not more, and nothing may raise.
+
+    python benchmarks/linear.py             # sizes as below; many minutes
+    python benchmarks/linear.py --quick     # a sixteenth of the sizes
+    python benchmarks/linear.py hermes auto # only these formats
+
+A flood is a prefix that opens something (prose, reasoning, a call up to one of its parts) and a unit that never ends
+it, again and again. Every format reads floods of 2 and 4 MB whole and of 64 and 128 KB in 4-character pieces; some read
+2 and 4 MB in 4-character pieces. A pair over the limit is measured again, since machines stumble.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Iterable, Iterator
+from time import perf_counter
+
+import texts
+
+import toolwire
+from toolwire.tools import definitions
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import WireFormat
+
+LIMIT = 2.3
+MEGABYTE = 1_000_000
+LONG_STREAMS = ("hermes", "qwen3_coder", "forge_xml", "auto")
+ENOUGH = 0.002
+"""Seconds under which a time says nothing."""
+TRIES = 4
+
+TOOLS = list(definitions(texts.TOOLS).values())
+
+UNITS = (
+    "<", "<a>", "</", "<!--", "&", "&#65;", "]]", "{", "[", '{"', '{"a":', "[]", '"', "'", "\\", ",", ":", "(", "=", "```", "```\n",
+    "~~~\n", " ", "\n", "9", "x", "é", "</s>", "\n</",
+)  # fmt: skip
+MAIN_UNITS = ("<", "<a>", "&", "{", '"', "\\", "```\n", " ", "9", "</s>")
+
+
+def markers(wire: WireFormat) -> list[str]:
+    """The first marker of a call of this format, and its last one, whole and without its last character."""
+    head, tail = texts.around(wire)
+    opener = head[: head.index("write_file")].rstrip('"') or head[:1]
+    closer = tail.strip().splitlines()[-1] if tail.strip() else ""
+    found = [opener, opener[:-1], head, closer, closer[:-1], tail.strip().splitlines()[0] if tail.strip() else ""]
+    return [marker for marker in dict.fromkeys(found) if marker]
+
+
+def floods(wires: Iterable[WireFormat], *, main: bool) -> Iterator[tuple[str, str]]:
+    """Prefixes and units for these formats."""
+    wires = tuple(wires)
+    units = list(MAIN_UNITS if main else UNITS)
+    prefixes = ["text "] if main else ["", "text ", "<think>", "```\n"]
+    for wire in wires:
+        if wire.blocks:
+            head, _ = texts.around(wire)
+            prefixes.extend([head] if main else [head[: head.index("write_file") + 5], head])
+            units.extend(markers(wire)[: 2 if main or len(wires) > 1 else None])
+    if len(wires) > 1:  # detection: every unit in prose, and some units inside the calls of every format
+        yield from ((prefix, unit) for prefix in prefixes[: 1 if main else 4] for unit in dict.fromkeys(units))
+        yield from ((prefix, unit) for prefix in prefixes[1 if main else 4 :] for unit in MAIN_UNITS[:: 5 if main else 2])
+        return
+    yield from ((prefix, unit) for prefix in dict.fromkeys(prefixes) for unit in dict.fromkeys(units))
+
+
+def seconds(name: str, text: str, piece: int) -> float:
+    """One reading."""
+    gc.collect()
+    start = perf_counter()
+    parser = toolwire.StreamParser(format=name, tools=TOOLS)
+    if piece:
+        feed = parser.feed
+        for at in range(0, len(text), piece):
+            feed(text[at : at + piece])
+    else:
+        parser.feed(text)
+    parser.finish()
+    return perf_counter() - start
+
+
+def ratio(name: str, prefix: str, unit: str, size: int, piece: int) -> tuple[float, float]:
+    """The time of twice the text in times of the text's, the best of some tries; and the longer time."""
+    texts_ = [prefix + unit * (n // len(unit)) for n in (size, 2 * size)]
+    best = [float("inf"), float("inf")]
+    for _ in range(TRIES):
+        for at, text in enumerate(texts_):
+            best[at] = min(best[at], seconds(name, text, piece))
+        if best[1] < ENOUGH or best[1] / best[0] < LIMIT:
+            break
+    return (0.0 if best[1] < ENOUGH else best[1] / best[0]), best[1]
+
+
+def main() -> int:
+    """Measure, print what is worst, and what is over the limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="only these")
+    parser.add_argument("--quick", action="store_true", help="a sixteenth of the sizes")
+    options = parser.parse_args()
+    scale = 16 if options.quick else 1
+
+    over = 0
+    print(f"{'format':16}{'read':>12}{'floods':>8}{'worst':>8}{'slowest':>10}   slowest flood")
+    for name in [*(wire.name for wire in FORMATS), "auto"]:
+        if options.formats and name not in options.formats:
+            continue
+        wires = FORMATS if name == "auto" else [wire for wire in FORMATS if wire.name == name]
+        kinds = [("whole", 2 * MEGABYTE, 0, False), ("pieces", 65_536, 4, False)]
+        if name in LONG_STREAMS:
+            kinds.append(("long pieces", 2 * MEGABYTE, 4, True))
+        for kind, size, piece, some in kinds:
+            worst, slowest, shown, count = 0.0, 0.0, "", 0
+            for prefix, unit in floods(wires, main=some):
+                count += 1
+                found, took = ratio(name, prefix, unit, size // scale, piece)
+                worst = max(worst, found)
+                if took > slowest:
+                    slowest, shown = took, f"{prefix[-40:]!r} + {unit[:30]!r}"
+                if found >= LIMIT:
+                    over += 1
+                    print(f"OVER {name} {kind}: {prefix!r} + {unit!r} x {size // scale}: {found:.2f}", flush=True)
+            print(f"{name:16}{kind:>12}{count:8}{worst:8.2f}{slowest:9.2f}s   {shown}", flush=True)
+    print(f"{over} over {LIMIT}")
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

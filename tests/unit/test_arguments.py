@@ -1,0 +1,57 @@
+"""Arguments of native calls: read right, or refused with a reason; never guessed."""
+
+from typing import Any
+
+import pytest
+
+import toolwire
+
+TOOL = {
+    "name": "read",
+    "parameters": {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "lines": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["path"],
+    },
+}
+
+READ: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+    ('{"path": "a"}', {"path": "a"}, ()),
+    ('{"path": "a", "lines": "[1, \\"2\\"]"}', {"path": "a", "lines": [1, 2]}, ("coerced",)),
+    ('"{\\"path\\": \\"a\\"}"', {"path": "a"}, ("double_encoded",)),
+    ('{"path": "a"}}', {"path": "a"}, ("extra_close",)),
+    ("{'path': 'it\\'s'}", {"path": "it's"}, ("single_quotes",)),
+    ("{'path': '''a\"b'''}", {"path": 'a"b'}, ("python_literal",)),
+]
+
+REFUSED: list[tuple[str | None, str]] = [
+    (None, "invalid_arguments"),
+    ("", "invalid_arguments"),
+    ('{"path": "a"', "truncated"),
+    ('{"path": "a', "truncated"),
+    ('{"path": "a"} {"path": "b"}', "malformed"),
+    ('{"path": "a", "path": "b"}', "malformed"),
+    ("[1]", "malformed"),
+    ('{"path": 5}', "invalid_arguments"),
+    ('{"lines": [1]}', "invalid_arguments"),
+]
+
+
+@pytest.mark.parametrize(("text", "value", "repairs"), READ)
+def test_read(text: str, value: dict[str, Any], repairs: tuple[str, ...]) -> None:
+    read = toolwire.read_arguments(text, TOOL)
+    assert (read.value, read.repairs, read.problem) == (value, repairs, None)
+
+
+@pytest.mark.parametrize(("text", "kind"), REFUSED)
+def test_refused(text: str | None, kind: str) -> None:
+    read = toolwire.read_arguments(text, TOOL)
+    assert read.value is None
+    assert read.problem is not None
+    assert read.problem.kind == kind
+    assert read.problem.raw == (text or "")
+
+
+def test_without_a_tool_nothing_is_validated() -> None:
+    assert toolwire.read_arguments('{"any": "5"}').value == {"any": "5"}
+    assert toolwire.read_arguments("").value == {}

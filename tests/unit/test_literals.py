@@ -1,0 +1,48 @@
+"""Marker sets: the earliest, the longest, and what has to wait."""
+
+import pytest
+
+from toolwire.wire.literals import Literals
+
+TAGS = Literals(frozenset({"<tool", "<tool_call>", "[ARGS]"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "final", "found"),
+    [
+        ("abc", False, (3, 3, "")),
+        ("a<tool_call>b", False, (1, 12, "<tool_call>")),
+        ("a<toolbox", False, (1, 6, "<tool")),
+        ("a<tool", False, (1, 1, "")),  # a longer one is possible
+        ("a<tool", True, (1, 6, "<tool")),
+        ("a<tool_ca", False, (1, 1, "")),
+        ("a<tool_ca", True, (1, 6, "<tool")),
+        ("a<to", False, (1, 1, "")),
+        ("a<to", True, (4, 4, "")),
+        ("x [AR", False, (2, 2, "")),
+        ("<<<tool>", False, (2, 7, "<tool")),
+    ],
+)
+def test_search(text: str, final: bool, found: tuple[int, int, str]) -> None:
+    assert TAGS.search(text, 0, final) == found
+
+
+def test_match_says_when_it_must_wait() -> None:
+    assert TAGS.match("<tool_call>", 0, False) == ("<tool_call>", False)
+    assert TAGS.match("<tool", 0, False) == ("", True)
+    assert TAGS.match("<tx", 0, False) == ("", False)
+    assert TAGS.begins("<too")
+    assert not TAGS.begins("<tool_call>")
+
+
+def test_case_is_ignored_only_where_asked_and_only_in_ascii() -> None:
+    folded = Literals(frozenset({"<Tools>"}), nocase=True)
+    assert folded.search("x<TOOLS>", 0, True) == (1, 8, "<Tools>")
+    assert folded.search("x<TOOL\u017f>", 0, True)[2] == ""  # a long s is no s
+    assert Literals(frozenset({"<tools>"})).search("<TOOLS>", 0, True)[2] == ""
+
+
+def test_an_empty_set_finds_nothing() -> None:
+    nothing = Literals(frozenset())
+    assert nothing.search("abc", 0, False) == (3, 3, "")
+    assert nothing.first("abc") is None

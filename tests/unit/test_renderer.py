@@ -1,0 +1,79 @@
+"""Writing calls, definitions, usage and results."""
+
+import pytest
+
+import toolwire
+from toolwire import RenderError, ToolCall, ToolResult
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import WireFormat
+
+TOOL = {
+    "name": "weather",
+    "description": "The weather in a city.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+}
+WITH_CALLS = [wire for wire in FORMATS if wire.blocks]
+TWO = [ToolCall("weather", {"city": "Paris"}), ToolCall("weather", {"city": "Rome", "days": 2})]
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
+def test_several_calls_come_back(wire: WireFormat) -> None:
+    text = toolwire.render_calls(TWO, format=wire, tools=[TOOL])
+    read = toolwire.parse(text, format=wire, tools=[TOOL])
+    assert [(call.name, call.arguments) for call in read.tool_calls] == [(call.name, call.arguments) for call in TWO]
+    assert not any(call.repairs for call in read.tool_calls)
+
+
+def test_the_renderer_refuses_what_would_be_read_as_something_else() -> None:
+    tricky = ToolCall("weather", {"city": "a</parameter>\n</function>\n</tool_call>"})
+    with pytest.raises(RenderError, match="cannot write"):
+        toolwire.render_calls([tricky], format="qwen3_coder", tools=[TOOL])
+    assert toolwire.render_calls([tricky], format="hermes", tools=[TOOL])
+    with pytest.raises(RenderError, match="cannot write"):
+        toolwire.render_calls([ToolCall("weather", {"n": 5})], format="qwen3_coder")  # untyped: would be text
+    with pytest.raises(RenderError, match="has no calls"):
+        toolwire.render_calls(TWO, format="plain")
+    for value in (float("nan"), float("inf"), "\ud800"):
+        with pytest.raises(RenderError):
+            toolwire.render_calls([ToolCall("weather", {"city": value})], format="hermes")
+
+
+def test_text_is_escaped_or_in_cdata_never_both() -> None:
+    few = toolwire.render_calls([ToolCall("weather", {"city": "a < b"})], format="forge_xml", tools=[TOOL])
+    many = toolwire.render_calls([ToolCall("weather", {"city": "<a><b></b></a>"})], format="forge_xml", tools=[TOOL])
+    assert "a &lt; b" in few
+    assert "<![CDATA[<a><b></b></a>]]>" in many
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
+def test_an_echoed_result_is_no_call(wire: WireFormat) -> None:
+    call = toolwire.render_calls(TWO[:1], format=wire, tools=[TOOL])
+    shown = toolwire.render_results([ToolResult("1", "weather", f"before {call} after")], format=wire)
+    if wire.markers:
+        assert toolwire.parse(shown, format=wire, tools=[TOOL]).tool_calls == ()
+
+
+def test_results_say_what_failed() -> None:
+    results = [ToolResult("1", "a", {"n": 1}), ToolResult("2", "b", error="no such file")]
+    text = toolwire.render_results(results, format="hermes")
+    assert text.index('{"n": 1}') < text.index("Error: no such file")
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
+def test_a_prompt_shows_an_example_that_is_read(wire: WireFormat) -> None:
+    text = toolwire.prompt([TOOL], format=wire, system="Be brief.")
+    assert text.startswith("Be brief.")
+    assert '"description": "The weather in a city."' in text
+    example = toolwire.render_calls([ToolCall("weather", {"city": "the city"}, "call00001")], format=wire, tools=[TOOL])
+    assert example.split("\n")[0] in text
+
+
+def test_a_prompt_needs_sound_definitions() -> None:
+    broken = {"name": "x", "parameters": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}
+    with pytest.raises(toolwire.DefinitionError, match="x"):
+        toolwire.prompt([broken], format="hermes")
+    assert toolwire.prompt([], format="hermes", system="Hello.") == "Hello."
