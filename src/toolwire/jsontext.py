@@ -133,6 +133,7 @@ class JsonScanner:
     Attributes:
         done: the value is complete; `scan` returned the position after it.
         error: why it is not JSON, or ""; `scan` returned the offending character's position.
+        limited: the error is one of the limits, not of the syntax.
         ready: pieces of valid JSON text let through since the caller last took them.
         repairs: names of the repairs made.
         value: the value itself, where the C scanner read it at once; see `whole`.
@@ -148,7 +149,7 @@ class JsonScanner:
         "in_key",
         "key",
         "key_escaped",
-        "keys",
+        "limited",
         "out",
         "pending",
         "quote",
@@ -168,7 +169,7 @@ class JsonScanner:
         self.repairing = repair
         self.fast = fast
         self.fresh = True
-        self.done = self.whole = False
+        self.done = self.whole = self.limited = False
         self.error = ""
         self.repairs: list[str] = []
         self.ready: list[str] = []
@@ -265,6 +266,7 @@ class JsonScanner:
             self._open_string(c, key=False)
         elif c == "{" or c == "[":
             if len(self.stack) >= MAX_DEPTH:
+                self.limited = True
                 self.error = f"more than {MAX_DEPTH} levels of nesting"
                 return pos
             self._let(c)
@@ -413,6 +415,7 @@ class JsonScanner:
             if re.fullmatch(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", rest):
                 self._add(text[pos : pos + 12])
                 return pos + 12
+        self.limited = True
         self.error = "half of a surrogate pair stands alone"
         return pos
 
@@ -455,9 +458,11 @@ class JsonScanner:
             return ""
         if match[1] is None and match[2] is None:
             if len(text.lstrip("-")) > MAX_DIGITS:
+                self.limited = True
                 self.error = f"an integer of more than {MAX_DIGITS} digits"
                 return ""
         elif math.isinf(float(text)):
+            self.limited = True
             self.error = "a number out of range"
             return ""
         return text
@@ -470,6 +475,14 @@ class JsonScanner:
 
     def on_top_value(self) -> None:
         """A value directly inside the outermost container was read."""
+
+
+def limit_broken(text: str) -> str:
+    """Which limit a JSON value breaks, or "" if it breaks none (or is no JSON)."""
+    scanner = JsonScanner()
+    scanner.scan(text, len(text) - len(text.lstrip()), True)
+    scanner.finish()
+    return scanner.error if scanner.limited else ""
 
 
 def read_json(text: str, *, repair: bool = True) -> tuple[Any, list[str]]:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, read_json
+from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, limit_broken, read_json
 from toolwire.schema import Shape
 from toolwire.wire.markup import unescape
 from toolwire.wire.syntax import Elements
@@ -226,10 +226,17 @@ class ElementReader:
                 return [], True
         if node.cdata and "string" in shape.kinds:
             return text, False
-        if is_list(shape):
-            value = shape.from_text(text, json_value)
-            return (value, True) if isinstance(value, list) else (shape.items.from_text(text, json_value), False)
-        return shape.from_text(text, json_value), False
+        if is_list(shape) and not isinstance(shape.from_text(text, json_value), list) and text.lstrip()[:1] != "[":
+            return self._typed(text, shape.items), False  # one item, without a wrapper
+        value = self._typed(text, shape)
+        return value, isinstance(value, list)
+
+    @staticmethod
+    def _typed(text: str, shape: Shape) -> Any:
+        value = shape.from_text(text, json_value)
+        if value is text and "string" not in shape.kinds and (broken := limit_broken(text)):
+            raise ValueError(broken)
+        return value
 
 
 def _is_text(shape: Shape) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from toolwire.jsontext import JsonScanner
+from toolwire.jsontext import JsonScanner, limit_broken
 from toolwire.wire.build import Builder, EndOfText, Unreadable
 from toolwire.wire.elements import ElementReader, Occurrence, combine, is_list
 from toolwire.wire.leaves import Marker, Pieces, Probe, RawText
@@ -77,6 +77,8 @@ def _value(
         call.shut(key, text)
         return
     read = shape.from_text(text, call.read_json)
+    if read is text and shape.typed and "string" not in shape.kinds and (broken := limit_broken(text)):
+        raise Unreadable(f"the parameter {key[:60]!r}: {broken}")
     if several:
         listed.setdefault(key, []).append((read, isinstance(read, list)))
     else:
