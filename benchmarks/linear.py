@@ -15,7 +15,7 @@ import argparse
 import gc
 import sys
 from collections.abc import Iterable, Iterator
-from time import perf_counter
+from time import process_time
 
 import texts
 
@@ -27,9 +27,9 @@ from toolwire.wire.syntax import WireFormat
 LIMIT = 2.3
 MEGABYTE = 1_000_000
 LONG_STREAMS = ("hermes", "qwen3_coder", "forge_xml", "auto")
-ENOUGH = 0.002
-"""Seconds under which a time says nothing."""
-TRIES = 4
+NOISE = 0.005
+"""Seconds of processor time that say nothing."""
+TRIES = 6
 
 TOOLS = list(definitions(texts.TOOLS).values())
 
@@ -69,7 +69,7 @@ def floods(wires: Iterable[WireFormat], *, main: bool) -> Iterator[tuple[str, st
 def seconds(name: str, text: str, piece: int) -> float:
     """One reading."""
     gc.collect()
-    start = perf_counter()
+    start = process_time()
     parser = toolwire.StreamParser(format=name, tools=TOOLS)
     if piece:
         feed = parser.feed
@@ -78,19 +78,19 @@ def seconds(name: str, text: str, piece: int) -> float:
     else:
         parser.feed(text)
     parser.finish()
-    return perf_counter() - start
+    return process_time() - start
 
 
 def ratio(name: str, prefix: str, unit: str, size: int, piece: int) -> tuple[float, float]:
-    """The time of twice the text in times of the text's, the best of some tries; and the longer time."""
+    """The time of twice the text in times of the text's, the least of some tries each; and the longer time."""
     texts_ = [prefix + unit * (n // len(unit)) for n in (size, 2 * size)]
     best = [float("inf"), float("inf")]
     for _ in range(TRIES):
         for at, text in enumerate(texts_):
             best[at] = min(best[at], seconds(name, text, piece))
-        if best[1] < ENOUGH or best[1] / best[0] < LIMIT:
+        if best[1] - NOISE < LIMIT * best[0]:
             break
-    return (0.0 if best[1] < ENOUGH else best[1] / best[0]), best[1]
+    return max(0.0, best[1] - NOISE) / best[0], best[1]
 
 
 def main() -> int:

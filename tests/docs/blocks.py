@@ -1,11 +1,10 @@
 """What stands in fenced blocks of a Markdown page, and how it is run.
 
-    python              runs; all blocks of a page share their names, in order
-    python with >>>     runs as a doctest
-    text                right after a python block: what it printed; a block that prints has one
-    json NAME, text NAME, ...   a file that console blocks find under this name
-    console             `$ command` lines, each followed by what it prints
-    sh                  shown only, because it needs a network or a model; its options are looked at
+- python: runs; all blocks of a page share their names, in order. With `>>>` it is a doctest.
+- text: right after a python block, what it printed; a block that prints has one.
+- json NAME, text NAME and so on: a file that console blocks find under this name.
+- console: `$ command` lines, each followed by what it prints.
+- sh: shown only, because it needs a network or a model; its options are looked at.
 """
 
 from __future__ import annotations

@@ -12,15 +12,16 @@ from types import ModuleType
 
 import pytest
 import typer
+from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, run_page
 
 import toolwire
-from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, run_page
 from toolwire.cli import app
 
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-README_LINES = 190
-PLACES = (ROOT, ROOT / "src" / "toolwire", ROOT / "src" / "toolwire" / "wire", ROOT / "src" / "toolwire" / "wire" / "formats")
+README_LINES = 180
+PACKAGE = ROOT / "src" / "toolwire"
+"""Files are named from the root of the repository or of the package."""
 
 pages = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 
@@ -63,12 +64,14 @@ def _prose(page: Path) -> str:
 
 @pages
 def test_files_that_are_named_exist(page: Path) -> None:
-    named = set(re.findall(r"`([\w./-]+/|[\w./-]+\.(?:py|md|toml|jsonl)|\.importlinter|(?:scripts|benchmarks)/[\w.]+)`", _prose(page)))
-    named |= set(re.findall(r"\]\(([^):#]+)\)", _prose(page)))
-    shown = "".join(block.code for block in blocks(page) if block.language == "sh")
-    named |= set(re.findall(r"\b((?:scripts|benchmarks|docs|tests)/[\w./]+)", shown))
-    missing = sorted(name for name in named if not any((place / name).exists() for place in (*PLACES, page.parent)))
-    assert missing == []
+    prose = _prose(page)
+    named = set(re.findall(r"`([\w./-]+/|[\w./-]+\.(?:py|md|toml|jsonl)|\.importlinter)`", prose))
+    named |= set(re.findall(r"\]\(([^):#]+)\)", prose))
+    shown = prose + "".join(block.code for block in blocks(page) if block.language == "sh")
+    named |= set(re.findall(r"(?<![\w/.])((?:scripts|benchmarks|docs|tests|wire|local)/[\w./-]*\w)", shown))
+    places = (ROOT, PACKAGE, page.parent)
+    missing = [name for name in named if "NAME" not in name and not any((place / name).exists() for place in places)]
+    assert sorted(missing) == []
 
 
 @pages
@@ -96,9 +99,9 @@ def test_names_of_classes_exist(page: Path) -> None:
 def test_the_list_of_layers_is_the_contract() -> None:
     contract = configparser.ConfigParser()
     contract.read(ROOT / ".importlinter")
-    layers = contract["importlinter:contract:flow"]["layers"].split("\n")
+    layers = [line.strip() for line in contract["importlinter:contract:flow"]["layers"].split("\n") if line.strip()]
     rows = re.findall(r"^\| (`[^|]+`) \|[^|\n]*\|$", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
-    assert [" | ".join(re.findall(r"`(\w+)`", row)) for row in rows] == [layer.strip() for layer in layers if layer.strip()]
+    assert [" | ".join(re.findall(r"`(\w+)`", row)) for row in rows] == layers
 
 
 def test_every_repair_is_in_the_rules() -> None:

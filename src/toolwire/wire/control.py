@@ -329,7 +329,7 @@ class BlockReader:
         while True:
             marker = Marker(step.either, consume=False)
             found = yield marker
-            if marker.cut and len(read) < len(step.groups):
+            if marker.cut:
                 yield from self.cut_here()
             at = next((i for i, begins in enumerate(step.firsts) if found in begins and i not in read), None)
             if at is None:

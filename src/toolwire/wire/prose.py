@@ -140,11 +140,13 @@ class Prose(Leaf):
                     return pos
                 continue
             start, stop, found = self._literals.search(text, pos, final)
+            if self.blank and not self.reasoning:
+                begin = self._begins(text, pos, start)
+                if begin < start:  # the start of the message is over: other markers matter
+                    start, stop, found = self._literals.search(text, begin + 1, final)
             if start > pos:
-                literals = self._literals
-                pos = self._upto(text, pos, start)
-                if literals is not self._literals:
-                    continue  # the start of the message is over: other markers matter
+                self._text(text[pos:start])
+                pos = start
             if not found:
                 self.waiting = self._literals
                 return pos
@@ -155,14 +157,14 @@ class Prose(Leaf):
                 return pos
         return pos
 
-    def _upto(self, text: str, pos: int, start: int) -> int:
-        """Let text through; at the start of a message only its white space and one character more."""
-        if self.blank and not self.reasoning:
-            match = _BLANK.match(text, pos, start)
-            stop = match.end() if match else pos
-            start = min(stop + 1, start)
-        self._text(text[pos:start])
-        return start
+    def _begins(self, text: str, pos: int, stop: int) -> int:
+        """Where content begins that is not white space, up to `stop`."""
+        match = _BLANK.match(text, pos, stop)
+        begin = match.end() if match else pos
+        if begin < stop:
+            self.blank = False
+            self._choose()
+        return begin
 
     def _marker(self, text: str, start: int, stop: int, found: str) -> int:
         plan = self._plan

@@ -9,23 +9,22 @@ Source: LLMC, https://github.com/vmlinuzx/llmc
 
 from toolwire.wire.syntax import THINK, THINKING, AnyOrder, Args, Call, JsonCall, Lit, Name, Node, OneOf, WireFormat
 
-_ELEMENTS = Call(
-    (
-        AnyOrder(
-            (
-                (Lit("<name>"), Name(), Lit("</name>")),
-                (Lit("<arguments>", also=("<parameters>",)), Args(), Lit("</arguments>", also=("</parameters>",))),
-            )
-        ),
-    )
-)
-
 
 def _block(tag: str) -> tuple[Node, ...]:
+    elements = AnyOrder(
+        (
+            (Lit("<name>"), Name(), Lit("</name>")),
+            (Lit("<arguments>", also=("<parameters>",)), Args(), Lit("</arguments>", also=("</parameters>",))),
+        )
+    )
     return (
         Lit(f"<{tag}>", repeats=True, after="\n"),
-        OneOf(((JsonCall(),), (_ELEMENTS,))),
-        Lit(f"</{tag}>", need="forgiven", before="\n"),
+        OneOf(
+            (
+                (JsonCall(), Lit(f"</{tag}>", need="forgiven", before="\n")),
+                (Call((elements, Lit(f"</{tag}>"))),),
+            )
+        ),
     )
 
 

@@ -1,0 +1,118 @@
+"""What the package promises: its names, its documentation, what importing it costs, and its formats."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import toolwire
+from toolwire.wire import formats as descriptions
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.registry import AUTO
+from toolwire.wire.syntax import WireFormat
+
+FORMAT_LINES = 60
+"""A format has fewer."""
+
+IO_MODULES = (
+    "anyio", "asyncio", "concurrent.futures", "ftplib", "http.client", "httpx", "multiprocessing", "requests", "select",
+    "selectors", "smtplib", "socket", "socketserver", "sqlite3", "ssl", "starlette", "subprocess", "tempfile",
+    "threading", "urllib.request", "zipfile",
+)  # fmt: skip
+HEAVY_MODULES = ("re2", "rich", "typer", "xllamacpp", "filelock", "platformdirs")
+DEPENDENCIES = "import docstring_parser, jsonschema_rs; from pydantic import BaseModel, TypeAdapter"
+
+
+def test_all_is_sorted_and_names_what_there_is() -> None:
+    assert toolwire.__all__ == sorted(toolwire.__all__)
+    assert len(set(toolwire.__all__)) == len(toolwire.__all__)
+    assert [name for name in toolwire.__all__ if not hasattr(toolwire, name)] == []
+    imported = {name for name, value in vars(toolwire).items() if not (name.startswith("_") or inspect.ismodule(value))}
+    assert imported == set(toolwire.__all__)
+
+
+def _documentation(value: Any) -> str:
+    """Its own docstring; not the signature that a dataclass makes up, nor what is inherited."""
+    if inspect.isclass(value):
+        text = vars(value).get("__doc__") or ""
+        return "" if text.startswith(f"{value.__name__}(") else text
+    return getattr(value, "__doc__", "") or ""
+
+
+@pytest.mark.parametrize("name", toolwire.__all__)
+def test_every_name_is_documented(name: str) -> None:
+    value = getattr(toolwire, name)
+    if get_args(value) and not inspect.isclass(value):  # a union, whose members are documented
+        assert all(_documentation(member) for member in get_args(value))
+        return
+    assert _documentation(value).strip()
+    members = vars(value).items() if inspect.isclass(value) else ()
+    public = [member for key, member in members if not key.startswith("_") and inspect.isfunction(member)]
+    assert [member.__qualname__ for member in public if not _documentation(member)] == []
+
+
+def _loaded(statement: str) -> set[str]:
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    return set(json.loads(done.stdout))
+
+
+def test_importing_does_no_io() -> None:
+    loaded = _loaded("import toolwire")
+    own = loaded - _loaded(DEPENDENCIES)  # pydantic looks up a few of them itself
+    assert sorted(own & set(IO_MODULES)) == []
+    assert sorted(loaded & {"asyncio", "subprocess", "httpx", "multiprocessing", *HEAVY_MODULES}) == []
+    outer = ("toolwire.cli", "toolwire.agent", "toolwire.local", "toolwire.files")
+    assert sorted(name for name in loaded if name.startswith(outer)) == []
+
+
+def test_names_and_aliases_are_unique_in_any_case() -> None:
+    names = [name.lower() for wire in FORMATS for name in (wire.name, *wire.aliases)]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+    assert AUTO not in names
+    for wire in FORMATS:
+        assert all(toolwire.get_format(name.upper()) is wire for name in (wire.name, *wire.aliases))
+    assert toolwire.formats() == tuple(wire.name for wire in FORMATS)
+
+
+def _files() -> list[Path]:
+    folder = Path(descriptions.__file__).parent
+    return sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")
+
+
+def test_every_format_has_a_file_of_its_name_and_the_other_way_round() -> None:
+    assert [path.stem for path in _files()] == sorted(wire.name for wire in FORMATS)
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda path: path.stem)
+def test_a_format_is_one_short_file(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) < FORMAT_LINES
+
+
+@pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: wire.name)
+def test_a_format_says_what_it_is(wire: WireFormat) -> None:
+    module = sys.modules[f"{descriptions.__name__}.{wire.name}"]
+    assert module.FORMAT is wire
+    assert module.__doc__
+    assert wire.title
+    assert wire.models
+    if wire.blocks:
+        assert "    " in module.__doc__, "the docstring holds a sample"
+        assert "ource" in module.__doc__, "the docstring names the source"
+
+
+def test_the_type_information_is_shipped() -> None:
+    assert (Path(toolwire.__file__).parent / "py.typed").is_file()
+
+
+def test_an_unknown_format_suggests_the_nearest() -> None:
+    with pytest.raises(toolwire.UnknownFormat, match="did you mean hermes") as caught:
+        toolwire.parse("", format="hermess")
+    assert isinstance(caught.value, KeyError)
+    assert caught.value.suggestions[0] == "hermes"
