@@ -34,8 +34,8 @@ TRIES = 6
 TOOLS = list(definitions(texts.TOOLS).values())
 
 UNITS = (
-    "<", "<a>", "</", "<!--", "&", "&#65;", "]]", "{", "[", '{"', '{"a":', "[]", '"', "'", "\\", ",", ":", "(", "=", "```", "```\n",
-    "~~~\n", " ", "\n", "9", "x", "é", "</s>", "\n</",
+    "<", "<a>", "</", "<!--", "&", "&#65;", "]]", "{", "[", '{"', '{"a":', "[]", '"', "'", "\\", ",", ":", "(", "=",
+    "```", "```\n", "~~~\n", " ", "\n", "9", "x", "é", "</s>", "\n</",
 )  # fmt: skip
 MAIN_UNITS = ("<", "<a>", "&", "{", '"', "\\", "```\n", " ", "9", "</s>")
 
@@ -61,7 +61,9 @@ def floods(wires: Iterable[WireFormat], *, main: bool) -> Iterator[tuple[str, st
             units.extend(markers(wire)[: 2 if main or len(wires) > 1 else None])
     if len(wires) > 1:  # detection: every unit in prose, and some units inside the calls of every format
         yield from ((prefix, unit) for prefix in prefixes[: 1 if main else 4] for unit in dict.fromkeys(units))
-        yield from ((prefix, unit) for prefix in prefixes[1 if main else 4 :] for unit in MAIN_UNITS[:: 5 if main else 2])
+        yield from (
+            (prefix, unit) for prefix in prefixes[1 if main else 4 :] for unit in MAIN_UNITS[:: 5 if main else 2]
+        )
         return
     yield from ((prefix, unit) for prefix in dict.fromkeys(prefixes) for unit in dict.fromkeys(units))
 

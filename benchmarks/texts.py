@@ -28,15 +28,17 @@ TOOLS = [
 
 SOURCE = (
     'def search(self, pattern: str, *, limit: int = 50) -> list[str]:\n    """Return lines that match."""\n'
-    "    found = []\n    for number, line in enumerate(self.lines, start=1):\n        if pattern in line and line < limit:\n"
-    "            found.append(f'{number}: {line.strip()}')\n    return found or [\"nothing\"]\n\n"
+    "    found = []\n    for number, line in enumerate(self.lines, start=1):\n"
+    "        if pattern in line and line < limit:\n            found.append(f'{number}: {line.strip()}')\n    return found or [\"nothing\"]\n\n"
 )
 """Source code: quotes, brackets, newlines and now and then a `<`."""
 UNICODE = (
     "Die Übergröße kostet 3 €, «ça va» – naïve façade. Привет, как дела сегодня? 今日はとても良い天気ですね。\n"
     "Ελληνικά γράμματα και άλλα, 한국어 문장도 있습니다.\n"
 )
-PROSE = "The quick brown fox jumps over the lazy dog while nobody looks and goes on through the wood for a long while.\n"
+PROSE = (
+    "The quick brown fox jumps over the lazy dog while nobody looks and goes on through the wood for a long while.\n"
+)
 SPECIAL = 'a"]\n<\\&'
 """Text of which every four characters hold one that is special in every format."""
 

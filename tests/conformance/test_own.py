@@ -7,9 +7,9 @@ call may give `id`, `server` and `repairs`.
 from __future__ import annotations
 
 import pytest
-
 from tests.conformance.rows import OWN, Row, load, verdict
 from tests.property.nodes import names
+
 from toolwire.wire.formats import FORMATS
 
 ROWS = load(OWN)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.conformance.rows import Row, load, verdict
 from tests.property.nodes import names
 

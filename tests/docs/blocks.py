@@ -39,7 +39,7 @@ class Block:
     adjacent: bool
 
     def __str__(self) -> str:
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
+        return f"{self.page.name}:{self.line}"
 
 
 def blocks(page: Path) -> list[Block]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import configparser
 import importlib
-import importlib.util
 import pkgutil
 import re
+import runpy
 from pathlib import Path
-from types import ModuleType
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -16,6 +16,7 @@ from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, run_page
 
 import toolwire
 from toolwire.cli import app
+from toolwire.messages import ProblemKind
 
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
@@ -26,13 +27,9 @@ PACKAGE = ROOT / "src" / "toolwire"
 pages = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 
 
-def _update() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_update", ROOT / "docs" / "update.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _update() -> dict[str, Any]:
+    """The names in docs/update.py; run so that it leaves no compiled file among the docs."""
+    return runpy.run_path(str(ROOT / "docs" / "update.py"), run_name="docs_update")
 
 
 @pages
@@ -45,8 +42,38 @@ def test_every_block_says_what_it_is(page: Path) -> None:
     assert [str(block) for block in blocks(page) if block.language not in LANGUAGES] == []
 
 
+_FENCE = "```"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{_FENCE}python\nprint(1)\n{_FENCE}\n\n{_FENCE}text\n2\n{_FENCE}\n",
+        f"{_FENCE}python\nprint(1)\n{_FENCE}\nNot right behind it.\n{_FENCE}text\n1\n{_FENCE}\n",
+        f"{_FENCE}python\nassert 1 == 2\n{_FENCE}\n",
+        f"{_FENCE}python\n>>> 1 + 1\n3\n{_FENCE}\n",
+        f"{_FENCE}console\n$ echo a\nb\n{_FENCE}\n",
+        f"{_FENCE}console\n$ echo a; exit 1\na\n{_FENCE}\n",
+    ],
+)
+def test_a_page_that_is_wrong_is_noticed(text: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(AssertionError):
+        run_page(page, tmp_path)
+
+
+def test_a_page_that_is_right_passes(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"{_FENCE}python\nprint(x := 1)\n{_FENCE}\n\n{_FENCE}text\n1\n{_FENCE}\n\n{_FENCE}python\n>>> x\n1\n{_FENCE}\n"
+        f"{_FENCE}json a.json\n[1]\n{_FENCE}\n\n{_FENCE}console\n$ cat a.json\n[1]\n$ true\n{_FENCE}\n"
+    )
+    run_page(page, tmp_path)
+
+
 def test_generated_parts_are_fresh() -> None:
-    assert _update().stale() == [], "run docs/update.py"
+    assert _update()["stale"]() == [], "run docs/update.py"
 
 
 def test_a_stale_part_is_noticed() -> None:
@@ -54,7 +81,7 @@ def test_a_stale_part_is_noticed() -> None:
     text = README.read_text("utf-8")
     broken = text.replace("| `hermes` |", "| `hermas` |")
     assert broken != text
-    assert update.updated(broken) == text
+    assert update["updated"](broken) == text
 
 
 def _prose(page: Path) -> str:
@@ -104,6 +131,12 @@ def test_the_list_of_layers_is_the_contract() -> None:
     assert [" | ".join(re.findall(r"`(\w+)`", row)) for row in rows] == layers
 
 
+def test_every_module_of_wire_is_in_the_map() -> None:
+    text = ARCHITECTURE.read_text("utf-8")
+    modules = [path.name for path in (PACKAGE / "wire").glob("*.py") if path.name != "__init__.py"]
+    assert sorted(name for name in modules if f"wire/{name}" not in text) == []
+
+
 def test_every_repair_is_in_the_rules() -> None:
     rules = (ROOT / "docs" / "reading-rules.md").read_text("utf-8")
     sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
@@ -114,10 +147,6 @@ def test_every_repair_is_in_the_rules() -> None:
 
 
 def test_every_kind_of_problem_is_in_the_rules() -> None:
-    from typing import get_args
-
-    from toolwire.messages import ProblemKind
-
     rules = (ROOT / "docs" / "reading-rules.md").read_text("utf-8")
     assert sorted(kind for kind in get_args(ProblemKind) if f"`{kind}`" not in rules) == []
 

@@ -6,15 +6,17 @@ from functools import cache
 
 from tests.property import texts
 from tests.property.nodes import wire_formats
+
 from toolwire.messages import ToolCall
 from toolwire.wire import renderer
 from toolwire.wire.syntax import WireFormat
 
 UNITS = (
-    "<", "</", "<a", "<a>", "</a>", "<!--", "-->", "<![CDATA[", "]]", "]]>", "&", "&amp;", "&#65;", "&#", ";", "{", "}", "[", "]",
-    "{}", "[]", "[{", '{"', '{"a":', '"', "'", '""', '"""', "\\", '\\"', "\\u12", "\\ud83d", ",", ":", "=", "(", ")", "(x=", "```",
-    "```\n", "\n```\n", "~~~\n", "`", " ", "\n", "\t", "\r\n", "\u2028", "9", "-", "1e9", "0.", "true", "x", "é", "😀", "\ud83d",
-    "\n</", "\n<", "</s>", "</s>\n", "<think>", "</think>", "<|im_end|>", "<|", "|>",
+    "<", "</", "<a", "<a>", "</a>", "<!--", "-->", "<![CDATA[", "]]", "]]>", "&", "&amp;", "&#65;", "&#", ";", "{",
+    "}", "[", "]", "{}", "[]", "[{", '{"', '{"a":', '"', "'", '""', '"""', "\\", '\\"', "\\u12", "\\ud83d", ",", ":",
+    "=", "(", ")", "(x=", "```", "```\n", "\n```\n", "~~~\n", "`", " ", "\n", "\t", "\r\n", "\u2028", "9", "-", "1e9",
+    "0.", "true", "x", "é", "😀", "\ud83d", "\n</", "\n<", "</s>", "</s>\n", "<think>", "</think>", "<|im_end|>", "<|",
+    "|>",
 )  # fmt: skip
 """What comes again and again."""
 
@@ -36,7 +38,23 @@ def _inside(wire: WireFormat) -> list[str]:
     at = text.index("HERE")
     name = text.index("write_file")
     # in the opener, in the name, after it, in the first value, in the long one, after it, after the call
-    return [text[:3], text[:name], text[: name + 10], text[: text.index("path") + 2], text[:at], text[: at + 4], text[:-3], text]
+    return [
+        text[:3],
+        text[:name],
+        text[: name + 10],
+        text[: text.index("path") + 2],
+        text[:at],
+        text[: at + 4],
+        text[:-3],
+        text,
+    ]
+
+
+@cache
+def in_values(name: str) -> tuple[str, ...]:
+    """Nothing, and a call of each format up to its long value."""
+    made = [_inside(wire)[4] for wire in wire_formats(name) if wire.blocks]
+    return ("", *dict.fromkeys(made))
 
 
 @cache

@@ -6,6 +6,7 @@ to notice. Text is always fed through the public surface; only the two counters 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -13,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import toolwire
 from tests.property.nodes import literals_of, wire_formats
+
+import toolwire
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -57,7 +59,7 @@ def pieces(text: str, size: int) -> list[str]:
 def cut_at(text: str, cuts: Iterable[int]) -> list[str]:
     """The text cut at these positions (taken modulo its length)."""
     places = sorted({cut % (len(text) + 1) for cut in cuts} | {0, len(text)})
-    return [text[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [text[a:b] for a, b in itertools.pairwise(places)]
 
 
 def read(chunks: Iterable[str], **options: Any) -> Reading:
@@ -204,7 +206,7 @@ def kept(events: Iterable[Event]) -> str:
     return "".join(parts)
 
 
-def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:  # noqa: A002
+def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
     """L3: the text is what the events hold, in order, with nothing left out and nothing added but this.
 
     Left out may be: a marker that the format names, with the white space around it; and an end-of-sequence token
@@ -258,7 +260,7 @@ def longest_marker(name: str) -> int:
     return max(len(m) for wire in wire_formats(name) for m in (*literals_of(wire), *END_OF_SEQUENCE))
 
 
-def check_work(text: str, reading: Reading, format: str, *, factor: int = SCANS) -> None:  # noqa: A002
+def check_work(text: str, reading: Reading, format: str, *, factor: int = SCANS) -> None:
     """L4 without a clock: what is held back and how often characters are looked at, both bounded."""
     bound = longest_marker(format) + HOLD
     shown = text if len(text) < 200 else f"{text[:100]}...{text[-100:]}"
@@ -293,7 +295,7 @@ def check_never_half(text: str, cuts: Iterable[int] | None = None, **options: An
         response = toolwire.parse(text[:cut], **options)
         calls = [(call.name, _arguments(call.arguments)) for call in response.tool_calls]
         assert calls == final[: len(calls)], (
-            f"a call of a cut text differs:\n  text {text!r}\n  cut  {text[:cut]!r}\n  got  {calls!r}\n  whole {final!r}"
+            f"a cut text's call differs:\n  text {text!r}\n  cut  {text[:cut]!r}\n  got  {calls!r}\n  whole {final!r}"
         )
 
 
@@ -313,7 +315,7 @@ def check_text(text: str, chunkings: Iterable[Sequence[str]] = (), **options: An
 # -- L2 ------------------------------------------------------------------------------------------------------------
 
 
-def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: str) -> str:  # noqa: A002
+def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: str) -> str:
     """L2: rendered calls read back as they are; the text. What `render_calls` raises is passed on."""
     text: str = toolwire.render_calls(calls, format=format, tools=tools)
     response = toolwire.parse(text, format=format, tools=tools)

@@ -6,9 +6,9 @@ import json
 from functools import cache
 
 import pytest
+from tests.property import laws, texts
 
 import toolwire
-from tests.property import laws, texts
 from toolwire.events import ArgumentsDelta
 from toolwire.messages import ToolCall
 from toolwire.wire.formats import FORMATS
@@ -33,7 +33,9 @@ def test_a_megabyte(name: str) -> None:
     value = content()
     wire = next(wire for wire in FORMATS if wire.name == name)
     if wire.blocks:
-        text = toolwire.render_calls([ToolCall("write_file", {"path": "a", "content": value})], format=name, tools=texts.TOOLS)
+        text = toolwire.render_calls(
+            [ToolCall("write_file", {"path": "a", "content": value})], format=name, tools=texts.TOOLS
+        )
     else:
         text = "<think>" + value + "</think>" + value
     whole = toolwire.parse(text, format=name, tools=texts.TOOLS)

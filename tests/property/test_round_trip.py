@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import toolwire
 from tests.property import laws, texts
 from tests.property.nodes import walk
+
+import toolwire
 from toolwire.messages import ToolCall
 from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS
@@ -72,9 +72,7 @@ def test_typed_arguments(wire: WireFormat) -> None:
             assert _may_refuse(wire, calls)
             counts["refused"] += 1
             return
-        laws.check_nothing_lost(
-            text, laws.read([text], format=wire.name, tools=texts.TOOLS).events, wire.name
-        )
+        laws.check_nothing_lost(text, laws.read([text], format=wire.name, tools=texts.TOOLS).events, wire.name)
 
     check()
     assert counts["refused"] <= REFUSED * counts["all"], counts
@@ -93,7 +91,10 @@ def test_values_without_markup_are_never_refused(wire: WireFormat) -> None:
     check()
 
 
-@pytest.mark.parametrize("wire", [p for p in WITH_CALLS if _carries_json(p.values[0]) and p.values[0].markers])
+TYPED = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks and wire.markers and _carries_json(wire)]
+
+
+@pytest.mark.parametrize("wire", TYPED)
 def test_untyped_arguments_where_the_format_carries_types(wire: WireFormat) -> None:
     @given(st.lists(texts.untyped_calls(wire.name), min_size=1, max_size=2))
     def check(calls: list[ToolCall]) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.property.nodes import fragments_of, wire_formats
 
 import toolwire
-from tests.property.nodes import fragments_of, wire_formats
 from toolwire import tools
 from toolwire.messages import ToolCall
 from toolwire.tools import ToolDefinition
@@ -32,7 +32,11 @@ PROPERTIES: dict[str, Any] = {
     "n": {"type": "array", "items": {"type": "integer"}},
     "o": {
         "type": "object",
-        "properties": {"s": {"type": "string"}, "i": {"type": "integer"}, "l": {"type": "array", "items": {"type": "number"}}},
+        "properties": {
+            "s": {"type": "string"},
+            "i": {"type": "integer"},
+            "l": {"type": "array", "items": {"type": "number"}},
+        },
         "required": ["s"],
     },
     "any": {},
@@ -62,14 +66,15 @@ def definitions() -> dict[str, ToolDefinition]:
 # -- what texts are made of ------------------------------------------------------------------------------------------
 
 _GENERAL = (
-    *END_OF_SEQUENCE[:4], "<think>", "</think>", "```", "```\n", "\n```\n", "```json\n", "~~~", "\n~~~~\n", "`", "\n", "\r\n",
-    "\n\n", " ", "\t", "    ", "{", "}", "[", "]", "{}", "[]", ",", ":", ": ", ", ", '"', "'", '"""', "\\", '\\"', "\\u00e9",
-    "\\ud83d", "\\ud83d\\ude00", "\\u12", "\\x", "<", ">", "</", "/>", "&", "&amp;", "&lt;", "&#65;", "&#x1F600;", "&#xD800;",
-    "&am", "]]>", "]]", "<![CDATA[", "<!--", "-->", "=", "(", ")", "true", "True", "null", "None", "NaN", "Infinity", "-", "0",
-    "07", "12", "-1.5e3", "1e999", "f", "ping", "get_weather", "nobody", "functions.", ":0", "s", "i", "city", "Paris", "é",
-    "日本", "😀", "\u2028", "\x00", "\x85", '{"name": "f", "arguments": {"s": "a"}}', '"name": "f"', '"arguments": {',
-    '{"s": "a", "i": 1}', '"arguments": "{\\"s\\": 1}"', '{"name": "ping", "arguments": {}}', '"s": "a"', "<s>a</s>",
-    '[f(s="a")]', "f(s='a', i=1)", "ping()", "x" * 300, "\n" * 50, "9" * 40,
+    *END_OF_SEQUENCE[:4], "<think>", "</think>", "```", "```\n", "\n```\n", "```json\n", "~~~", "\n~~~~\n", "`", "\n",
+    "\r\n", "\n\n", " ", "\t", "    ", "{", "}", "[", "]", "{}", "[]", ",", ":", ": ", ", ", '"', "'", '"""', "\\",
+    '\\"', "\\u00e9", "\\ud83d", "\\ud83d\\ude00", "\\u12", "\\x", "<", ">", "</", "/>", "&", "&amp;", "&lt;",
+    "&#65;", "&#x1F600;", "&#xD800;", "&am", "]]>", "]]", "<![CDATA[", "<!--", "-->", "=", "(", ")", "true", "True",
+    "null", "None", "NaN", "Infinity", "-", "0", "07", "12", "-1.5e3", "1e999", "f", "ping", "get_weather", "nobody",
+    "functions.", ":0", "s", "i", "city", "Paris", "é", "日本", "😀", "\u2028", "\x00", "\x85",
+    '{"name": "f", "arguments": {"s": "a"}}', '"name": "f"', '"arguments": {', '{"s": "a", "i": 1}',
+    '"arguments": "{\\"s\\": 1}"', '{"name": "ping", "arguments": {}}', '"s": "a"', "<s>a</s>", '[f(s="a")]',
+    "f(s='a', i=1)", "ping()", "x" * 300, "\n" * 50, "9" * 40,
 )  # fmt: skip
 
 _EXTREMES = ("9" * 5000, "[" * 250, "{" * 250, "\n" * 4100, "x" * 4100, '{"a":' * 250, "<a>" * 250)
@@ -176,7 +181,7 @@ def extremes(name: str) -> st.SearchStrategy[str]:
 
 def strings(name: str) -> st.SearchStrategy[str]:
     """Values: any characters but half surrogates, with the format's own markup strewn in."""
-    plain = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+    plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     tricky = st.sampled_from((*fragments(name), *(f for f in _GENERAL if f.isascii() or "\ud83d" not in f)))
     return st.one_of(
         plain,
@@ -219,9 +224,7 @@ def _values(text: st.SearchStrategy[str]) -> dict[str, st.SearchStrategy[Any]]:
         "u": st.none() | _INTEGERS,
         "l": st.lists(text, max_size=4),
         "n": st.lists(_INTEGERS, max_size=4),
-        "o": st.fixed_dictionaries(
-            {"s": text}, optional={"i": _INTEGERS, "l": st.lists(_FLOATS, max_size=2)}
-        ),
+        "o": st.fixed_dictionaries({"s": text}, optional={"i": _INTEGERS, "l": st.lists(_FLOATS, max_size=2)}),
     }
 
 

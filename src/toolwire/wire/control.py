@@ -11,7 +11,7 @@ from toolwire.jsontext import FastTries
 from toolwire.schema import Shape
 from toolwire.tools import ToolDefinition
 from toolwire.wire.build import Builder, EndOfText, Unreadable
-from toolwire.wire.jsoncalls import json_calls, only_args
+from toolwire.wire.jsoncalls import escaped_args, json_calls, only_args
 from toolwire.wire.leaves import Leaf, Marker, Pieces, Rest, Word
 from toolwire.wire.literals import Literals
 from toolwire.wire.markup import Attributes
@@ -199,7 +199,7 @@ class BlockReader:
             case Elements():
                 return elements(self, step, node)
             case Args():
-                return only_args(self)
+                return escaped_args(self, step, node) if node.element else only_args(self)
             case JsonCall():
                 return json_calls(self, step, node)
             case PyCalls():

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from toolwire.jsontext import JsonScanner
 from toolwire.wire.build import Builder, Unreadable
-from toolwire.wire.leaves import Json, Marker
+from toolwire.wire.leaves import Json, Marker, Pieces
 from toolwire.wire.literals import Literals, literals
+from toolwire.wire.markup import XmlText
 from toolwire.wire.plan import Step
-from toolwire.wire.syntax import JsonCall
+from toolwire.wire.syntax import Args, JsonCall
 
 if TYPE_CHECKING:
     from toolwire.wire.control import BlockReader, Control
@@ -31,6 +32,21 @@ def only_args(reader: BlockReader) -> Control:
     call = reader.building()
     yield from _args(reader, call)
     yield from _extra(reader, call, _EXTRA_BRACE)
+
+
+def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
+    """Read arguments that are the text of an element, entities and CDATA decoded."""
+    call = reader.building()
+    reader.announce(call)
+    pieces = Pieces()
+    leaf = XmlText(node.element, step.after, nocase=reader.turn.wire.nocase, decode=True, put=pieces.add)
+    yield leaf
+    for repair in leaf.bare:
+        call.repaired(repair, "a special character stands unescaped in a value")
+    try:
+        call.whole(call.read_json(pieces.take()))
+    except ValueError as error:
+        raise Unreadable(f"the arguments are not JSON: {error}") from error
 
 
 def _args(reader: BlockReader, call: Builder) -> Control:

@@ -70,8 +70,8 @@ def first_of(node: Node) -> tuple[Markers, bool]:
             return first(nodes)[0], True
         case Elements():
             return frozenset({"<"}), True
-        case Args():
-            return frozenset("{"), False
+        case Args(element):
+            return frozenset({TEXT} if element else "{"), False
         case JsonCall():
             return frozenset("{["), False
         case PyCalls(open=opener):

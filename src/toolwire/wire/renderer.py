@@ -115,7 +115,8 @@ class _Writer:
                     for key, value in call.arguments.items()
                 )
             case Args():
-                return _json(call.arguments)
+                text = _json(call.arguments)
+                return f"{escape_text(text)}</{node.element}>" if node.element else text
             case JsonCall():
                 objects = [_json(self._object(node, one)) for one in calls]
                 return f"[{', '.join(objects)}]" if node.array == "always" or len(objects) > 1 else objects[0]

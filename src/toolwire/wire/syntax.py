@@ -140,7 +140,9 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Args:
-    """All arguments as one JSON object."""
+    """All arguments as one JSON object; `element`: as the XML-escaped text of that element, closing tag included."""
+
+    element: str = ""
 
 
 @dataclass(frozen=True, slots=True)

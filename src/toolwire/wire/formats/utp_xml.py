@@ -14,7 +14,8 @@ def _block(tag: str) -> tuple[Node, ...]:
     elements = AnyOrder(
         (
             (Lit("<name>"), Name(), Lit("</name>")),
-            (Lit("<arguments>", also=("<parameters>",)), Args(), Lit("</arguments>", also=("</parameters>",))),
+            (Lit("<arguments>"), Args(element="arguments")),
+            (Lit("<parameters>"), Args(element="parameters")),
         )
     )
     return (
