@@ -55,10 +55,12 @@ def main() -> None:
         status = run()
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
-        _leave(INTERRUPTED)
+        status = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
+    if status == INTERRUPTED:
+        _leave(status)
     sys.exit(status)
 
 

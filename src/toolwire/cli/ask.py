@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Annotated, Any
 
 import typer
@@ -66,7 +67,7 @@ def _opened(name: str) -> agent.Model:
     """The model, loaded; a progress bar on standard error while its weights come."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    from toolwire.local import open_model
+    from toolwire.local import LocalModel, locate
 
     columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
@@ -79,7 +80,13 @@ def _opened(name: str) -> agent.Model:
         def told(text: str) -> None:
             progress.console.print(styled(text, "dim"))
 
-        return open_model(name, say=told, progress=came)
+        path = locate(name, say=told, progress=came)
+    # The runtime hears nothing while it loads, so Ctrl-C is left to the system, which ends the process at once.
+    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return LocalModel(path)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _emit(step: Step) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import queue
 import secrets
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+import weakref
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from toolwire.messages import FinishReason
 
 CONTEXT_TOKENS = 16_384
 JOIN_SECONDS = 5.0
+_CALLS: weakref.WeakSet[_Call] = weakref.WeakSet()
 
 
 class LocalModel:
@@ -26,7 +28,7 @@ class LocalModel:
     """
 
     def __init__(self, path: Path, *, context: int = CONTEXT_TOKENS, threads: int | None = None) -> None:
-        """Load the model; takes seconds.
+        """Load the model; takes seconds, in which the runtime lets no other thread run and no signal through.
 
         Args:
             path: a GGUF file.
@@ -58,7 +60,7 @@ class LocalModel:
         params.api_keys = [secrets.token_hex(32)]
         params.ui = params.endpoint_slots = params.endpoint_props = False
         try:
-            self._server = _aside(lambda: xllamacpp.Server(params))
+            self._server = xllamacpp.Server(params)
         except RuntimeError as error:
             raise ProviderError(f"{path} could not be loaded: {error}") from error
         self.path = path
@@ -106,6 +108,7 @@ class _Call(threading.Thread):
         self._request = request
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._left = threading.Event()
+        _CALLS.add(self)
 
     def run(self) -> None:
         try:
@@ -137,21 +140,13 @@ class _Call(threading.Thread):
         yield Finish(FinishReason.LENGTH if reason == "length" else FinishReason.STOP)
 
 
-def _aside(work: Callable[[], Any]) -> Any:
-    """Do blocking work in a thread, so that Ctrl-C is heard here meanwhile."""
-    future: Future[Any] = Future()
-
-    def target() -> None:
-        try:
-            future.set_result(work())
-        except RuntimeError as error:
-            future.set_exception(error)
-        finally:
-            if not future.done():
-                future.set_exception(RuntimeError("it failed in a way that was not foreseen"))
-
-    threading.Thread(target=target, name="toolwire-local-load", daemon=True).start()
-    return future.result()
+@atexit.register
+def _stop_all() -> None:
+    """Stop what still writes: a thread that comes back from the runtime into a dying interpreter aborts the process."""
+    for call in (running := [call for call in _CALLS if call.is_alive()]):
+        call.leave()
+    for call in running:
+        call.join(JOIN_SECONDS)
 
 
 def _threads() -> int:

@@ -42,7 +42,7 @@ class Builder:
 
     __slots__ = (
         "_deltas", "_emit", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written", "arguments", "id",
-        "index", "name", "order", "payload", "repairs", "server", "shape",
+        "index", "name", "payload", "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -66,7 +66,6 @@ class Builder:
         self.index = -1
         self.shape: Shape = ANY
         self.arguments: dict[str, Any] = {}
-        self.order: dict[str, None] = {}  # keys as the text gave them, where some values wait for others
         self.repairs: list[str] = []
         self.payload = False
 
@@ -196,8 +195,6 @@ class Builder:
             self.json_delta("}")
         elif not self._written:
             self.json_delta("{}")
-        if len(self.order) == len(self.arguments):
-            self.arguments = {key: self.arguments[key] for key in self.order}
         self.payload = True
 
     def end(self, raw: str, format_name: str, confidence: float, *, complete: bool) -> None:

@@ -48,7 +48,6 @@ def _value(
     several = is_list(shape)
     if key in call.arguments or (key in listed and not several):
         raise Unreadable(f"the parameter {key[:60]!r} is given twice")
-    call.order[key] = None
     before = ""
     if shape.typed and shape.kinds <= {"object", "array", "null"} and (yield Marker(_CONTAINER, consume=False)):
         before = yield Probe(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
@@ -125,7 +124,6 @@ def _element(
     stream = bool(call.name) and shape.typed and shape.kinds == {"string"} and key not in read
     if key in call.arguments:
         raise Unreadable(f"the parameter {key[:60]!r} is given twice")
-    call.order[key] = None
     pieces = Pieces()
     put: Callable[[str], None] = pieces.add
     if stream:

@@ -104,7 +104,7 @@ class Prose(Leaf):
         pos, end = 0, len(text)
         run = _RUN[text[0]].match(text) if self._last == "\n" and text[0] in _RUN and self._plan.fences else None
         if run is not None and run.end() >= 3:
-            self._fence, self._fence_char, self._count, self.hidden = _OPENING, text[0], 0, Pieces()
+            self._fence, self._fence_char, self._run, self.hidden = _OPENING, text[0], 0, Pieces()
             while pos < end and self._fence != _OUT:
                 stop = self._in_fence(text, pos, end)
                 if self.hidden is not None:
@@ -170,7 +170,7 @@ class Prose(Leaf):
         plan = self._plan
         if found in FENCES and plan.fences and not self.reasoning:
             if self._last == "\n":
-                self._fence, self._fence_char, self._count = _OPENING, found[0], 0
+                self._fence, self._fence_char, self._run = _OPENING, found[0], 0
                 self.quick = None
                 self.hidden = Pieces()
                 return start
@@ -227,46 +227,43 @@ class Prose(Leaf):
     def _in_fence(self, text: str, pos: int, end: int) -> int:
         """One step of the fence's little machine; the position after it."""
         c = self._fence_char
-        match self._fence:
-            case 1:  # _OPENING: the run of fence characters
-                match = _RUN[c].match(text, pos)
-                stop = match.end() if match else pos
-                self._count += stop - pos
-                if stop < end:
-                    self._fence = _INFO
-                return stop
-            case 2:  # _INFO: the rest of the opening line
-                found = _INFO_STOP[c].search(text, pos)
-                if found is None:
-                    return end
-                if found[0] == "\n":
-                    self._fence = _LINE
-                    self._run = 0
-                    return found.end()
-                self._fence = _OUT  # code written on one line
-                self.hidden = None
-                run = _RUN[c].match(text, found.start())
-                return run.end() if run else found.end()
-            case 3 | 5:  # _BODY: up to the end of a line; _TAIL: the rest of a closing line
-                newline = text.find("\n", pos)
-                stop = end if newline < 0 else newline + 1
-                if self._fence == _TAIL and text[pos:stop].strip():
-                    self._fence = _BODY
-                if newline >= 0:
-                    if self._fence == _TAIL:
-                        self._fence = _OUT
-                        self.hidden = None
-                    else:
-                        self._fence, self._run = _LINE, 0
-                return stop
-            case _:  # _LINE: the fence characters at a line start
-                match = _RUN[c].match(text, pos)
-                stop = match.end() if match else pos
-                self._run += stop - pos
-                if stop == end:
-                    return stop
-                self._fence = _TAIL if self._run >= self._count else _BODY
-                return stop
+        if self._fence in (_OPENING, _LINE):  # a run of fence characters
+            match = _RUN[c].match(text, pos)
+            stop = match.end() if match else pos
+            self._run += stop - pos
+            if stop < end:
+                if self._fence == _OPENING:
+                    self._fence, self._count = _INFO, self._run
+                else:
+                    self._fence = _TAIL if self._run >= self._count else _BODY
+            return stop
+        if self._fence == _BODY:
+            return self._body(text, pos, end)
+        if self._fence == _INFO:  # the rest of the opening line
+            found = _INFO_STOP[c].search(text, pos)
+            if found is None:
+                return end
+            if found[0] == "\n":
+                self._fence, self._run = _LINE, 0
+                return found.end()
+            self._fence, self.hidden = _OUT, None  # code written on one line
+            run = _RUN[c].match(text, found.start())
+            return run.end() if run else found.end()
+        newline = text.find("\n", pos)  # _TAIL: the rest of a line that may close the fence
+        stop = end if newline < 0 else newline + 1
+        if text[pos:stop].strip():
+            self._fence = _BODY
+            return pos
+        if newline >= 0:
+            self._fence, self.hidden = _OUT, None
+        return stop
+
+    def _body(self, text: str, pos: int, end: int) -> int:
+        """Inside a fence, up to the next line that begins like a closing one."""
+        at = text.find("\n" + self._fence_char, pos)
+        if at >= 0 or text[end - 1] == "\n":
+            self._fence, self._run = _LINE, 0
+        return at + 1 if at >= 0 else end
 
     def finish(self) -> str:
         """The text is over; text inside a fence that was never closed, or ""."""
