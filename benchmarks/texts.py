@@ -29,7 +29,8 @@ TOOLS = [
 SOURCE = (
     'def search(self, pattern: str, *, limit: int = 50) -> list[str]:\n    """Return lines that match."""\n'
     "    found = []\n    for number, line in enumerate(self.lines, start=1):\n"
-    "        if pattern in line and line < limit:\n            found.append(f'{number}: {line.strip()}')\n    return found or [\"nothing\"]\n\n"
+    "        if pattern in line and line < limit:\n            found.append(f'{number}: {line.strip()}')\n"
+    '    return found or ["nothing"]\n\n'
 )
 """Source code: quotes, brackets, newlines and now and then a `<`."""
 UNICODE = (

@@ -11,6 +11,6 @@ _COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("default", _COMMON, max_examples=60, derandomize=True, database=None)
+settings.register_profile("default", _COMMON, max_examples=40, derandomize=True, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=3000)
 settings.load_profile("default")

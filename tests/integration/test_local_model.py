@@ -25,10 +25,11 @@ def test_a_call_is_read_and_executed(model: LocalModel, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The meeting is on Tuesday at noon.\n")
     steps = list(
         agent.run(
-            "Read the file notes.txt.",
+            "When is the meeting? Read notes.txt.",
             model=model,
             tools=FileTools(tmp_path).tools,
             format="bare_json",
+            system="Answer only with a tool call.",
             max_rounds=2,
         )
     )

@@ -149,7 +149,7 @@ def check_events(events: Sequence[Event], text: str) -> None:
                 joined = "".join(deltas)
                 if complete:
                     value = json.loads(joined, object_pairs_hook=_no_twice)
-                    got = _arguments(value), _arguments(call.arguments)
+                    got = _unordered(value), _unordered(call.arguments)  # values may wait for one another
                     assert got[0] == got[1], f"deltas {joined!r} are not the arguments {call.arguments!r}: {text!r}"
                 else:
                     problem = next((e for e in events[at + 1 :] if isinstance(e, ProblemFound)), None)
@@ -324,9 +324,7 @@ def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: st
     assert len(got) == len(want), f"{len(got)} calls of {len(want)}: {text!r} {response!r}"
     for (name, arguments), (wanted, expected) in zip(got, want, strict=True):
         assert name == wanted, f"{name!r} is not {wanted!r}: {text!r}"
-        assert _arguments_sorted(arguments) == _arguments_sorted(expected), (
-            f"{arguments!r} is not {expected!r}: {text!r}"
-        )
+        assert _unordered(arguments) == _unordered(expected), f"{arguments!r} is not {expected!r}: {text!r}"
     assert not response.problems, f"{response.problems!r}: {text!r}"
     assert not response.incomplete, f"{response.incomplete!r}: {text!r}"
     assert not any(call.repairs for call in response.tool_calls), f"a rendered call needs repair: {text!r} {response!r}"
@@ -334,5 +332,5 @@ def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: st
     return text
 
 
-def _arguments_sorted(value: Any) -> str:
+def _unordered(value: Any) -> str:
     return json.dumps(value, sort_keys=True)

@@ -360,10 +360,8 @@ def render_usage(wire: WireFormat, tools: Definitions) -> str:
     if not example:
         raise RenderError(f"none of the tools can be written in the format {wire.name!r}")
     return (
-        "To call a tool, write the call exactly in this form, with the name and the arguments of the tool you need:\n\n"
-        f"{example}\n\n"
-        "Write nothing after the call; its result comes in the next message. When you have what you need, answer in "
-        "plain text without a call."
+        "To call a tool, write one call in this form and then stop; its result comes in the next message. "
+        f"A call looks like this:\n\n{example}"
     )
 
 
