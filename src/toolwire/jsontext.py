@@ -25,8 +25,13 @@ MAX_DIGITS = 4300
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
-_PLAIN = {'"': re.compile(r'[^"\\\x00-\x1f]*'), "'": re.compile(r"""[^'"\\\x00-\x1f]*""")}
+# Text of a string that needs no second look: no quote, no control character, only escapes that JSON has.
+_PLAIN = {
+    '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+'),
+    "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+"""),
+}
 _SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\\x00-\x1f]""").search}
+_SHORT = re.compile(r'"[^"\\\x00-\x1f]{0,200}"')
 _ESCAPES = frozenset('"\\/bfnrt')
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 _WORDS = {"true": "true", "false": "false", "null": "null"}
@@ -164,6 +169,7 @@ class JsonScanner:
     )
 
     words = _PYTHON_WORDS
+    plain_strings = True  # a string ends at its first quote
 
     def __init__(self, *, repair: bool = True, fast: FastTries | None = None) -> None:
         self.repairing = repair
@@ -194,6 +200,10 @@ class JsonScanner:
         """Read on from `pos`; stop after the value, at an error, or where more text is needed."""
         if self.fresh and pos < len(text):
             self.fresh = False
+            if self.plain_strings and (short := _SHORT.match(text, pos)) is not None:
+                self.ready.append(short[0])
+                self.done = True
+                return short.end()
             if self.fast is not None and (found := self.fast.value(text, pos)) is not None:
                 self.value, end = found
                 self.whole = self.done = True
@@ -335,6 +345,7 @@ class JsonScanner:
         self.out.append(text)
         if self.in_key:
             self.key.append(text)
+            self.key_escaped = self.key_escaped or "\\" in text
 
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
         """Read on inside a string; the complement of the position where more text is needed."""
@@ -342,8 +353,7 @@ class JsonScanner:
         stop = match.end() if match else pos
         if stop > pos:
             self._add(text[pos:stop])
-            if stop == end:
-                return stop
+            return stop
         c = text[stop]
         if c == self.quote:
             self.out.append('"')

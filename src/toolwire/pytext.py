@@ -8,10 +8,14 @@ from __future__ import annotations
 import json
 import re
 
-from toolwire.jsontext import _PLAIN, MAX_DEPTH, VALUE, JsonScanner
+from toolwire.jsontext import MAX_DEPTH, VALUE, JsonScanner
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
            "a": "\\u0007", "v": "\\u000b"}  # fmt: skip
+_PLAIN = {
+    '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+'),
+    "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+"""),
+}
 _HEX_LENGTH = {"x": 2, "u": 4, "U": 8}
 _OCTAL = re.compile(r"[0-7]{1,3}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -27,6 +31,7 @@ class PythonScanner(JsonScanner):
     __slots__ = ("opened", "triple")
 
     number_starts = "+."
+    plain_strings = False
 
     def __init__(self) -> None:
         super().__init__(repair=True)

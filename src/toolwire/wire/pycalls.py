@@ -27,7 +27,7 @@ def python_calls(reader: BlockReader, node: PyCalls) -> Control:
     brackets = literals(frozenset({node.open}))
     after = literals(frozenset({",", node.close}))
     block = reader.raw
-    read: list[tuple[str, dict[str, str], str]] = []
+    read: list[tuple[str, dict[str, Any], str]] = []
     try:
         yield from reader.expect(brackets, f"{node.open} is missing")
         while True:
@@ -45,18 +45,18 @@ def python_calls(reader: BlockReader, node: PyCalls) -> Control:
         call = reader.begin_call()
         reader.named(call, name)
         reader.announce(call)
-        call.whole({key: json.loads(text) for key, text in arguments.items()})
+        call.whole(arguments)
         call.complete()
         block.add(raw)
     block.add(closing)
 
 
-def _python_call(reader: BlockReader) -> Generator[Leaf, Any, tuple[str, dict[str, str], str]]:
+def _python_call(reader: BlockReader) -> Generator[Leaf, Any, tuple[str, dict[str, Any], str]]:
     name = yield from reader.word("the name of a function")
     if not reader.turn.wire.markers and name not in reader.turn.options.tools:
         raise Unreadable(f"{name[:60]!r} is not a known tool")
     yield from reader.expect(_PAREN, "( is missing")
-    arguments: dict[str, str] = {}
+    arguments: dict[str, Any] = {}
     found = yield Marker(_KEYWORD_END)
     while found != ")":
         key = yield from reader.word("the name of an argument")
@@ -64,11 +64,14 @@ def _python_call(reader: BlockReader) -> Generator[Leaf, Any, tuple[str, dict[st
             raise Unreadable(f"the argument {key[:60]!r} is given twice")
         yield from reader.expect(_EQUALS, "= is missing")
         yield Marker(_EQUALS, consume=False)  # white space
-        text: str = yield Json(PythonScanner())
-        if not encodable(text):
-            raise Unreadable("half of a surrogate pair stands alone")
-        arguments[key] = text
+        arguments[key] = _decoded((yield Json(PythonScanner())))
         found = yield from reader.expect(_AFTER_ARGUMENT, ") is missing")
         if found == ",":
             found = yield Marker(_KEYWORD_END)
     return name, arguments, reader.raw.take()
+
+
+def _decoded(text: str) -> Any:
+    if not encodable(text):
+        raise Unreadable("half of a surrogate pair stands alone")
+    return json.loads(text)
