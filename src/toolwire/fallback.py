@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from toolwire.events import CallEnd, CallStart, ContentDelta, Event
+from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
 from toolwire.wire.control import Options
 from toolwire.wire.parser import Machine
 from toolwire.wire.syntax import WireFormat
 
-_FENCED = re.compile(r"\s*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
+_FENCED = re.compile(r"\s*(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
 _MAY_BE_A_CALL = "{[`~<"
 
 
@@ -30,7 +30,7 @@ class Fallback:
         self._formats = formats
         self._named = named
         self._options = replace(options, reasoning_started=False)
-        self._held: list[str] = []
+        self._held: list[Event] = []  # content, and problems about it
         self._holding = True
         self._certain = False  # the first character may begin a call
 
@@ -40,36 +40,40 @@ class Fallback:
             return events
         out: list[Event] = []
         for event in events:
-            if isinstance(event, ContentDelta) and self._holding:
-                self._held.append(event.text)
-                text = "" if self._certain else event.text.lstrip()
-                if text:
-                    self._certain = text[0] in _MAY_BE_A_CALL
-                    if not self._certain:
-                        self._release(out)
-            else:
-                if isinstance(event, CallStart):
-                    self._release(out)
+            if not self._holding:
+                out.append(event)
+                continue
+            if isinstance(event, ContentDelta):
+                self._content(event.text)
+            elif isinstance(event, CallStart) or (isinstance(event, ReasoningDelta) and self._certain):
+                self._holding = False  # a call was found, or the content has gaps and is not one message
+            if isinstance(event, ContentDelta | ProblemFound):
+                self._held.append(event)
+            if not self._holding:
+                out.extend(self._take())
+            if not isinstance(event, ContentDelta | ProblemFound):
                 out.append(event)
         return out
 
-    def _release(self, out: list[Event]) -> None:
-        self._holding = False
-        if self._held:
-            out.append(ContentDelta("".join(self._held)))
-            self._held.clear()
+    def _content(self, text: str) -> None:
+        """Look at the first character that is not white space."""
+        text = "" if self._certain else text.lstrip()
+        if text:
+            self._certain = self._holding = text[0] in _MAY_BE_A_CALL
+
+    def _take(self) -> list[Event]:
+        held, self._held = self._held, []
+        return held
 
     def finish(self) -> tuple[Sequence[Event], int]:
         """The message is over: its calls, or the content that was held; and how many calls."""
-        out: list[Event] = []
-        text = "".join(self._held)
+        text = "".join(event.text for event in self._held if isinstance(event, ContentDelta))
         if self._holding and self._options.tools and text.strip():
             for wire, candidate in self._candidates(text):
                 events = self._calls(wire, candidate)
                 if events:
                     return events, sum(isinstance(event, CallEnd) for event in events)
-        self._release(out)
-        return out, 0
+        return self._take(), 0
 
     def _candidates(self, text: str) -> Iterable[tuple[WireFormat, str]]:
         fenced = _FENCED.match(text)
@@ -90,7 +94,7 @@ class Fallback:
                     made.append(CallEnd(index, call, True))
                 case ContentDelta(content) if not content.strip():
                     continue
-                case CallEnd() | ContentDelta():
+                case CallEnd() | ContentDelta() | ProblemFound():
                     return []
                 case _:
                     made.append(event)

@@ -22,6 +22,7 @@ MAX_DEPTH = 200
 MAX_DIGITS = 4300
 """Digits that an integer may have."""
 
+_MAX_BITS = (10**MAX_DIGITS - 1).bit_length()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
@@ -90,8 +91,20 @@ def encodable(text: str) -> bool:
     return True
 
 
+def decode(text: str) -> Any:
+    """Decode JSON text that a scanner let through.
+
+    Raises:
+        JsonError: this Python refuses an integer that the limits allow (its own limit was lowered).
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise JsonError(str(error), 0) from error
+
+
 def sound(value: Any) -> bool:
-    """Whether a decoded value keeps the rules on depth and surrogates; iterative."""
+    """Whether a decoded value keeps the rules on depth, surrogates and integers; iterative."""
     level = 0
     layer = [value]
     while layer:
@@ -105,6 +118,8 @@ def sound(value: Any) -> bool:
                 below.extend(item.values())
             elif isinstance(item, list):
                 below.extend(item)
+            elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
+                return False
         level += 1
         if level > MAX_DEPTH and any(isinstance(item, (dict, list)) for item in layer):
             return False
@@ -514,4 +529,4 @@ def read_json(text: str, *, repair: bool = True) -> tuple[Any, list[str]]:
     written = "".join(scanner.ready)
     if not encodable(written):
         raise JsonError("half of a surrogate pair stands alone", start)
-    return (scanner.value if scanner.whole else json.loads(written)), scanner.repairs
+    return (scanner.value if scanner.whole else decode(written)), scanner.repairs

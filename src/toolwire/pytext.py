@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from toolwire.jsontext import MAX_DEPTH, VALUE, JsonScanner
 
@@ -22,7 +23,10 @@ _HEX = re.compile(r"[0-9a-fA-F]+")
 _INTEGER = re.compile(r"([-+]?)([0-9](?:_?[0-9])*)\Z")
 _BASED = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]{1,64})|[oO]([0-7]{1,64})|[bB]([01]{1,64}))\Z")
 _FLOAT = re.compile(r"([-+]?)([0-9]*)(?:\.([0-9]*))?([eE][-+]?[0-9]+)?\Z")
-_TUPLE: set[str] = set()  # marks an open tuple on the stack; told apart by identity
+
+
+class _Tuple(set[str]):
+    """An open parenthesis on the stack; empty until its first comma, without which it is no tuple."""
 
 
 class PythonScanner(JsonScanner):
@@ -36,6 +40,11 @@ class PythonScanner(JsonScanner):
     def __init__(self) -> None:
         super().__init__(repair=True)
         self.opened = self.triple = False
+
+    @property
+    def quick(self) -> Any:
+        """As in JSON; but right after an opening quote it is not yet known how many there are."""
+        return None if self.opened else super().quick
 
     def _fix(self, name: str, otherwise: str) -> bool:
         return True  # Python's own spellings are no repairs
@@ -104,10 +113,10 @@ class PythonScanner(JsonScanner):
     def _value_start(self, c: str, pos: int) -> int:
         if c == "(" and len(self.stack) < MAX_DEPTH:
             self._let("[")
-            self.stack.append(_TUPLE)
+            self.stack.append(_Tuple())
             self.state = VALUE
             return pos + 1
-        if c == ")" and self.stack and self.stack[-1] is _TUPLE:
+        if c == ")" and self.stack and isinstance(self.stack[-1], _Tuple):
             self.pending.clear()
             self._let("]")
             self.stack.pop()
@@ -116,13 +125,15 @@ class PythonScanner(JsonScanner):
         return super()._value_start(c, pos)
 
     def _after_value(self, c: str, pos: int) -> int:
-        if self.stack[-1] is not _TUPLE:
+        top = self.stack[-1]
+        if not isinstance(top, _Tuple):
             return super()._after_value(c, pos)
         if c == ",":
+            top.add(c)
             self.pending.append(",")
             self.state = VALUE
             return pos + 1
-        if c == ")":
+        if c == ")" and top:
             return self._value_start(c, pos)
         self.error = "a comma or the closing bracket is missing after a value"
         return pos

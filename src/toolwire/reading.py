@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from toolwire.events import Event, Finish, ProblemFound, collect
+from toolwire.events import Event, Finish, collect
 from toolwire.fallback import Fallback
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.tools import definitions
@@ -38,6 +38,7 @@ class StreamParser:
     Raises:
         UnknownFormat: no such format.
         DefinitionError: a tool is of no known shape.
+        ValueError: `repair` is neither "safe" nor "none".
     """
 
     def __init__(
@@ -52,6 +53,8 @@ class StreamParser:
         id_seed: str = "",
         _deltas: bool = True,
     ) -> None:
+        if repair not in ("safe", "none"):
+            raise ValueError(f"repair is {repair!r}; it can be 'safe' or 'none'")
         wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
         options = Options(
             tools=definitions(tools),
@@ -97,8 +100,6 @@ class StreamParser:
         assert self._fallback is not None
         passed = self._fallback.filter(last)
         more, found = self._fallback.finish()
-        if found:  # the text that a problem was about has been read after all
-            passed = [event for event in passed if not isinstance(event, ProblemFound)]
         return [*passed, *more], found
 
 

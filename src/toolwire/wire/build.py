@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, arguments_text
-from toolwire.jsontext import FastTries, JsonScanner, encodable, read_json
+from toolwire.jsontext import FastTries, JsonError, JsonScanner, decode, encodable, read_json, sound
 from toolwire.messages import ToolCall, call_id
 from toolwire.schema import ANY, Shape
 from toolwire.wire.leaves import Json, escape
@@ -25,8 +25,9 @@ class EndOfText(Exception):
     """The text is over; raised inside the parser only."""
 
 
-def _json_value(text: str) -> Any:
-    return read_json(text)[0]
+def holds(shape: Shape) -> bool:
+    """Whether a JSON value for this place waits for its end: only then its type, and so its text, is known."""
+    return shape.typed and not shape.keeps_text
 
 
 class Builder:
@@ -41,8 +42,8 @@ class Builder:
     """
 
     __slots__ = (
-        "_deltas", "_emit", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written", "arguments", "id",
-        "index", "name", "payload", "repairs", "server", "shape",
+        "_deltas", "_emit", "_given", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written",
+        "arguments", "id", "index", "name", "payload", "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +60,7 @@ class Builder:
         self._deltas = deltas
         self._repair = repair
         self._seed = seed
-        self._opened = self._written = False
+        self._opened = self._written = self._given = False
         self._json: Arguments | None = None
         self._waiting: tuple[Any, str] | None = None  # arguments that were read before the name
         self.name = self.id = self.server = ""
@@ -98,6 +99,8 @@ class Builder:
             raise Unreadable("the name is given twice")
         if not name:
             raise Unreadable("the name of the tool is missing", "missing_name")
+        if not encodable(name):
+            raise Unreadable("the name of the tool holds half of a surrogate pair")
         self.name = name
         self.shape = self._known(name) or ANY
 
@@ -108,6 +111,12 @@ class Builder:
         self._emit(CallStart(index, self.name, self.id))
 
     # -- arguments as one JSON object ----------------------------------------------------------------------------
+
+    def given(self) -> None:
+        """All arguments begin here; they may be given once."""
+        if self._given:
+            raise Unreadable("the arguments are given twice")
+        self._given = True
 
     def arguments_leaf(self, fast: FastTries | None) -> Arguments:
         """A leaf that reads the arguments and streams them."""
@@ -121,18 +130,26 @@ class Builder:
             self._emit(ArgumentsDelta(self.index, text))
 
     def whole(self, value: Any, text: str = "") -> None:
-        """All arguments at once, as a value (and its JSON text, if no coercion changes it)."""
+        """All arguments at once, as a value (and its JSON text); they wait if the name is not known yet."""
         if not isinstance(value, dict):
             raise Unreadable("the arguments are not a JSON object")
         if not self.name:
             self._waiting = (value, text)
             return
-        coerced = self.shape.coerce(value, self.read_json)
-        if coerced is not value:
-            self.repaired("coerced", "the arguments do not have the types that the tool's schema wants")
-            value, text = coerced, ""
+        changed: dict[str, Any] = {}
+        for key, item in value.items():
+            shape = self.shape.property(key)
+            if holds(shape) and (coerced := shape.coerce(item, self.read_json)) is not item:
+                changed[key] = coerced
+        if changed:
+            self.coerced()
+            value, text = {**value, **changed}, ""
         self.arguments = value
         self.json_delta(text or arguments_text(value))
+
+    def coerced(self) -> None:
+        """A value was coerced to the type that the schema wants."""
+        self.repaired("coerced", "the arguments do not have the types that the tool's schema wants")
 
     def settle(self) -> None:
         """Use arguments that were read before the name was."""
@@ -164,15 +181,16 @@ class Builder:
 
     def shut(self, key: str, value: str) -> None:
         """That string is complete."""
-        self._sound(key, value)
+        if not encodable(value):
+            raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
         self.arguments[key] = value
         if self._deltas:
             self._emit(ArgumentsDelta(self.index, '"'))
 
     def put(self, key: str, value: Any) -> None:
         """A value that is there as a whole."""
-        if isinstance(value, str):
-            self._sound(key, value)
+        if not sound(value):
+            raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
         if self._deltas:
             self._key(key, json.dumps(value, ensure_ascii=False))
         self.arguments[key] = value
@@ -182,10 +200,6 @@ class Builder:
             before = ", " if self._opened else "{"
             self._emit(ArgumentsDelta(self.index, f"{before}{escape(key)}: {after}"))
         self._opened = True
-
-    def _sound(self, key: str, value: str) -> None:
-        if not encodable(value):
-            raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -210,10 +224,11 @@ class Builder:
 class _ArgumentsScanner(JsonScanner):
     """The JSON machine, holding back the values whose JSON form their type decides."""
 
-    __slots__ = ("coerced", "hold", "shape", "upto", "written")
+    __slots__ = ("builder", "coerced", "hold", "shape", "upto", "written")
 
-    def __init__(self, shape: Shape, *, repair: bool, fast: FastTries | None) -> None:
+    def __init__(self, builder: Builder, shape: Shape, *, repair: bool, fast: FastTries | None) -> None:
         super().__init__(repair=repair, fast=fast)
+        self.builder = builder
         self.shape = shape
         self.hold: Shape | None = None
         self.coerced = False
@@ -222,7 +237,7 @@ class _ArgumentsScanner(JsonScanner):
 
     def on_top_key(self, key: str) -> None:
         shape = self.shape.property(key)
-        self.hold = None if shape.keeps_text or not shape.typed else shape
+        self.hold = shape if holds(shape) else None
 
     def on_colon(self) -> None:
         if self.hold is not None and len(self.stack) == 1:
@@ -232,13 +247,11 @@ class _ArgumentsScanner(JsonScanner):
         if self.hold is not None:
             text = "".join(self.out)
             self.out = self.ready
-            value = json.loads(text)
-            coerced = self.hold.coerce(value, _json_value)
+            value = decode(text)
+            coerced = self.hold.coerce(value, self.builder.read_json)
             self.hold = None
             if coerced is not value:
                 self.coerced = True
-                if not self._fix("coerced", "a value does not have the type that the tool's schema wants"):
-                    return
                 text = " " * (len(text) - len(text.lstrip())) + json.dumps(coerced, ensure_ascii=False)
             self.out.append(text)
         self.upto = self.written + sum(map(len, self.ready))
@@ -252,7 +265,7 @@ class Arguments(Json):
     scanner: _ArgumentsScanner
 
     def __init__(self, builder: Builder, shape: Shape, *, repair: bool, fast: FastTries | None) -> None:
-        super().__init__(_ArgumentsScanner(shape, repair=repair, fast=fast))
+        super().__init__(_ArgumentsScanner(builder, shape, repair=repair, fast=fast))
         self._builder = builder
 
     def let(self, text: str) -> None:
@@ -270,19 +283,21 @@ class Arguments(Json):
         text = self.text.take()
         for repair in scanner.repairs:
             builder.repaired(repair, "")
-        if not scanner.whole and not encodable(text):
-            self.error = "the arguments hold half of a surrogate pair"
-        elif not scanner.whole:
-            builder.arguments = json.loads(text)
-        else:
-            try:
+        try:
+            if scanner.whole:
                 builder.whole(scanner.value, text)
-            except Unreadable as error:
-                self.error = str(error)
+            elif encodable(text):
+                builder.arguments = decode(text)
+                if scanner.coerced:
+                    builder.coerced()
+            else:
+                self.error = "the arguments hold half of a surrogate pair"
+        except (JsonError, Unreadable) as error:
+            self.error = str(error)
 
     def so_far(self) -> dict[str, Any]:
         """The values that were read whole before the text was cut."""
-        if not self.scanner.upto:
+        if not self.scanner.upto or not self.text:
             return {}
-        value: dict[str, Any] = json.loads(self.text.take()[: self.scanner.upto] + "}")
+        value: dict[str, Any] = decode(self.text.take()[: self.scanner.upto] + "}")
         return value

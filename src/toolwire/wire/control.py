@@ -350,6 +350,7 @@ class BlockReader:
         if not call.name:
             raise Unreadable("the name of the tool is missing", "missing_name")
         self.announce(call)
+        call.settle()
         for node, raws in self.late:
             put_elements(self, call, node, {}, raws)
         call.complete()

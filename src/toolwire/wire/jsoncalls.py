@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolwire.jsontext import JsonScanner
+from toolwire.jsontext import JsonError, JsonScanner, decode
 from toolwire.wire.build import Builder, Unreadable
 from toolwire.wire.leaves import Json, Marker, Pieces
 from toolwire.wire.literals import Literals, literals
@@ -38,6 +37,7 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
     """Read arguments that are the text of an element, entities and CDATA decoded."""
     call = reader.building()
     reader.announce(call)
+    call.given()
     pieces = Pieces()
     leaf = XmlText(node.element, step.after, nocase=reader.turn.wire.nocase, decode=True, put=pieces.add)
     yield leaf
@@ -51,13 +51,14 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
 
 def _args(reader: BlockReader, call: Builder) -> Control:
     reader.announce(call)
+    call.given()
     found = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
     if found == "{" and call.name:
         yield call.arguments_leaf(reader.turn.fast)
         return
     leaf = Json(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
     text: str = yield leaf
-    value = json.loads(text)
+    value = _decoded(text)
     for repair in leaf.scanner.repairs:
         call.repaired(repair, "")
     if isinstance(value, str):  # arguments as a JSON string: decoded once
@@ -140,7 +141,7 @@ def _object(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
             yield Marker(_KEY_START)
             return
         leaf = Json(JsonScanner(repair=reader.turn.options.repair))
-        key = json.loads((yield leaf))
+        key = _decoded((yield leaf))
         for repair in leaf.scanner.repairs:
             call.repaired(repair, "")
         if key in keys:
@@ -155,8 +156,6 @@ def _object(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
 
 def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Control:
     if key in node.args:
-        if call.arguments or call.has_arguments:
-            raise Unreadable("the arguments are given twice")
         yield from _args(reader, call)
         return
     if key in node.inside:
@@ -165,7 +164,7 @@ def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Con
             yield from _object(reader, call, node)
             return
     leaf = Json(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
-    value = json.loads((yield leaf))
+    value = _decoded((yield leaf))
     for repair in leaf.scanner.repairs:
         call.repaired(repair, "")
     if key in node.name:
@@ -175,7 +174,14 @@ def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Con
         if call.has_arguments or reader.turn.wire.markers:
             reader.announce(call)
         call.settle()
-    elif key in node.id and isinstance(value, (str, int)):
-        call.id = str(value)
+    elif key in node.id and isinstance(value, (str, int)) and not isinstance(value, bool):
+        call.id = str(value) or call.id
     elif key in node.server and isinstance(value, str):
         call.server = value
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return decode(text)
+    except JsonError as error:
+        raise Unreadable(str(error)) from error

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from toolwire.jsontext import encodable
+from toolwire.jsontext import JsonError, decode, encodable
 from toolwire.pytext import PythonScanner
 from toolwire.wire.build import EndOfText, Unreadable
 from toolwire.wire.leaves import Json, Leaf, Marker
@@ -74,4 +73,7 @@ def _python_call(reader: BlockReader) -> Generator[Leaf, Any, tuple[str, dict[st
 def _decoded(text: str) -> Any:
     if not encodable(text):
         raise Unreadable("half of a surrogate pair stands alone")
-    return json.loads(text)
+    try:
+        return decode(text)
+    except JsonError as error:
+        raise Unreadable(str(error)) from error
