@@ -5,12 +5,23 @@ Definitions stand in the system prompt and results in a user's turn, all as text
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from toolwire.errors import InvalidArguments, ModelOutputError, RenderError, ToolError, UnknownTool
+from toolwire.errors import (
+    ApprovalRequired,
+    DefinitionError,
+    InvalidArguments,
+    ModelOutputError,
+    PolicyError,
+    RenderError,
+    ToolError,
+    UnknownTool,
+)
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, collect
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
 from toolwire.prompting import prompt, render_calls, render_results
@@ -27,6 +38,17 @@ GO_ON = "If these results tell the answer, give it now. If they do not, call ano
 LAST_ROUND = "No more tool calls now. Answer the question in plain words, from what you have seen."
 REPEATED = "You made exactly this call before, and its result is above. Do something else, or answer now."
 EMPTY = "You wrote nothing. Answer the question, or call a tool."
+
+
+MAX_ERROR = 1_000
+"""Characters that a tool's error may add to the conversation."""
+
+FAILURES = (
+    *(ToolError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError),
+    *(AssertionError, OSError, RuntimeError),
+)
+"""What a tool may raise: the model is told, and the loop goes on. Whatever else it raises ends the loop, because it is
+no failure of this one call; a tool for which it is turns it into a `ToolError`."""
 
 
 class Model(Protocol):
@@ -59,12 +81,32 @@ def run(
 ) -> Iterator[Step]:
     """Let the model answer a question with tools, step by step; closing the iterator stops the model.
 
-    The tools run without asking, an incomplete call never. A call that equals an earlier one is answered with a
-    reminder the first time, and ends the loop the second time. `max_rounds` is how often the model may write.
+    The tools run without asking, so one that `requires_confirmation` never runs here; nor does an incomplete call. What
+    a tool raises of `FAILURES`, or returns that is not JSON, is an error that the model is told. A call that equals an
+    earlier one is answered with a reminder the first time, and ends the loop the second time. `max_rounds` is how often
+    the model may write.
+
+    Raises:
+        ValueError: `max_rounds` is less than 1.
+        DefinitionError, RenderError: a tool is async, or the tools cannot be used in this format.
     """
+    if max_rounds < 1:
+        raise ValueError(f"max_rounds must be at least 1, not {max_rounds}")
+    for one in tools:
+        if _is_async(one.function):
+            raise DefinitionError("is async, and this loop awaits nothing", tool=one.definition.name)
+    known = [one.definition for one in tools]
+    messages = [
+        {"role": "system", "content": prompt(known, format=format, system=system)},
+        {"role": "user", "content": question},
+    ]
+    return _rounds(messages, model, tools, format, max_rounds)
+
+
+def _rounds(
+    messages: list[dict[str, str]], model: Model, tools: Sequence[Tool[..., Any]], format: str, max_rounds: int
+) -> Iterator[Step]:
     by_name, known = {one.definition.name: one for one in tools}, [one.definition for one in tools]
-    system = prompt(known, format=format, system=system)
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
     seen, reminded = set[str](), False
     for turn in range(1, max_rounds + 1):
         written, events = "", list[Event]()
@@ -82,8 +124,8 @@ def run(
             seen.add(call.fingerprint)
             try:
                 result = ToolResult(call.id, call.name, _execute(call, by_name, repeated=repeated))
-            except (ModelOutputError, ToolError, OSError) as error:
-                result = ToolResult(call.id, call.name, error=str(error))
+            except (ModelOutputError, PolicyError, ToolError) as error:
+                result = ToolResult(call.id, call.name, error=str(error)[:MAX_ERROR])
                 wrong |= {call.name} if isinstance(error, InvalidArguments) else set()
             results.append(result)
             yield Step("result", turn, call=call, result=result)
@@ -133,7 +175,35 @@ def _execute(call: ToolCall, tools: Mapping[str, Tool[..., Any]], *, repeated: b
         raise UnknownTool(f"There is no tool {call.name!r}. Available: {', '.join(tools)}.")
     if issues := validate(call.arguments, tool.definition.parameters):
         raise InvalidArguments(f"Wrong arguments: {'; '.join(map(str, issues))}")
-    return tool(**call.arguments)
+    if tool.definition.requires_confirmation:
+        raise ApprovalRequired(f"{call.name} did not run: it needs somebody's consent, and nobody can be asked here.")
+    return _use(tool, call.arguments)
+
+
+def _use(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Run a tool.
+
+    Raises:
+        ToolError: it raised one of `FAILURES`, or returned something that is not JSON.
+    """
+    try:
+        value = tool(**arguments)
+    except ToolError:
+        raise
+    except FAILURES as error:
+        raise ToolError(f"{type(error).__name__}: {error}".removesuffix(": ")) from error
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        name = tool.definition.name
+        raise ToolError(f"{name} returned a {type(value).__name__} that is not JSON: {error}") from error
+    return value
+
+
+def _is_async(function: Any) -> bool:
+    called = getattr(type(function), "__call__", None)
+    kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    return any(kind(one) for kind in kinds for one in (function, called))
 
 
 def _correction(response: ParsedResponse, wrong: set[str], known: Sequence[ToolDefinition], format: str) -> str:

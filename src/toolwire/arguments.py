@@ -32,7 +32,7 @@ def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
     """Read the arguments of a call to `tool`.
 
     Repairs are made only where one reading results; text that ends inside the arguments is never completed. Nothing
-    at all means no arguments.
+    at all means no arguments. A tool whose schema cannot be used gets none: they are refused as invalid.
 
     Args:
         text: JSON text as the model wrote it.
@@ -46,13 +46,15 @@ def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
     if not text.strip():
         return _judge({}, text, [], definition)
     repairs: list[str] = []
+    reading = text
     try:
-        value = _read(text, repairs)
+        value = _read(reading, repairs)
         if isinstance(value, str):
-            value = _read(value, repairs)
+            reading = value
+            value = _read(reading, repairs)
             repairs.append("double_encoded")
     except JsonError as error:
-        kind: ProblemKind = "truncated" if error.position >= len(text.rstrip()) else "malformed"
+        kind: ProblemKind = "truncated" if error.position >= len(reading.rstrip()) > 0 else "malformed"
         return _refuse(kind, f"the arguments are not a JSON object: {error}", text, repairs)
     if not isinstance(value, dict):
         return _refuse("malformed", "the arguments are not a JSON object", text, repairs)
@@ -99,7 +101,10 @@ def _judge(value: dict[str, Any], text: str, repairs: list[str], definition: Too
     coerced = definition.shape.coerce(value, _json_value)
     if coerced is not value:
         repairs.append("coerced")
-    issues = [issue for issue in validate(coerced, definition.parameters) if issue.keyword != UNUSABLE]
+    issues = validate(coerced, definition.parameters)
+    if issues and issues[0].keyword == UNUSABLE:
+        why = f"the arguments of {definition.name!r} cannot be checked: {issues[0].message}"
+        return _refuse("invalid_arguments", why, text, repairs)
     if issues:
         why = "; ".join(map(str, issues))
         return _refuse("invalid_arguments", f"the arguments of {definition.name!r} are not valid: {why}", text, repairs)

@@ -5,7 +5,9 @@ The rules, for every path that a model writes:
 - No root, no access.
 - Symbolic links are resolved first, then whole path components are compared with the (resolved) roots; what lies
   outside is refused before anything is said about whether it exists.
-- Only regular files are opened, without following a link that appeared since, and looked at again once open.
+- Only regular files are opened, and looked at again once open. A link put in the place of the file itself after the
+  check is not followed where the system has O_NOFOLLOW. The directories above are not guarded like that: who can
+  change the tree below a root while a tool runs can lead it outside. Roots are for trees that only friends write to.
 - Everything is bounded: bytes, lines, files, matches, line lengths. What was cut is said in the result.
 - Patterns run on RE2, in time linear in the text, whatever the pattern.
 """
@@ -108,7 +110,8 @@ class FileTools:
         """Search text files for a regular expression and list the matching lines with file and line number.
 
         Args:
-            pattern: a regular expression in RE2 syntax, matched within single lines; begin it with (?i) to ignore case.
+            pattern: a regular expression in RE2 syntax, matched within single lines, which ^ and $ begin and end; begin
+                it with (?i) to ignore case.
             path: the directory or file to search, relative to the root.
         """
         regex = _compile(pattern)
@@ -118,11 +121,10 @@ class FileTools:
         search = _Search(start)
         for file, data in search.files():
             name = visible(os.fspath(file.relative_to(base)))
-            for number, line in enumerate(data.split(b"\n"), 1):
-                if regex.search(line[:PROBE]):
-                    if len(found) == MAX_MATCHES:
-                        return "\n".join([*found, f"(only the first {MAX_MATCHES} matches are shown)"])
-                    found.append(f"{name}:{number}: {_cut(line.decode('utf-8', 'replace').strip(), MAX_MATCH_LINE)}")
+            for number, line in _matching_lines(regex, data):
+                if len(found) == MAX_MATCHES:
+                    return "\n".join([*found, f"(only the first {MAX_MATCHES} matches are shown)"])
+                found.append(f"{name}:{number}: {_cut(line.decode('utf-8', 'replace').strip(), MAX_MATCH_LINE)}")
         if search.limit:
             found.append(f"(stopped after {search.limit}; search a smaller directory)")
         return "\n".join(found) or f"no match in {search.count} files"
@@ -252,6 +254,19 @@ def _read(real: Path, name: str) -> tuple[bytes, int]:
     return data, max(info.st_size, len(data))
 
 
+def _matching_lines(regex: Any, data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines that a pattern of `_compile` matches in, with their numbers; one search a match, not one a line."""
+    data = data.replace(b"\r\n", b"\n").removesuffix(b"\n")
+    number, counted, position = 1, 0, 0
+    while position <= len(data) and (match := regex.search(data, position)):
+        start = data.rfind(b"\n", 0, match.start()) + 1
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        number += data.count(b"\n", counted, start)
+        yield number, data[start:end]
+        counted, position = start, end + 1
+
+
 def _bounded(lines: Iterable[str]) -> Iterator[str]:
     left = MAX_READ_CHARACTERS
     for number, line in enumerate(lines):
@@ -267,6 +282,7 @@ def _cut(line: str, length: int) -> str:
 
 
 def _compile(pattern: str) -> Any:
+    """A pattern that searches a whole text line by line: ^ and $ hold at each line, and nothing matches a newline."""
     try:
         import re2
     except ImportError as error:
@@ -276,8 +292,10 @@ def _compile(pattern: str) -> Any:
     options = re2.Options()
     options.max_mem = MAX_PATTERN_MEMORY
     options.log_errors = False
+    options.never_nl = True
+    options.never_capture = True
     try:
-        return re2.compile(pattern, options)
+        return re2.compile("(?m)" + pattern, options)
     except (re2.error, UnicodeError) as error:
         text = error.args[0] if error.args else ""
         detail = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

@@ -36,6 +36,7 @@ ReadJson = Callable[[str], Any]
 _FOLLOW = 150
 _VISIT = 500
 _REMEMBER = 4096
+_REST, _ADDITIONAL = -1, -2
 _SPACE = " \t\r\n"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -182,14 +183,27 @@ class Shape:
         keeps_text: whether any raw text written for this place stays that very string, so that it may be streamed.
     """
 
-    __slots__ = ("_children", "_facts", "_scope", "_width", "keeps_text", "kinds", "schema", "typed")
+    __slots__ = (
+        "_children",
+        "_facts",
+        "_names",
+        "_patterned",
+        "_scope",
+        "_width",
+        "keeps_text",
+        "kinds",
+        "schema",
+        "typed",
+    )
 
     def __init__(self, node: Any, scope: _Scope) -> None:
         """Use `Shape.of`."""
         facts = scope.facts(node, {})
         self._scope = scope
         self._facts: Facts | None = None if facts is _BUSY else facts
-        self._children: dict[str | int, Shape] = {}
+        self._children: dict[str | int, Shape] = {}  # by what the schema knows, never by what a model wrote
+        self._names: dict[str, None] | None = None
+        self._patterned: bool = False
         self._width: int | None = None
         self.schema: Any = node
         self.typed: bool = self._facts is not None
@@ -221,19 +235,13 @@ class Shape:
     @property
     def items(self) -> Shape:
         """The shape of array elements that have no place of their own in `prefixItems`."""
-        known = self._children.get(-1)
-        return self._child(-1, lambda node: _pick_item(node, None)) if known is None else known
+        known = self._children.get(_REST)
+        return self._child(_REST, lambda node: _pick_item(node, None)) if known is None else known
 
     @property
     def property_names(self) -> tuple[str, ...]:
         """The declared properties, in order, of all branches."""
-        names: dict[str, None] = {}
-
-        def gather(node: Mapping[str, Any]) -> None:
-            names.update(dict.fromkeys(name for name in _mapping(node, "properties") if isinstance(name, str)))
-
-        self._scope.find(self.schema, gather, {})
-        return tuple(names)
+        return tuple(self._declared())
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -264,7 +272,14 @@ class Shape:
     def property(self, name: str) -> Shape:
         """The shape of a property: as declared, else by a simple pattern, else of additional ones, else `ANY`."""
         known = self._children.get(name)
-        return self._child(name, lambda node: _pick_property(node, name)) if known is None else known
+        if known is not None:
+            return known
+        if name in self._declared():
+            return self._child(name, lambda node: _pick_property(node, name))
+        if self._patterned:
+            return self._found(lambda node: _pick_property(node, name))
+        known = self._children.get(_ADDITIONAL)
+        return self._child(_ADDITIONAL, _pick_additional) if known is None else known
 
     def from_text(self, text: str, read_json: ReadJson) -> Any:
         """The value of raw text that a format writes between tags, without JSON quotes.
@@ -351,11 +366,27 @@ class Shape:
         return _NOTHING
 
     def _child(self, key: str | int, pick: Callable[[Mapping[str, Any]], Any]) -> Shape:
-        node = self._scope.find(self.schema, pick, {})
-        child = ANY if node is None else self._scope.shape(node)
+        child = self._found(pick)
         if len(self._children) < _REMEMBER:
             self._children[key] = child
         return child
+
+    def _found(self, pick: Callable[[Mapping[str, Any]], Any]) -> Shape:
+        node = self._scope.find(self.schema, pick, {})
+        return ANY if node is None else self._scope.shape(node)
+
+    def _declared(self) -> dict[str, None]:
+        """The names of `property_names`, gathered once; notes whether there are patterns for others."""
+        if self._names is None:
+            names: dict[str, None] = {}
+
+            def gather(node: Mapping[str, Any]) -> None:
+                names.update(dict.fromkeys(name for name in _mapping(node, "properties") if isinstance(name, str)))
+                self._patterned = self._patterned or bool(_mapping(node, "patternProperties"))
+
+            self._scope.find(self.schema, gather, {})
+            self._names = names
+        return self._names
 
 
 def _own_facts(node: Mapping[str, Any]) -> Facts | None:
@@ -481,6 +512,10 @@ def _pick_property(node: Mapping[str, Any], name: str) -> Any | None:
             return None
         if matched:
             return _schema_or_none(schema)
+    return _pick_additional(node)
+
+
+def _pick_additional(node: Mapping[str, Any]) -> Any | None:
     additional = node.get("additionalProperties")
     return additional if isinstance(additional, Mapping) else None
 

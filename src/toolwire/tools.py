@@ -200,8 +200,12 @@ def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
             if _looks_like_a_tool(tools):
                 return (tools,)
             return [_named(name, obj) for name, obj in tools.items()]
-        case _:
+        case type():
+            return (tools,)
+        case Iterable() if not callable(getattr(tools, "model_dump", None)):
             return tools
+        case _:  # a function, or an object that stands for one tool or for none
+            return (tools,)
 
 
 def _named(name: str, obj: Any) -> Any:

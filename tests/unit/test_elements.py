@@ -1,5 +1,6 @@
 """Values written as nested elements: the schema first, then repeated names, `<item>` and inference."""
 
+import json
 from typing import Any
 
 import pytest
@@ -44,13 +45,13 @@ ROWS: list[tuple[Elements, str, Any, Any]] = [
 
 @pytest.mark.parametrize(("node", "raw", "schema", "value"), ROWS)
 def test_values(node: Elements, raw: str, schema: dict[str, Any], value: Any) -> None:
-    read, _ = ElementReader(node).read(raw, Shape.of(schema))
+    read, _ = ElementReader(node, json.loads).read(raw, Shape.of(schema))
     assert read == value
     assert type(read) is type(value)
 
 
 def test_repairs_are_noted_outside_cdata_only() -> None:
-    reader = ElementReader(FORGE)
+    reader = ElementReader(FORGE, json.loads)
     reader.read("<![CDATA[a && b < c]]>", Shape.of({}))
     assert reader.repairs == []
     reader.read("a & b < c", Shape.of({}))
@@ -59,7 +60,7 @@ def test_repairs_are_noted_outside_cdata_only() -> None:
 
 def test_nesting_has_a_limit() -> None:
     with pytest.raises(ValueError, match="levels"):
-        ElementReader(FORGE).read("<a>" * 250 + "</a>" * 250, Shape.of({}))
+        ElementReader(FORGE, json.loads).read("<a>" * 250 + "</a>" * 250, Shape.of({}))
 
 
 def test_occurrences() -> None:

@@ -13,6 +13,7 @@ from toolwire.agent import Step
 from toolwire.cli.screen import CliError, call_line, console, emit, plain, safe, say, styled
 from toolwire.errors import ToolError
 from toolwire.files import FileTools
+from toolwire.wire.registry import AUTO
 
 EXAMPLES = """Examples:
 
@@ -42,7 +43,7 @@ def ask(
     json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
 ) -> None:
     """Ask a model on this machine; it may list, read and search files below --root."""
-    if format in ("auto", "plain"):
+    if format.lower() in (AUTO, "plain"):
         raise CliError(f"{format} cannot be asked for; `toolwire formats` lists formats that a model can write")
     toolwire.get_format(format)
     try:

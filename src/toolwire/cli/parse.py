@@ -21,6 +21,7 @@ from toolwire.events import (
     ReasoningDelta,
 )
 from toolwire.messages import ParsedResponse, Problem, ToolCall
+from toolwire.wire.registry import AUTO
 
 EXAMPLES = """Examples:
 
@@ -44,7 +45,7 @@ def parse(
 ) -> None:
     """Read the tool calls in a model's text."""
     known = read_tools(tools)
-    if not known and format not in ("auto", "plain") and not toolwire.get_format(format).markers:
+    if not known and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
         say(f"toolwire: {format} has no markers of its own, so only calls to known tools count: add --tools")
     parser = toolwire.StreamParser(format=format, tools=known)
     events = _events(parser, read_pieces(file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,7 +11,7 @@ import typer
 
 import toolwire
 from toolwire.cli.screen import CliError
-from toolwire.cli.source import read_json, read_tools
+from toolwire.cli.source import loads, named, read_json, read_tools
 from toolwire.messages import ToolCall, ToolResult
 
 EXAMPLES = """Examples:
@@ -49,10 +48,10 @@ def render(
         case What.DEFINITIONS:
             text = toolwire.render_definitions(read_tools(file), format=format)
         case What.CALLS:
-            calls = [_call(one, file) for one in _objects(file)]
+            calls = [_call(one, named(file)) for one in _objects(file)]
             text = toolwire.render_calls(calls, format=format, tools=read_tools(tools))
         case What.RESULTS:
-            text = toolwire.render_results([_result(one, file) for one in _objects(file)], format=format)
+            text = toolwire.render_results([_result(one, named(file)) for one in _objects(file)], format=format)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
@@ -60,7 +59,7 @@ def _objects(file: str) -> list[Mapping[str, Any]]:
     value = read_json(file)
     objects = value if isinstance(value, list) else [value]
     if not all(isinstance(one, dict) for one in objects):
-        raise CliError(f"{file} must hold an object or a list of objects")
+        raise CliError(f"{named(file)} must hold an object or a list of objects")
     return objects
 
 
@@ -68,10 +67,7 @@ def _call(value: Mapping[str, Any], file: str) -> ToolCall:
     inner = value["function"] if isinstance(value.get("function"), dict) else value
     arguments = inner.get("arguments", inner.get("input", {}))
     if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except json.JSONDecodeError as error:
-            raise CliError(f"{file}: the arguments of a call are not JSON: {error}") from error
+        arguments = loads(arguments, f"{file}: the arguments text of a call")
     name = inner.get("name")
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise CliError(f'{file}: a call needs "name" (text) and "arguments" (an object)')

@@ -10,9 +10,11 @@ from typing import Any, BinaryIO
 
 from toolwire.cli.screen import CliError, say
 from toolwire.errors import DefinitionError
+from toolwire.shapes import MAX_DIGITS
 from toolwire.tools import ToolDefinition, definitions
 
 PIECE = 65_536
+STDIN = "standard input"
 
 
 def read_pieces(path: str | None) -> Iterator[str]:
@@ -24,7 +26,7 @@ def read_pieces(path: str | None) -> Iterator[str]:
     if path is None or path == "-":
         if sys.stdin.isatty():
             say("Reading standard input; end it with Ctrl-D.")
-        yield from _decode(sys.stdin.buffer, "standard input")
+        yield from _decode(sys.stdin.buffer, STDIN)
         return
     try:
         with open(path, "rb") as file:
@@ -60,12 +62,28 @@ def read_json(path: str) -> Any:
     Raises:
         CliError: it cannot be read, or is not JSON.
     """
+    return loads("".join(read_pieces(path)), named(path))
+
+
+def loads(text: str, what: str) -> Any:
+    """The value of JSON text.
+
+    Raises:
+        CliError: it is not JSON, or has a number or a nesting that Python does not read; says so of `what`.
+    """
     try:
-        return json.loads("".join(read_pieces(path)))
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise CliError(f"{path} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+        raise CliError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+    except ValueError as error:
+        raise CliError(f"{what} has a number of too many digits, at most {MAX_DIGITS} are read") from error
     except RecursionError as error:
-        raise CliError(f"{path} is nested too deeply") from error
+        raise CliError(f"{what} is nested too deeply") from error
+
+
+def named(path: str) -> str:
+    """A path as messages name it."""
+    return STDIN if path == "-" else path
 
 
 def read_tools(path: str | None) -> list[ToolDefinition]:
@@ -80,8 +98,8 @@ def read_tools(path: str | None) -> list[ToolDefinition]:
     if isinstance(value, dict):
         value = value["tools"] if isinstance(value.get("tools"), list) else [value]
     if not isinstance(value, list):
-        raise CliError(f"{path} holds no list of tool definitions")
+        raise CliError(f"{named(path)} holds no list of tool definitions")
     try:
         return list(definitions(value, strict=True).values())
     except DefinitionError as error:
-        raise CliError(f"{path}: {error}") from error
+        raise CliError(f"{named(path)}: {error}") from error

@@ -248,7 +248,7 @@ class BlockReader:
 
     def _tag(self, step: Step, node: Tag) -> Control:
         yield from self.expect(step.here, f"the tag <{node.name} {node.attribute}=...> is missing")
-        attributes, self.closed = yield Attributes()
+        attributes, self.closed = yield Attributes(nocase=self.turn.wire.nocase)
         value = attributes.get(node.attribute)
         if value is None:
             raise Unreadable(f"the attribute {node.attribute!r} of <{node.name}> is missing")

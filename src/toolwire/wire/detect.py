@@ -128,11 +128,12 @@ class Detector:
 
     def finish(self) -> Sequence[Event]:
         """The text is over."""
-        rest = self._advance(self._tail, True) if self._machine is None else ""
+        if self._machine is None:
+            self._advance(self._tail, True)
         self._tail = ""
         if self._machine is not None:
             return [*self._take(), *self._machine.finish()]
-        hidden = self._prose.finish() + rest
+        hidden = self._prose.finish()
         if hidden and self._hides_calls(hidden):
             self._events.append(hidden_by_fence(hidden, self._position))
         return self._take()
@@ -181,8 +182,6 @@ class Detector:
         """An opener was found: start a probe for each format that has it."""
         opener: str = self._prose.value
         written = text[pos : pos + len(opener)]
-        if self._prose.reasoning:
-            self._prose.leave_reasoning()
         blank = self._prose.blank
         for wire, spelled in self._union.owners[opener.lower()]:
             if (wire.nocase or written == spelled) and (wire.at == "anywhere" or blank):
@@ -233,7 +232,7 @@ class Detector:
         for event in longest.take_events():
             if isinstance(event, ContentDelta):
                 self._prose.absorb(event.text)
-            else:
+            elif not self._prose.reasoning:  # there, a marker is only mentioned
                 self._events.append(event)
 
 

@@ -12,19 +12,28 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, limit_broken, read_json
-from toolwire.schema import Shape
-from toolwire.wire.markup import unescape
+from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, limit_broken
+from toolwire.schema import ReadJson, Shape
+from toolwire.wire.markup import ascii_lower, unescape
 from toolwire.wire.syntax import Elements
 
 _TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400}|/)?)>")
-_KEY = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_KEY = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE | re.ASCII)
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 Occurrence = tuple[Any, bool]
 """A value, and whether it is a list that was written out item by item."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixed:
+    """Text and elements mixed: text after all. Decoded only when it is known that nothing around it is."""
+
+    start: int
+    end: int
+    shape: Shape
 
 
 @dataclass(slots=True)
@@ -58,11 +67,6 @@ def infer(text: str) -> Any:
     return text
 
 
-def json_value(text: str) -> Any:
-    """JSON text inside a value, repaired; raises ValueError if it is none."""
-    return read_json(text)[0]
-
-
 def is_list(shape: Shape) -> bool:
     """Whether the schema wants a list and nothing else but null."""
     return shape.typed and "array" in shape.kinds and shape.kinds <= {"array", "null"}
@@ -88,13 +92,20 @@ def combine(occurrences: list[Occurrence], shape: Shape) -> Any:
 class ElementReader:
     """Reads the raw text between a parameter's tags.
 
-    Attributes:
-        repairs: what reading it took: "bare_ampersand", "bare_markup".
+    Args:
+        node: how parameters are written.
+        read_json: reads JSON text inside a value; raises ValueError if it is none.
     """
 
-    def __init__(self, node: Elements) -> None:
+    def __init__(self, node: Elements, read_json: ReadJson) -> None:
         self._node = node
-        self.repairs: list[str] = []
+        self._read_json = read_json
+        self._amp = self._less = False
+
+    @property
+    def repairs(self) -> list[str]:
+        """What reading took, in a fixed order: "bare_ampersand", "bare_markup"."""
+        return ["bare_ampersand"] * self._amp + ["bare_markup"] * self._less
 
     def read(self, raw: str, shape: Shape) -> Occurrence:
         """The value.
@@ -103,6 +114,7 @@ class ElementReader:
             ValueError: too many levels of nesting, or a value given more than once.
         """
         root = _Node("", "", shape, 0)
+        self._mixed = False
         stack = [root]
         at = pos = 0
         while (token := _TOKEN.search(raw, pos)) is not None:
@@ -125,6 +137,8 @@ class ElementReader:
                 at = pos = min(len(raw), stop + 3)
                 continue
             name, closes = token["name"], bool(token["close"])
+            if self._node.nested:
+                name = ascii_lower(name)
             if _is_text(top.shape):
                 if name != top.name or top is root:
                     continue
@@ -151,7 +165,21 @@ class ElementReader:
         if len(stack) > 1:
             return self._plain(raw, shape)
         self._text(root, raw[at:])
-        return self._value(root, raw, len(raw))
+        value, listed = self._value(root, raw, len(raw))
+        return (self._resolve(value, raw) if self._mixed else value), listed
+
+    def _resolve(self, value: Any, raw: str) -> Any:
+        """Decode what is mixed."""
+        holder = [value]
+        stack: list[dict[Any, Any] | list[Any]] = [holder]
+        while stack:
+            container = stack.pop()
+            for key, item in container.items() if isinstance(container, dict) else enumerate(container):
+                if isinstance(item, _Mixed):
+                    container[key] = self._plain(raw[item.start : item.end], item.shape)[0]
+                elif isinstance(item, (dict, list)):
+                    stack.append(item)
+        return holder[0]
 
     def _structural(self, name: str) -> bool:
         return not self._node.nested or name in self._node.nested
@@ -177,17 +205,11 @@ class ElementReader:
         if not raw:
             return
         text, bare = unescape(raw)
-        if bare:
-            self._note("bare_ampersand")
-        if "<" in raw:
-            self._note("bare_markup")
+        self._amp = self._amp or bare
+        self._less = self._less or "<" in raw
         node.text.append(text)
         if node.blank and not text.isspace():
             node.blank = False
-
-    def _note(self, repair: str) -> None:
-        if repair not in self.repairs:
-            self.repairs.append(repair)
 
     def _plain(self, raw: str, shape: Shape) -> Occurrence:
         """All of it as text: decoded, except inside CDATA."""
@@ -207,7 +229,10 @@ class ElementReader:
         if not node.children:
             return self._leaf(node)
         if not node.blank or (node.shape.typed and not node.shape.kinds & {"object", "array"}):
-            return self._plain(raw[node.start : end], node.shape)  # text and elements mixed
+            if is_list(node.shape):
+                return self._plain(raw[node.start : end], node.shape)
+            self._mixed = True
+            return _Mixed(node.start, end, node.shape), False
         if is_list(node.shape) and not node.is_item:
             return [value for group in node.children.values() for value, _ in group], True
         untyped = not (node.shape.typed and "object" in node.shape.kinds)
@@ -226,14 +251,13 @@ class ElementReader:
                 return [], True
         if node.cdata and "string" in shape.kinds:
             return text, False
-        if is_list(shape) and not isinstance(shape.from_text(text, json_value), list) and text.lstrip()[:1] != "[":
+        if is_list(shape) and not isinstance(shape.from_text(text, self._read_json), list) and text.lstrip()[:1] != "[":
             return self._typed(text, shape.items), False  # one item, without a wrapper
         value = self._typed(text, shape)
         return value, isinstance(value, list)
 
-    @staticmethod
-    def _typed(text: str, shape: Shape) -> Any:
-        value = shape.from_text(text, json_value)
+    def _typed(self, text: str, shape: Shape) -> Any:
+        value = shape.from_text(text, self._read_json)
         if value is text and "string" not in shape.kinds and (broken := limit_broken(text)):
             raise ValueError(broken)
         return value

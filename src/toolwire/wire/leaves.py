@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Protocol
 
 from toolwire.jsontext import JsonScanner
 from toolwire.wire.literals import Literals
@@ -59,6 +59,13 @@ class Pieces:
         return bool(self.recent or self._blocks)
 
 
+class Waiting(Protocol):
+    """Tells whether a piece of text is the beginning of something that may go on."""
+
+    def begins(self, text: str) -> bool:
+        """Whether it is."""
+
+
 class Leaf:
     """What all leaves share.
 
@@ -73,7 +80,7 @@ class Leaf:
     __slots__ = ("done", "error", "quick", "value", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: Literals | None = None
+        self.waiting: Waiting | None = None
         self.done = False
         self.error = ""
         self.value: Any = None

@@ -9,7 +9,7 @@ from toolwire.wire.leaves import BLANK, NAME_LIMIT, SPACE_LIMIT, Leaf
 from toolwire.wire.literals import Literals
 
 _ATTRIBUTES = re.compile(r"""([A-Za-z_][-\w.:]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>/=]+))\s*""")
-_ELEMENT = re.compile(r"<([A-Za-z_][-\w.:]*)")
+_NAME_GOES_ON = re.compile(r"[-\w.:]*")
 HEADER_LIMIT = 400
 """Code points that a tag with attributes may have."""
 
@@ -48,10 +48,11 @@ def unescape(text: str) -> tuple[str, bool]:
 class Attributes(Leaf):
     """The rest of an opening tag: attributes up to `>`; the value is a dict and whether the tag closes itself."""
 
-    __slots__ = ("_pieces", "_quote", "_size")
+    __slots__ = ("_nocase", "_pieces", "_quote", "_size")
 
-    def __init__(self) -> None:
+    def __init__(self, *, nocase: bool = False) -> None:
         super().__init__()
+        self._nocase = nocase
         self._pieces: list[str] = []
         self._size = 0
         self._quote = ""
@@ -89,10 +90,11 @@ class Attributes(Leaf):
         at = 0
         while at < len(inner):
             match = _ATTRIBUTES.match(inner, at)
-            if match is None or match[1] in found:
+            name = "" if match is None else ascii_lower(match[1]) if self._nocase else match[1]
+            if match is None or name in found:
                 self.error = "the attributes of a tag cannot be read"
                 return
-            found[match[1]] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
+            found[name] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
             at = match.end()
         self.value = (found, closed)
         self.done = True
@@ -108,6 +110,29 @@ def quote_attribute(text: str) -> str:
     return '"' + escape_text(text).replace('"', "&quot;") + '"'
 
 
+_ASCII_LOWER = {upper: upper + 32 for upper in range(65, 91)}
+
+
+def ascii_lower(text: str) -> str:
+    """Lower case for ASCII letters alone: nothing else changes, length included."""
+    return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
+
+
+class Growing:
+    """What a partial tag may grow into; stands in for a set of markers while it does."""
+
+    __slots__ = ("_nocase", "_tags")
+
+    def __init__(self, *tags: str, nocase: bool) -> None:
+        self._tags = tags
+        self._nocase = nocase
+
+    def begins(self, text: str) -> bool:
+        """Whether one of the tags goes on after `text`."""
+        seen = ascii_lower(text) if self._nocase else text
+        return any(len(seen) < len(tag) and tag.startswith(seen) for tag in self._tags)
+
+
 class XmlText(Leaf):
     """The inside of an element up to its closing tag, CDATA and nested elements of the same name respected.
 
@@ -120,18 +145,16 @@ class XmlText(Leaf):
         decode: let decoded text through (the value is wanted as a string); else the raw text.
         put: gets the text, piece by piece.
 
-    Attributes:
-        bare: repairs that were needed: a bare ampersand or a bare `<`.
     """
 
     __slots__ = (
-        "_after", "_cdata", "_closers", "_decode", "_depth", "_name", "_nocase", "_pending", "_put", "_space",
-        "_special", "bare",
+        "_after", "_amp", "_cdata", "_closers", "_decode", "_depth", "_less", "_name", "_nocase", "_pending", "_put",
+        "_space", "_special",
     )  # fmt: skip
 
     def __init__(self, name: str, closers: Literals, *, nocase: bool, decode: bool, put: Callable[[str], None]) -> None:
         super().__init__()
-        self._name = name.lower() if nocase else name
+        self._name = ascii_lower(name) if nocase else name
         self._nocase = nocase
         self._closers = closers
         self._decode = decode
@@ -140,7 +163,12 @@ class XmlText(Leaf):
         self._depth = self._space = 0
         self._cdata = self._after = False
         self._pending: list[str] = []
-        self.bare: list[str] = []
+        self._amp = self._less = False
+
+    @property
+    def bare(self) -> list[str]:
+        """The repairs that were needed, in a fixed order."""
+        return ["bare_ampersand"] * self._amp + ["bare_markup"] * self._less
 
     def _next(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
         """The next tag of this element's name or CDATA: start, end and what it is; see `Literals.search`."""
@@ -151,9 +179,10 @@ class XmlText(Leaf):
                 break
             start = found.start()
             room = text[start : start + size + 3]
-            seen = room.lower() if self._nocase else room
+            seen = ascii_lower(room) if self._nocase else room
             partial = f"<{name}".startswith(seen) or f"</{name}>".startswith(seen)
             if partial and not final and start + len(room) == len(text):
+                self.waiting = Growing(f"</{name}>", f"<{name}>", nocase=self._nocase)
                 return start, start, ""
             if not final and len(text) - start < len(_CDATA) and _CDATA.startswith(text[start:]):
                 return start, start, ""
@@ -186,17 +215,11 @@ class XmlText(Leaf):
             self.done = True
         return pos
 
-    def _note(self, repair: str) -> None:
-        if repair not in self.bare:
-            self.bare.append(repair)
-
     def _text(self, text: str) -> None:
         if self._decode:
-            if "<" in text:
-                self._note("bare_markup")
+            self._less = self._less or "<" in text
             text, bare = unescape(text)
-            if bare:
-                self._note("bare_ampersand")
+            self._amp = self._amp or bare
         self._put(text)
 
     def _outside(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
@@ -271,7 +294,7 @@ class XmlText(Leaf):
 
 _CDATA = "<![CDATA["
 _MARKUP = re.compile(r"<(?=[A-Za-z_/!]|\Z)")
-_TAG_GOES_ON = frozenset((">", " ", "\n", "\t", "\r", "/"))
+_TAG_GOES_ON = frozenset((">", " ", "\n", "\t", "\r"))
 _CDATA_END = Literals(frozenset({"]]>"}))
 _TEXT_SPECIAL = re.compile(r"[<&]").search
 _MARKUP_SPECIAL = re.compile(r"<").search
@@ -284,11 +307,12 @@ class ElementStart(Leaf):
     The value is `(name, attributes, closed)`, or None where a closer stands.
     """
 
-    __slots__ = ("_attributes", "_closers", "_comment", "_name", "cut")
+    __slots__ = ("_attributes", "_closers", "_comment", "_name", "_nocase", "cut")
 
-    def __init__(self, closers: Literals) -> None:
+    def __init__(self, closers: Literals, *, nocase: bool = False) -> None:
         super().__init__()
         self._closers = closers
+        self._nocase = nocase
         self._comment = False
         self._name = ""
         self._attributes: Attributes | None = None
@@ -299,6 +323,11 @@ class ElementStart(Leaf):
         while True:
             if self._attributes is not None:
                 return self._finish_tag(text, pos, final)
+            if self._name:
+                pos = self._tag_name(text, pos, final)
+                if self.done or self.error or pos == len(text):
+                    return pos
+                continue
             if self._comment:
                 pos = self._in_comment(text, pos, final)
                 if self._comment:
@@ -313,6 +342,7 @@ class ElementStart(Leaf):
                 return pos
             found_closer, wait = self._closers.match(text, pos, final)
             if wait:
+                self.waiting = self._closers
                 return pos
             if found_closer:
                 self.done = True
@@ -324,25 +354,24 @@ class ElementStart(Leaf):
                 self._comment = True
                 pos += 4
                 continue
-            stop = self._tag_name(text, pos, final)
-            if stop == pos:
+            if not (text[pos + 1].isascii() and (text[pos + 1].isalpha() or text[pos + 1] == "_")):
+                self.error = "an element should begin here"
                 return pos
-            pos = stop
+            self._name = text[pos + 1]
+            pos += 2
 
     def _tag_name(self, text: str, pos: int, final: bool) -> int:
-        """Read `<` and the name; `pos` again if that cannot be done here, or not yet."""
-        match = _ELEMENT.match(text, pos)
-        if match is None:
-            self.error = "an element should begin here"
-        elif len(match[1]) > NAME_LIMIT:
+        """Read on in the name of the element."""
+        match = _NAME_GOES_ON.match(text, pos)
+        stop = min(match.end() if match else pos, pos + NAME_LIMIT + 1 - len(self._name))
+        self._name += text[pos:stop]
+        if len(self._name) > NAME_LIMIT:
             self.error = f"a name of more than {NAME_LIMIT} characters"
-        elif match.end() == len(text):
-            self.done = self.cut = final
+        elif stop < len(text):
+            self._attributes = Attributes(nocase=self._nocase)
         else:
-            self._name = match[1]
-            self._attributes = Attributes()
-            return match.end()
-        return pos
+            self.done = self.cut = final
+        return stop
 
     def _in_comment(self, text: str, pos: int, final: bool) -> int:
         found = text.find("-->", pos)

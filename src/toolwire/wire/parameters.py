@@ -93,7 +93,7 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     raws: list[tuple[str, str]] = []
     try:
         while True:
-            start = ElementStart(step.after)
+            start = ElementStart(step.after, nocase=reader.turn.wire.nocase)
             found = yield start
             if start.cut:
                 yield from reader.cut_here()
@@ -147,7 +147,7 @@ def _element(
 def _read_element(
     reader: BlockReader, call: Builder, node: Elements, key: str, text: str, read: dict[str, list[Occurrence]]
 ) -> None:
-    inside = ElementReader(node)
+    inside = ElementReader(node, call.read_json)
     try:
         occurrence = inside.read(text, call.shape.property(key))
     except ValueError as error:

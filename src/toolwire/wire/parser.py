@@ -61,8 +61,6 @@ class Machine:
         blank: bool = True,
         fast: FastTries | None = None,
     ) -> None:
-        if not options.fences and wire.fences:
-            wire = replace(wire, fences=False)
         self.wire = wire
         self._events: list[Event] = []
         self._turn = Turn(wire, plan_of(wire), options, self._events.append, fast or FastTries())
@@ -72,11 +70,13 @@ class Machine:
         self.decided = self.ended = False
         self.scanned = 0
         self._raw: Pieces | None = None  # of the block that is being read
+        self._before = 0  # calls announced before it
         self._prose = Prose(
             self._turn.plan.outside,
             self._events.append,
             reasoning=options.reasoning_started,
             blank=blank,
+            fences=options.fences,
             lookahead=self._turn.plan.lookahead(options.tools),
         )
         self._control = self._message(probe)
@@ -198,8 +198,7 @@ class Machine:
                 if hidden and self._hides_calls(hidden):
                     self._events.append(hidden_by_fence(hidden, self.position))
                 return
-            if prose.reasoning:
-                prose.leave_reasoning()
+            prose.resume()
             try:
                 yield from self._block(self._turn.plan.blocks[opener])
             except EndOfText:
@@ -207,7 +206,6 @@ class Machine:
             if self._probing:
                 self.decided = True
             opener = ""
-            prose.resume()
 
     def _hides_calls(self, text: str) -> bool:
         shadow = Machine(self.wire, replace(self._turn.options, fences=False, deltas=False, reasoning_started=False))
@@ -218,6 +216,7 @@ class Machine:
     def _block(self, block: Block) -> Control:
         reader = BlockReader(self._turn)
         self._raw = reader.raw
+        self._before = self._turn.announced
         try:
             yield from reader.read(block)
         except Unreadable as error:
@@ -232,7 +231,14 @@ class Machine:
         """The block is over: what it did not use is content."""
         rest = self._raw.take() if self._raw is not None else ""
         self._raw = None
+        if self._called and self._prose.reasoning:
+            self._prose.leave_reasoning()
         self._prose.released(self._fed(rest))
+
+    @property
+    def _called(self) -> bool:
+        """Whether the block held a call: only then it counts inside reasoning."""
+        return self._turn.announced > self._before
 
     def _fed(self, text: str) -> str:
         """Text that ends at the current position, without what the prompt had already written of it."""
@@ -277,6 +283,8 @@ class Machine:
         return call.index
 
     def _problem(self, kind: ProblemKind, raw: str, message: str, index: int | None = None) -> None:
+        if self._prose.reasoning and not self._called:
+            return  # a marker that is only mentioned
         raw = self._fed(raw)
         self._events.append(ProblemFound(Problem(kind, self.position - len(raw), raw, message, index)))
 

@@ -245,7 +245,7 @@ class Plan:
             fences=format.fences,
             nocase=self._fold,
         )
-        self._stops: dict[Value, tuple[Literals, Callable[[str], Any]]] = {}
+        self._stops: dict[tuple[Value, Markers], tuple[Literals, Callable[[str], Any]]] = {}
 
     def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
         """By opener, the characters one of which has to follow it where only known tools make a call of it."""
@@ -256,22 +256,25 @@ class Plan:
 
     def stops(self, params: Step, node: Value) -> tuple[Literals, Callable[[str], Any]]:
         """What can end a value, and a search for a character that is special in it."""
-        found = self._stops.get(node)
+        found = self._stops.get((node, params.first))
         if found is None:
             openers = frozenset() if node.missing == "never" else params.first
             markers = openers | {node.close}
             starts = {marker[0] for marker in markers} | ({"\n"} if node.newline else set())
             special = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search
-            found = self._stops[node] = literals(markers, self._fold), special
+            found = self._stops[node, params.first] = literals(markers, self._fold), special
         return found
 
 
-_plans: dict[int, Plan] = {}
+_MAX_PLANS = 256
+_plans: dict[int, Plan] = {}  # by identity: hashing a description costs more than reading a short message
 
 
 def plan_of(format: WireFormat) -> Plan:
     """The prepared format, made once per value."""
     plan = _plans.get(id(format))
     if plan is None or plan.format is not format:
+        if len(_plans) >= _MAX_PLANS:
+            _plans.clear()
         plan = _plans[id(format)] = Plan(format)
     return plan

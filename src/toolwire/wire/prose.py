@@ -29,6 +29,7 @@ class Prose(Leaf):
         emit: takes events.
         reasoning: the prompt had opened the reasoning.
         blank: no content but white space came before.
+        fences: respect code fences, where the plan does.
         lookahead: characters one of which has to follow an opener, where it has no marker of its own.
 
     Attributes:
@@ -37,8 +38,8 @@ class Prose(Leaf):
     """
 
     __slots__ = (
-        "_count", "_fence", "_fence_char", "_last", "_literals", "_lookahead", "_plan", "_run", "_span", "_trail",
-        "_wrap", "blank", "emit", "entered", "hidden", "reasoning",
+        "_count", "_fence", "_fence_char", "_fences", "_last", "_literals", "_lookahead", "_plan", "_run", "_span",
+        "_trail", "_wrap", "blank", "emit", "entered", "hidden", "reasoning",
     )  # fmt: skip
 
     def __init__(
@@ -48,11 +49,13 @@ class Prose(Leaf):
         *,
         reasoning: bool,
         blank: bool = True,
+        fences: bool = True,
         lookahead: Mapping[str, frozenset[str]],
     ) -> None:
         super().__init__()
         self._plan = plan
         self._lookahead = lookahead
+        self._fences = fences and plan.fences
         self.emit = emit
         self.blank = blank
         self.reasoning = reasoning
@@ -83,14 +86,16 @@ class Prose(Leaf):
         self.emit(self._wrap(text))
 
     def resume(self) -> None:
-        """A block has ended; read on."""
+        """A block has ended; read on, not at a line start."""
         self.done = False
         self.value = None
+        self._last = ""
         self._choose()
 
     def leave_reasoning(self) -> None:
         """A block's opener ended the reasoning."""
         self.reasoning = self.entered = False
+        self._last = "\n"  # content begins here, on a line of its own
         self._wrap = ContentDelta
         self._choose()
 
@@ -102,7 +107,11 @@ class Prose(Leaf):
     def absorb(self, text: str) -> None:
         """Text that turned out to hold no block: content in which only code fences matter."""
         pos, end = 0, len(text)
-        run = _RUN[text[0]].match(text) if self._last == "\n" and text[0] in _RUN and self._plan.fences else None
+        run = (
+            _RUN[text[0]].match(text)
+            if self._last == "\n" and text[0] in _RUN and self._fences and not self.reasoning
+            else None
+        )
         if run is not None and run.end() >= 3:
             self._fence, self._fence_char, self._run, self.hidden = _OPENING, text[0], 0, Pieces()
             while pos < end and self._fence != _OUT:
@@ -168,7 +177,7 @@ class Prose(Leaf):
 
     def _marker(self, text: str, start: int, stop: int, found: str) -> int:
         plan = self._plan
-        if found in FENCES and plan.fences and not self.reasoning:
+        if found in FENCES and self._fences and not self.reasoning:
             if self._last == "\n":
                 self._fence, self._fence_char, self._run = _OPENING, found[0], 0
                 self.quick = None

@@ -32,11 +32,18 @@ def get_format(name: str | WireFormat) -> WireFormat:
     """The format of that name or alias, in any case; a format itself is given back.
 
     Raises:
-        UnknownFormat: there is none (also a KeyError).
+        UnknownFormat: there is none (also a KeyError); "auto" is none, it only reads.
     """
     if isinstance(name, WireFormat):
         return name
     found = _BY_NAME.get(name.lower())
+    if found is None and name.lower() == AUTO:
+        error = UnknownFormat(name, ())
+        error.args = (
+            f"{name!r} only reads: it stands for whichever format a text is in; to write or show one, name it "
+            "(`toolwire formats` lists them all)",
+        )
+        raise error
     if found is None:
         raise UnknownFormat(name, [*_BY_NAME, AUTO])
     return found

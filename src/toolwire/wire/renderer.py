@@ -19,7 +19,7 @@ from toolwire.messages import ToolCall, ToolResult
 from toolwire.schema import ANY, Shape
 from toolwire.tools import ToolDefinition
 from toolwire.wire.control import Options
-from toolwire.wire.elements import infer, json_value
+from toolwire.wire.elements import infer
 from toolwire.wire.literals import literals
 from toolwire.wire.markup import escape_text, quote_attribute
 from toolwire.wire.parser import Machine
@@ -213,7 +213,7 @@ class _Writer:
         """Entities, or CDATA for long or heavily escaped text and for text that would be read as something else."""
         special = sum(map(text.count, "&<>"))
         if shape.typed:
-            other = "string" in shape.kinds and shape.from_text(text, json_value) != text
+            other = "string" in shape.kinds and shape.from_text(text, json.loads) != text
         else:
             other = node.infer and infer(text) is not text
         heavy = special >= _CDATA_ESCAPES or (special and len(text) >= _CDATA_FROM)
