@@ -201,7 +201,7 @@ def _use(tool: Tool[..., Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def _is_async(function: Any) -> bool:
-    called = getattr(type(function), "__call__", None)
+    called = type(function).__call__
     kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     return any(kind(one) for kind in kinds for one in (function, called))
 

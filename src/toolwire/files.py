@@ -15,6 +15,7 @@ The rules, for every path that a model writes:
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ MAX_MATCHES = 40
 MAX_MATCH_LINE = 200
 PROBE = 8_192
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
+_ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")  # a newline too, whatever the options
 
 
 class FileTools:
@@ -282,13 +284,18 @@ def _cut(line: str, length: int) -> str:
 
 
 def _compile(pattern: str) -> Any:
-    """A pattern that searches a whole text line by line: ^ and $ hold at each line, and nothing matches a newline."""
+    """A pattern that searches a whole text line by line: ^ and $ hold at each line, and nothing matches a newline.
+
+    What says by name that it means the text is taken at its word: \\A, \\z, and ^ and $ after (?-m).
+    """
     try:
         import re2
     except ImportError as error:
         raise ToolError(f"searching needs {error.name}: pip install 'toolwire[agent]'") from error
     if not pattern or len(pattern) > MAX_PATTERN:
         raise ToolError(f"a pattern has 1 to {MAX_PATTERN} characters")
+    if _ANY_BYTE.search(pattern):
+        raise ToolError(r"not a pattern that RE2 can run: no \C, which matches bytes; use . for any character")
     options = re2.Options()
     options.max_mem = MAX_PATTERN_MEMORY
     options.log_errors = False

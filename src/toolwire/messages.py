@@ -24,6 +24,23 @@ class FinishReason(StrEnum):
     ERROR = "error"
 
 
+REPAIRS = (
+    "missing_close",
+    "single_quotes",
+    "python_literal",
+    "trailing_comma",
+    "raw_control",
+    "double_encoded",
+    "invalid_escape",
+    "extra_close",
+    "bare_ampersand",
+    "bare_markup",
+    "coerced",
+    "fallback",
+)
+"""Names that `ToolCall.repairs` may hold."""
+
+
 def call_id(seed: str, index: int, name: str) -> str:
     """The id of a call whose provider gave none: `call_` and 16 hex digits.
 
@@ -45,7 +62,7 @@ class ToolCall:
         server: the server it is addressed to (Forge's `server_name`), or "".
         raw: the text it was read from, markup included.
         format: the wire format's name, or the provider API's.
-        repairs: names of the repairs made to read it, in order, each once.
+        repairs: names of the repairs made to read it, each once; see `REPAIRS`.
         confidence: 1.0 for a call between a format's own markers; less where text alone told.
     """
 

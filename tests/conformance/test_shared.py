@@ -1,4 +1,4 @@
-"""Rows that other engines' tests and reports of real output gave, where they lie beside the project."""
+"""Rows that other engines' tests and reports of real output gave: a folder beside the checkout, if there is one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _rows() -> list[Row]:
     return [row for path in sorted(SHARED.glob("*.jsonl")) for row in load(path) if row["format"] in existing]
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared conformance rows (../shared/conformance) are not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="there is no folder with further rows beside the checkout")
 def test_shared_rows() -> None:
     rows = _rows()
     assert rows

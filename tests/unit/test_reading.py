@@ -1,5 +1,8 @@
 """parse and StreamParser: options, ids, fallback, what is primed."""
 
+import sys
+from typing import Literal
+
 import pytest
 
 import toolwire
@@ -98,3 +101,104 @@ def test_nothing_of_a_call_in_text_is_evaluated() -> None:
     )
     read = parse(text, format="qwen3_coder", tools=TOOLS)
     assert read.tool_calls[0].arguments == {"a": "__import__('os').system('touch canary')"}
+
+
+ARGUMENTS = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "s": {"type": "string"},
+            "either": {"type": ["string", "integer"]},
+            "list": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
+            "o": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("repair", ["safe", "none"])
+@pytest.mark.parametrize("value", ['"either": 5.0', '"list": ["5"]', '"o": "{\'x\': 1}"', '"other": {"q": "5"}'])
+def test_long_arguments_are_coerced_alike_whole_and_in_pieces(value: str, repair: Literal["safe", "none"]) -> None:
+    text = f'[TOOL_CALLS]f[ARGS]{{"s": "{"p" * 100}", {value}}}'
+    whole = parse(text, format="mistral_args", tools=[ARGUMENTS], repair=repair)
+    parser = StreamParser(format="mistral_args", tools=[ARGUMENTS], repair=repair)
+    pieces = collect([*(event for c in text for event in parser.feed(c)), *parser.finish()])
+    assert (whole.tool_calls, whole.problems) == (pieces.tool_calls, pieces.problems)
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("hermes", '<tool_call>{"name":"f","arguments":{},"parameters":{"s":"x"}}</tool_call>'),
+        ("hermes", '<tool_call>{"name":"f","arguments":null,"parameters":{"s":"x"}}</tool_call>'),
+        ("utp_xml", "<tools><name>f</name><arguments>{}</arguments><parameters>{}</parameters></tools>"),
+        ("utp_xml", "<tools><name>f</name><s>x</s></tools>"),
+        ("pythonic", '[f(s=("abc"))]'),
+        ("pythonic", '[f(s="abc""d""")]'),
+    ],
+)
+def test_arguments_that_have_no_one_reading_are_no_call(format: str, text: str) -> None:
+    for pieces in ([text], list(text)):
+        parser = StreamParser(format=format, tools=[ARGUMENTS])
+        read = collect([*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()])
+        assert (read.tool_calls, read.content) == ((), text)
+
+
+def test_arguments_may_stand_before_the_name() -> None:
+    text = '<tool_use><arguments>{"s": "x"}</arguments><name>f</name></tool_use>'
+    assert parse(text, format="utp_xml").tool_calls[0].arguments == {"s": "x"}
+    text = '<tool_call>{"arguments": {"s": "x"}, "name": "f"}</tool_call>'
+    assert parse(text, format="hermes").tool_calls[0].arguments == {"s": "x"}
+
+
+def test_fallback_does_not_join_what_reasoning_tags_part() -> None:
+    text = '{"name": "f", "arguments": {"s": "a <think>b</think> c"}}'
+    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback=("bare_json", "pythonic"))
+    assert read.tool_calls == ()
+
+
+def test_fallback_drops_the_problems_of_what_it_reads() -> None:
+    text = '{"name": "f", "arguments": {"s": "<tool_call>x"}}'
+    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback=("bare_json",))
+    assert (read.tool_calls[0].arguments, read.problems) == ({"s": "<tool_call>x"}, ())
+
+
+@pytest.mark.parametrize("format", ["qwen3_coder", "kimi_k2", "auto"])
+def test_a_marker_that_reasoning_only_mentions_stays_reasoning(format: str) -> None:
+    text = "<think>I should use <tool_call> or <|tool_call_begin|> for this.</think>Answer"
+    read = parse(text, format=format, tools=[ARGUMENTS])
+    assert (read.content, read.reasoning, read.problems) == (
+        "Answer",
+        "I should use <tool_call> or <|tool_call_begin|> for this.",
+        (),
+    )
+
+
+def test_a_fence_begins_at_a_line_start_only() -> None:
+    assert parse(f"<think>x</think>```\n{CALL}\n```", format="hermes").tool_calls == ()
+    assert len(parse(f"{CALL}```\n{CALL}", format="hermes").tool_calls) == 2
+
+
+def test_reading_leaves_nothing_behind() -> None:
+    from toolwire.wire import plan
+
+    for text in ("```\nnot closed", CALL):
+        parse(text, format="auto")
+    before = len(plan._plans)
+    for _ in range(20):
+        parse("```\nnot closed", format="hermes")
+        parse("```\nnot closed", format="auto")
+    assert len(plan._plans) == before
+
+
+def test_limits_of_this_python_do_not_show() -> None:
+    digits = sys.get_int_max_str_digits()
+    try:
+        for limit, size in ((640, 1000), (0, 5000)):
+            sys.set_int_max_str_digits(limit)
+            read = parse('[TOOL_CALLS]f[ARGS]{"a":' + "9" * size + "}", format="mistral_args")
+            assert read.tool_calls == ()
+            assert read.problems
+    finally:
+        sys.set_int_max_str_digits(digits)
