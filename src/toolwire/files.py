@@ -284,9 +284,9 @@ def _cut(line: str, length: int) -> str:
 
 
 def _compile(pattern: str) -> Any:
-    """A pattern that searches a whole text line by line: ^ and $ hold at each line, and nothing matches a newline.
+    r"""A pattern that searches a whole text line by line: ^ and $ hold at each line, and nothing matches a newline.
 
-    What says by name that it means the text is taken at its word: \\A, \\z, and ^ and $ after (?-m).
+    What says by name that it means the text is taken at its word: \A, \z, and ^ and $ after (?-m).
     """
     try:
         import re2

@@ -1,6 +1,8 @@
 """The loop over a scripted model: what is run, what is refused, when it ends."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 import toolwire
 from toolwire import agent
 from toolwire.agent import Step
-from toolwire.errors import ToolError
+from toolwire.errors import DefinitionError, ToolError
 from toolwire.events import Finish
 from toolwire.files import FileTools
 from toolwire.messages import FinishReason, ToolCall
@@ -125,6 +127,73 @@ def test_a_tool_that_fails_tells_the_model() -> None:
     found = steps(model)
     assert [step.result.error for step in found if step.result] == ["no: tired"]
     assert "no: tired" in model.told[1][-1]["content"]
+
+
+def told_by(function: Callable[..., Any], **options: Any) -> str:
+    """The error of a call to a tool made of this function; the model goes on and answers."""
+    odd = tool(name="odd", **options)(function)
+    model = Scripted(toolwire.render_calls([ToolCall("odd", {})], format="hermes"), "Pity.")
+    found = list(agent.run("How?", model=model, tools=[odd], format="hermes"))
+    assert found[-1].text == "Pity."
+    (result,) = (step.result for step in found if step.result)
+    assert result.error is not None
+    assert result.error in model.told[1][-1]["content"]
+    return result.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (KeyError("a"), "KeyError: 'a'"),
+        (TypeError(), "TypeError"),
+        (AttributeError("none"), "AttributeError: none"),
+        (ZeroDivisionError("by 0"), "ZeroDivisionError: by 0"),
+        (FileNotFoundError(2, "gone"), "FileNotFoundError: [Errno 2] gone"),
+        (NotImplementedError("later"), "NotImplementedError: later"),
+        (AssertionError("no"), "AssertionError: no"),
+        (ValueError("x" * 5000), "ValueError: " + "x" * (agent.MAX_ERROR - 12)),
+    ],
+)
+def test_what_a_tool_raises_is_told_with_its_type(error: BaseException, said: str) -> None:
+    def function() -> None:
+        raise error
+
+    assert told_by(function) == said
+
+
+def test_what_no_tool_should_raise_ends_the_loop() -> None:
+    def function() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        told_by(function)
+
+
+@pytest.mark.parametrize("value", [datetime(2024, 1, 1), float("nan"), b"x", {1, 2}, {"a": object()}, {(1, 2): 3}])
+def test_a_result_that_is_not_json_is_an_error(value: Any) -> None:
+    assert told_by(lambda: value).startswith(f"odd returned a {type(value).__name__} that is not JSON: ")
+
+
+def test_a_tool_that_needs_consent_never_runs() -> None:
+    assert "needs somebody's consent" in told_by(lambda: ran.append((0, 0)), requires_confirmation=True)
+    assert ran == []
+
+
+def test_what_cannot_be_run_is_refused_up_front() -> None:
+    async def later() -> int:
+        return 1
+
+    class Later:
+        async def __call__(self) -> int:
+            return 1
+
+    for function in (later, partial(later), Later()):
+        with pytest.raises(DefinitionError, match=r"odd.*async"):
+            agent.run("Hi", model=Scripted(), tools=[tool(name="odd")(function)])
+    for rounds in (0, -1):
+        with pytest.raises(ValueError, match="max_rounds"):
+            agent.run("Hi", model=Scripted(), tools=TOOLS, max_rounds=rounds)
 
 
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml"])

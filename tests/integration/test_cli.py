@@ -144,6 +144,43 @@ def test_bad_usage_and_missing_files(tmp_path: Path) -> None:
     assert "max-rounds" in fails(2, "ask", "x", "--max-rounds", "0")
 
 
+def test_json_that_python_does_not_read_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.json"
+    path.write_text('{"name": "x", "arguments": {"a": ' + "1" * 5000 + '}, "tool_name": "x", "result": 1}')
+    for arguments in (
+        ("parse", "--tools", str(path)),
+        ("render", "definitions", str(path), "--format", "hermes"),
+        ("render", "calls", str(path), "--format", "hermes"),
+        ("render", "results", str(path), "--format", "hermes"),
+    ):
+        assert f"{path} has a number of too many digits" in fails(2, *arguments)
+    for inner in ("1" * 5000, "[" * 100_000):
+        call = json.dumps({"name": "x", "arguments": inner})
+        said = fails(2, "render", "calls", "-", "--format", "hermes", stdin=call)
+        assert "standard input: the arguments text of a call" in said
+
+
+def test_messages_name_standard_input() -> None:
+    for text in ("{", "5", '{"name": 5}', "1" * 5000):
+        for what in ("definitions", "calls", "results"):
+            said = fails(2, "render", what, "-", "--format", "hermes", stdin=text)
+            assert said.startswith("toolwire: standard input"), said
+
+
+def test_auto_in_any_case_and_only_for_reading(tools: str) -> None:
+    for name in ("auto", "AUTO", "Auto"):
+        assert toolwire_cli("parse", "--format", name, stdin=HERMES).stderr == ""
+        for arguments in (("formats", name), ("render", "definitions", tools, "--format", name)):
+            said = fails(2, *arguments)
+            assert f"'{name}' only reads" in said
+            assert "did you mean" not in said
+        assert f"{name} cannot be asked for" in fails(2, "ask", "x", "--format", name)
+    assert "add --tools" not in toolwire_cli("parse", "--format", "PLAIN", stdin=HERMES).stderr
+    with pytest.raises(toolwire.UnknownFormat, match="only reads") as caught:
+        toolwire.get_format("auto")
+    assert caught.value.suggestions == []
+
+
 def test_an_invalid_schema_names_the_tool_and_the_place(tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     schema = {"type": "object", "properties": {"a": {"type": "object", "properties": 5}}}

@@ -31,6 +31,11 @@ REFUSED: list[tuple[str | None, str]] = [
     ('{"path": "a', "truncated"),
     ('{"path": "a"} {"path": "b"}', "malformed"),
     ('{"path": "a", "path": "b"}', "malformed"),
+    ('"{\\"path\\": \\"a"', "truncated"),
+    ('"{\\"path\\": \\"a\\""', "truncated"),
+    ('"{\\"path\\": \\"a', "truncated"),
+    ('"{\\"path\\": \\"a\\"} x"', "malformed"),
+    ('""', "malformed"),
     ("[1]", "malformed"),
     ('{"path": 5}', "invalid_arguments"),
     ('{"lines": [1]}', "invalid_arguments"),
@@ -55,3 +60,20 @@ def test_refused(text: str | None, kind: str) -> None:
 def test_without_a_tool_nothing_is_validated() -> None:
     assert toolwire.read_arguments('{"any": "5"}').value == {"any": "5"}
     assert toolwire.read_arguments("").value == {}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"$ref": "https://example.com/"}}},
+        {"type": "object", "properties": {"a": {"pattern": "("}}},
+        {"type": "object", "required": 5},
+    ],
+)
+def test_a_schema_that_cannot_be_used_admits_nothing(schema: dict[str, Any]) -> None:
+    for text in ('{"a": "b"}', ""):
+        read = toolwire.read_arguments(text, {"name": "odd", "parameters": schema})
+        assert read.value is None
+        assert read.problem is not None
+        assert read.problem.kind == "invalid_arguments"
+        assert "'odd' cannot be checked: the tool's own schema cannot be used" in read.problem.message

@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -205,8 +206,32 @@ def test_search(root: Path) -> None:
     assert ".git" not in tools.search_files("two")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    ["^", "$", "^$", r"\s", "[^x]", r"a\s+b", r"\n", "(?s)a.b", r"\W$", r"^\s*b", "x?", r"\bb|a$", "(?i)^A", r"[^b]$"],
+)
+def test_search_finds_what_a_search_of_each_line_finds(root: Path, pattern: str) -> None:
+    import re2
+
+    for text in ("a\nb\n", "a\n\n b\n\n", "", "\n", "ab\n\ta b", "x\nx\nb a\né a\n", "a\r\nb\r\n"):
+        (root / "sub" / "b.py").write_text(text, newline="")
+        lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+        found = [f"sub/b.py:{n}: {line.strip()}" for n, line in enumerate(lines, 1) if re2.search(pattern, line)]
+        assert FileTools(root).search_files(pattern, "sub") == ("\n".join(found) or "no match in 1 files")
+
+
+def test_search_takes_no_search_per_line(root: Path) -> None:
+    (root / "sub" / "b.py").write_bytes(b"\n" * files.MAX_FILE_BYTES)
+    tools = FileTools(root)
+    begin = time.process_time()
+    for pattern in ("x", r"\s", r"^x|y$"):
+        assert tools.search_files(pattern, "sub") == "no match in 1 files"
+    assert tools.search_files("^$", "sub").startswith("sub/b.py:1: \nsub/b.py:2: \n")
+    assert time.process_time() - begin < 4
+
+
 def test_search_patterns_that_cannot_run(root: Path) -> None:
-    for pattern in ("(", "(?=a)", r"(a)\1", "", "x" * 301, "a{1000}{1000}"):
+    for pattern in ("(", "(?=a)", r"(a)\1", "", "x" * 301, "a{1000}{1000}", r"a\Cb", r"\\\C"):
         with pytest.raises(ToolError):
             FileTools(root).search_files(pattern)
 

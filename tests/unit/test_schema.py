@@ -143,6 +143,27 @@ def test_a_pattern_that_is_not_plain_text_is_not_run() -> None:
     assert shape.property("a" * 1000) is ANY
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        {"properties": {"a": INTEGER, "odd": 5}},
+        {"properties": {"a": INTEGER}, "additionalProperties": {"type": ["boolean"]}},
+        {"properties": {"a": INTEGER}, "patternProperties": {"^n": NUMBER}},
+        {"allOf": [{"properties": {"a": INTEGER}}, {"additionalProperties": STRING}]},
+    ],
+)
+def test_names_that_a_model_makes_up_are_not_kept(schema: Any) -> None:
+    shape = ANY if schema is True else Shape.of(schema)
+    children = {id(shape.property(f"n{number}")) for number in range(50)}
+    assert len(children) == 1
+    known = set(shape.property_names)
+    assert {key for key in shape._children if isinstance(key, str)} <= known
+    for name in known:
+        assert shape.property(name) is shape.property(name)
+    assert {key for key in shape._children if isinstance(key, str)} == known
+
+
 def test_properties_through_references_and_branches() -> None:
     schema = {
         "$ref": "#/$defs/base",

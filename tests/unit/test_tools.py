@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+import toolwire
 from toolwire.errors import DefinitionError
 from toolwire.tools import Tier, Tool, ToolDefinition, as_definition, definitions, tool
 
@@ -167,6 +168,20 @@ def test_definitions() -> None:
 def test_one_tool_alone() -> None:
     for one in (WEATHER, weather, {"name": "weather"}, {"type": "function", "function": {"name": "weather"}}):
         assert list(definitions(one)) == ["weather"]
+
+
+def test_one_function_model_or_dumping_object_alone() -> None:
+    class Listed(BaseModel):
+        name: str = "listed"
+
+    assert list(definitions(weather.function)) == ["weather"]
+    assert list(definitions(lambda_like := weather.function.__get__("Paris"), strict=True)) == [lambda_like.__name__]
+    assert list(definitions(Search)) == ["Search"]
+    assert list(definitions(Listed())) == ["listed"]
+    assert toolwire.parse("hello", tools=weather.function).content == "hello"  # type: ignore[arg-type]
+    for odd in (5, object(), "weather"):
+        with pytest.raises(DefinitionError):
+            definitions(odd)  # type: ignore[arg-type]
 
 
 def test_a_mapping_names_its_tools() -> None:
