@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -72,7 +73,8 @@ def _opened(name: str) -> agent.Model:
 
     columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    progress = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+    with progress if screen.is_terminal else nullcontext():  # older rich ends a disabled one with an empty line
         task = progress.add_task("weights", total=None, visible=False)
 
         def came(done: int, total: int) -> None:
