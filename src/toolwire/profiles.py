@@ -24,6 +24,8 @@ class Profile:
         format: the wire format's name; "auto" if no family is known.
         reasoning_started: its chat template opens the reasoning, at least where thinking is switched on.
         reason: why this was chosen, in a sentence.
+        api: the API that its maker serves it by, where its calls stand in fields; "" if that is up to who serves it.
+        quirks: what its API or its template asks for beyond the usual: keys of `QUIRKS`.
     """
 
     name: str
@@ -31,6 +33,8 @@ class Profile:
     format: str
     reasoning_started: bool
     reason: str
+    api: str = ""
+    quirks: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -59,9 +63,10 @@ class _Family:
     pattern: str
     format: str
     started: bool = False
+    api: str = ""
 
 
-def _families(*rows: tuple[str, str, str] | tuple[str, str, str, bool]) -> tuple[_Family, ...]:
+def _families(*rows: tuple[str, str, str] | tuple[str, str, str, bool] | tuple[str, str, str, bool, str]) -> tuple[_Family, ...]:
     return tuple(_Family(*row) for row in rows)
 
 
@@ -144,8 +149,34 @@ FAMILIES = _families(
     ("K2 Horizon", r"k2-horizon", "k2_horizon"),
     ("PLaMo 3", r"plamo-?3", "plamo3"),
     ("Solar Open", r"solar-open", "solar_open"),
-    ("Claude", r"claude", "anthropic_xml"),
+    ("Claude", r"claude", "anthropic_xml", False, "anthropic_messages"),
+    ("Gemini", r"gemini", AUTO, False, "gemini"),
+    ("GPT", r"(^|-)(gpt-?[345]|chatgpt|o[134](-|$))|codex", AUTO, False, "openai_chat"),
+    ("Grok", r"(^|-)grok", AUTO, False, "openai_chat"),
+    ("Nova", r"(^|-)nova-(micro|lite|pro|premier|2)", AUTO, False, "bedrock_converse"),
 )  # fmt: skip
+
+QUIRKS = {
+    "nine_character_ids": "Ids of calls are nine letters and digits; others are refused.",
+    "indexed_ids": "Ids of calls are functions.NAME:INDEX, and results name them.",
+    "one_call_a_message": "Its chat template refuses a message with several calls.",
+    "reasoning_goes_back": "Reasoning has to be sent back with the calls that followed it.",
+    "signed_reasoning": "Reasoning is signed, and goes back byte for byte with the calls that followed it.",
+    "no_system_role": "Its chat template has no system role.",
+    "calls_in_reasoning": "It may begin a call before it has closed its reasoning.",
+}
+"""What a family asks for beyond the usual."""
+
+# what a family's names hold, and the quirks that it has
+_QUIRKS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"mistral|mixtral|ministral|codestral|pixtral|devstral|magistral", ("nine_character_ids",)),
+    (r"kimi-?k2|moonshot", ("indexed_ids", "calls_in_reasoning")),
+    (r"llama-?3", ("one_call_a_message",)),
+    (r"deepseek-?v?(3-2|4)|deepseek-reasoner|kimi-?k2.*thinking|minimax-?m[23]", ("reasoning_goes_back",)),
+    (r"claude|gemini-?3", ("signed_reasoning",)),
+    (r"(^|-)gemma-?2", ("no_system_role",)),
+    (r"qwen-?3-coder|mimo-?v?2", ("calls_in_reasoning",)),
+)
 
 _SEPARATORS = re.compile(r"[-_./: ]+")
 
@@ -155,11 +186,16 @@ def profile(name: str) -> Profile:
     plain = _SEPARATORS.sub("-", name.strip().lower())
     for family in FAMILIES:
         if found := re.search(family.pattern, plain):
-            reason = f"{found[0]!r} in the name says {family.name}, which writes {family.format}."
-            return Profile(name, family.name, family.format, family.started, reason)
+            does = f"writes {family.format}" if family.format != AUTO else f"calls by fields of {family.api}"
+            reason = f"{found[0]!r} in the name says {family.name}, which {does}."
+            return Profile(name, family.name, family.format, family.started, reason, family.api, _quirks(plain))
     return Profile(
         name, "", AUTO, False, f"No known family has a name like {name!r}: the format is found from the text."
     )
+
+
+def _quirks(plain: str) -> tuple[str, ...]:
+    return tuple(quirk for pattern, quirks in _QUIRKS if re.search(pattern, plain) for quirk in quirks)
 
 
 def detect_from_template(template: str) -> Profile:

@@ -264,7 +264,7 @@ def test_render_writes_what_parse_reads(tmp_path: Path, tools: str) -> None:
         fails(2, "render", "calls", "-", "--format", "hermes", stdin=bad)
 
 
-@pytest.mark.parametrize("command", [(), ("parse",), ("render",), ("formats",), ("ask",)])
+@pytest.mark.parametrize("command", [(), ("parse",), ("render",), ("formats",), ("profile",), ("ask",)])
 def test_help_has_examples(command: tuple[str, ...]) -> None:
     done = toolwire_cli(*command, "--help")
     assert done.returncode == 0
@@ -312,3 +312,16 @@ def test_a_broken_pipe_is_quiet() -> None:
     command = f"{sys.executable} -m toolwire formats --json | head -c 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
     assert (done.stderr, done.returncode) == (b"", 1)
+
+
+def test_profile_says_what_is_known(tmp_path: Path) -> None:
+    shown = toolwire_cli("profile", "moonshotai/Kimi-K2-Thinking").stdout
+    assert shown.splitlines()[0] == "kimi_k2"
+    assert "indexed_ids" in shown
+    assert json.loads(toolwire_cli("profile", "gpt-5", "--json").stdout)["api"] == "openai_chat"
+    assert toolwire_cli("profile", "my-own-7b").stdout.splitlines()[0] == "auto"
+    template = tmp_path / "template.jinja"
+    template.write_text("[TOOL_CALLS]{{ name }}[ARGS]{{ arguments }}")
+    assert toolwire_cli("profile", "--template", str(template)).stdout.splitlines()[0] == "mistral_args"
+    fails(2, "profile")
+    fails(2, "profile", "x", "--template", str(template))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import toolwire
-from toolwire.profiles import FAMILIES
+from toolwire.profiles import FAMILIES, QUIRKS
 
 ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
 
@@ -22,7 +22,7 @@ def test_the_table_is_large_and_every_family_is_in_it() -> None:
     seen = {toolwire.profile(name).family for name, _ in ROWS}
     assert {family.name for family in FAMILIES} <= seen
     for family in FAMILIES:
-        toolwire.get_format(family.format)
+        assert family.api or toolwire.get_format(family.format).blocks
 
 
 def test_an_unknown_model_says_so() -> None:
@@ -37,6 +37,32 @@ def test_what_else_is_known() -> None:
     assert toolwire.profile("Qwen/QwQ-32B").reasoning_started
     assert toolwire.profile("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B").reasoning_started
     assert not toolwire.profile("llama3.1:8b").anywhere
+
+
+@pytest.mark.parametrize(
+    ("name", "api", "quirks"),
+    [
+        ("mistral-large-latest", "", ("nine_character_ids",)),
+        ("moonshotai/Kimi-K2-Thinking", "", ("indexed_ids", "calls_in_reasoning", "reasoning_goes_back")),
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", "anthropic_messages", ("signed_reasoning",)),
+        ("gemini-3-pro-preview", "gemini", ("signed_reasoning",)),
+        ("gemini-2.5-flash", "gemini", ()),
+        ("gpt-5-mini", "openai_chat", ()),
+        ("openai/o4-mini", "openai_chat", ()),
+        ("amazon.nova-lite-v1:0", "bedrock_converse", ()),
+        ("gpt-oss:20b", "", ()),
+        ("deepseek-ai/DeepSeek-V3.2", "", ("reasoning_goes_back",)),
+        ("meta-llama/Llama-3.1-8B-Instruct", "", ("one_call_a_message",)),
+    ],
+)
+def test_apis_and_quirks(name: str, api: str, quirks: tuple[str, ...]) -> None:
+    found = toolwire.profile(name)
+    assert (found.api, found.quirks) == (api, quirks)
+
+
+def test_every_quirk_has_a_family_and_a_meaning() -> None:
+    used = {quirk for name, _ in ROWS for quirk in toolwire.profile(name).quirks}
+    assert used == set(QUIRKS)
 
 
 @pytest.mark.parametrize(

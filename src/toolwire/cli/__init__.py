@@ -1,4 +1,4 @@
-"""The command line: `toolwire parse`, `render`, `formats` and `ask`, one module each."""
+"""The command line: `toolwire parse`, `render`, `formats`, `profile` and `ask`, one module each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, formats, parse, render
+from toolwire.cli import ask, formats, parse, profile, render
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import DefinitionError, RenderError, ToolwireError
 
@@ -47,6 +47,7 @@ def _options(
 app.command(epilog=parse.EXAMPLES)(parse.parse)
 app.command(epilog=render.EXAMPLES)(render.render)
 app.command(epilog=formats.EXAMPLES)(formats.formats)
+app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
 
 

@@ -12,14 +12,26 @@ Reading rules that hold for every description:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from toolwire.errors import DefinitionError
 
 
+class _Shown:
+    """A part of a description, shown without the fields that have their defaults."""
+
+    __slots__ = ()
+
+    def __rich_repr__(self) -> Iterator[tuple[str, Any, Any]]:
+        """The fields, as rich asks for them."""
+        for field in fields(self):  # type: ignore[arg-type]
+            yield field.name, getattr(self, field.name), field.default
+
+
 @dataclass(frozen=True, slots=True)
-class Lit:
+class Lit(_Shown):
     """A literal marker.
 
     Attributes:
@@ -53,7 +65,7 @@ class Lit:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(_Shown):
     """The tool's name as plain text.
 
     Attributes:
@@ -70,24 +82,24 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class Header(_Shown):
     """The tool's name in a message's header, as plain text; the call names it again, and that counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ident:
+class Ident(_Shown):
     """The call's id as plain text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class Server(_Shown):
     """The server's name as plain text; `default` is written where a call has none."""
 
     default: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class Key(_Shown):
     """A parameter's name as plain text.
 
     Attributes:
@@ -100,7 +112,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(_Shown):
     """What says how a parameter's value is written: as raw text, or as JSON.
 
     Attributes:
@@ -122,7 +134,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(_Shown):
     """An opening tag with one attribute that matters: `<invoke name="...">`.
 
     Attributes:
@@ -146,7 +158,7 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(_Shown):
     """A parameter's value as raw text up to a closing marker; the tool's schema decides its type.
 
     Attributes:
@@ -165,14 +177,14 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Params:
+class Params(_Shown):
     """Parameters, each written as `nodes`, any number of times; the last node is the `Value`."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(_Shown):
     """Parameters as XML elements, nested for objects and lists, with entities and CDATA.
 
     Attributes:
@@ -191,21 +203,21 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class Args:
+class Args(_Shown):
     """All arguments as one JSON object; `element`: as the XML-escaped text of that element, closing tag included."""
 
     element: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class TokenArgs:
+class TokenArgs(_Shown):
     """All arguments as `{k:v}`, strings between tokens: `{city:<|"|>Paris<|"|>,days:3}`."""
 
     token: str
 
 
 @dataclass(frozen=True, slots=True)
-class JsonCall:
+class JsonCall(_Shown):
     """Calls as JSON objects that hold the name and the arguments; one, several, or a list of them.
 
     Attributes:
@@ -235,7 +247,7 @@ class JsonCall:
 
 
 @dataclass(frozen=True, slots=True)
-class PyCalls:
+class PyCalls(_Shown):
     """Calls as Python: `[f(a=1), g(b="x")]`.
 
     Attributes:
@@ -251,7 +263,7 @@ class PyCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
+class Many(_Shown):
     """`nodes` any number of times; `together`: all calls of a message are written in one block."""
 
     nodes: tuple[Node, ...]
@@ -259,21 +271,21 @@ class Many:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(_Shown):
     """One of several sequences, told apart by how they begin; one may be empty. The first is written."""
 
     options: tuple[tuple[Node, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOrder:
+class AnyOrder(_Shown):
     """Sequences read in any order, each at most once; written in this one."""
 
     groups: tuple[tuple[Node, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Shown):
     """One call, complete where `nodes` end."""
 
     nodes: tuple[Node, ...]
@@ -286,7 +298,7 @@ Node = (
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Span(_Shown):
     """Text between two markers that is not content: reasoning.
 
     Attributes:
@@ -304,7 +316,7 @@ THINKING = Span("<thinking>", "</thinking>")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(_Shown):
     """How definitions are listed in a prompt.
 
     Attributes:
@@ -332,7 +344,7 @@ END_OF_SEQUENCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class WireFormat:
+class WireFormat(_Shown):
     """How one family of models writes tool calls inside its text.
 
     Attributes:

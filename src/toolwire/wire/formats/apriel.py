@@ -17,6 +17,7 @@ FORMAT = replace(
     models="Apriel 1.5, 1.6 Thinker",
     source="https://huggingface.co/ServiceNow-AI/Apriel-1.6-15b-Thinker",
     spans=(Span("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]", prose=True), THINK),
+    result=("<|begin_tool_result|>\n", "\n"),
     drop=("[END FINAL RESPONSE]",),
     definitions=Listing("<available_tools>\n", "\n</available_tools>"),
 )

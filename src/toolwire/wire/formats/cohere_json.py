@@ -27,6 +27,6 @@ FORMAT = WireFormat(
             Lit("```", need="forgiven", before="\n"),
         ),
     ),
-    result=("<results>", "</results>"),
+    result=("<results>\n", "</results>"),
     pseudo=("directly-answer", "directly_answer"),
 )

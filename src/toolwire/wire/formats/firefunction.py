@@ -8,7 +8,7 @@ Source: https://huggingface.co/fireworks-ai/llama-3-firefunction-v2 (chat templa
 from dataclasses import replace
 
 from toolwire.wire.formats.phi4 import FORMAT as PHI4
-from toolwire.wire.syntax import JsonCall, Lit
+from toolwire.wire.syntax import JsonCall, Listing, Lit
 
 FORMAT = replace(
     PHI4,
@@ -17,5 +17,7 @@ FORMAT = replace(
     models="FireFunction v2",
     source="https://huggingface.co/fireworks-ai/llama-3-firefunction-v2",
     aliases=(),
+    definitions=Listing("[", "]", between=", "),
+    result=("", ""),
     blocks=((Lit("functools", hint=True, before=" "), JsonCall(array="always")),),
 )

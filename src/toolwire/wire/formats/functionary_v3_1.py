@@ -13,5 +13,6 @@ FORMAT = WireFormat(
     aliases=("llama_function_tag",),
     models="Functionary v3.1 (Llama 3.1), Groq's Llama tool use",
     source="https://huggingface.co/meetkai/functionary-small-v3.1",
+    result=("", ""),
     blocks=((Call((Lit("<function="), Name(phrase=True), Lit(">"), Args())), Lit("</function>", need="forgiven")),),
 )

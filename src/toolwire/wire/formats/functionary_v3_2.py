@@ -15,6 +15,7 @@ FORMAT = WireFormat(
     source="https://huggingface.co/meetkai/functionary-medium-v3.2",
     drop=(">>>all\n", ">>>"),
     blocks=((Call((Lit(">>>", hint=True), Name(after="\n"), Args())),),),
+    result=("", ""),
     primed=">>>",
     detected=False,
 )

@@ -20,7 +20,7 @@ FORMAT = WireFormat(
         ),
     ),
     join="",
-    result=("<start_function_response>response:{name}", "<end_function_response>"),
+    result=("<start_function_response>response:{name}{<escape>", "<escape>}<end_function_response>"),
     definitions=Listing(
         open="",
         close="",

@@ -21,6 +21,6 @@ FORMAT = WireFormat(
         ),
     ),
     join="",
-    result=("<|tool_response>response:{name}", "<tool_response|>"),
+    result=('<|tool_response>response:{name}{value:<|"|>', '<|"|>}<tool_response|>'),
     definitions=Listing("", "", between="", each=("<|tool>", "<tool|>"), shape="declaration", token='<|"|>'),
 )

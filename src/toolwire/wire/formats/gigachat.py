@@ -13,6 +13,7 @@ FORMAT = WireFormat(
     aliases=("gigachat3",),
     models="GigaChat 3, 3.1",
     source="https://huggingface.co/ai-sage/GigaChat3-10B-A1.8B",
+    result=("function result<|role_sep|>\n", "<|message_sep|>"),
     blocks=(
         (Lit("<|function_call|>"), JsonCall()),
         (Lit("<|message_sep|>"), Lit("function call"), Lit("<|role_sep|>"), JsonCall()),

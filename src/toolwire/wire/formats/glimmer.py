@@ -33,5 +33,6 @@ FORMAT = WireFormat(
         ),
     ),
     primed="<|start|>assistant",
+    result=('<tool_output name="{name}">\n', "\n</tool_output>"),
     join="",
 )

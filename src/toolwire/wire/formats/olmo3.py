@@ -20,5 +20,6 @@ FORMAT = WireFormat(
             Lit("</function_calls>", need="forgiven"),
         ),
     ),
+    result=("", ""),
     definitions=Listing("<functions>[", "]</functions>", between=", "),
 )

@@ -38,5 +38,5 @@ FORMAT = WireFormat(
     definitions=Listing(
         "<|tools:begin|>", "<|tools:end|>", between="", each=("<|tool:begin|>", "<|tool:end|>"), shape="function"
     ),
-    result=("<|tool_response:id|>{id}<|tool_response:name|>{name}<|tool_response:result|>", "<|tool_response:end|>"),
+    result=("<|tool_response:begin|>{id}<|tool_response:name|>{name}<|tool_response:result|>", "<|tool_response:end|>"),
 )
