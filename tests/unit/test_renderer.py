@@ -129,8 +129,9 @@ def test_definitions_in_the_publishers_shape(format: str, expected: str) -> None
 def test_a_result_names_its_call_where_the_format_does() -> None:
     result = ToolResult("functions.f:0", "f", "x</tool_call>")
     assert toolwire.render_results([result], format="kimi_k2") == "## Return of functions.f:0\nx</tool_call>"
-    assert (
-        toolwire.render_results([result], format="gemma4") == "<|tool_response>response:fx</tool_call><tool_response|>"
+    quoted = ToolResult("", "f", 'x<|"|>}')
+    assert toolwire.render_results([quoted], format="gemma4") == (
+        '<|tool_response>response:f{value:<|"|>x<\u2060|"|>}<|"|>}<tool_response|>'
     )
 
 

@@ -58,6 +58,7 @@ _BREAK = "\u2060"
 """Word joiner: put into a marker inside a tool's result, it leaves the text readable and the marker inert."""
 
 _PLACES = re.compile(r"\{name\}|\{id\}")
+_TOKEN = re.compile(r"<[^<>\s]+>")
 
 Definitions = Mapping[str, ToolDefinition]
 
@@ -408,6 +409,7 @@ def inert(wire: WireFormat, text: str) -> str:
     markers = {marker for marker in markers if len(marker) > 1}
     edges = (part.strip() for edge in wire.result for part in _PLACES.split(edge))
     markers |= {edge for edge in edges if len(edge) > 1}
+    markers.update(token for edge in wire.result for token in _TOKEN.findall(edge))
     found = literals(frozenset(markers), wire.nocase)
     made: list[str] = []
     pos = 0
