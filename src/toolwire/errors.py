@@ -2,7 +2,8 @@
 
     ToolwireError
     ├── DefinitionError          the developer: a tool, a schema or a name that cannot be used
-    │   └── UnknownFormat        (also a KeyError) no format of that name
+    │   ├── UnknownFormat        (also a KeyError) no format of that name
+    │   └── UnknownApi           (also a KeyError) no provider API of that name
     ├── RenderError              the developer: a value that the format has no way to write
     ├── ModelOutputError         the model
     │   ├── MalformedToolCall
@@ -57,6 +58,26 @@ class UnknownFormat(DefinitionError, KeyError):
         self.suggestions = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
         ToolwireError.__init__(self, f"unknown wire format {name!r}{hint} (`toolwire formats` lists them all)")
+        self.tool = self.pointer = ""
+
+    def __str__(self) -> str:
+        """The message itself; KeyError would show its repr."""
+        return str(self.args[0])
+
+
+class UnknownApi(DefinitionError, KeyError):
+    """No provider API has that name or alias; the message suggests the nearest ones.
+
+    Attributes:
+        name: what was asked for.
+        suggestions: the nearest names, best first.
+    """
+
+    def __init__(self, name: str, suggestions: Iterable[str], known: Iterable[str]) -> None:
+        self.name = name
+        self.suggestions = list(suggestions)
+        hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
+        ToolwireError.__init__(self, f"unknown provider API {name!r}{hint} (known are {', '.join(known)})")
         self.tool = self.pointer = ""
 
     def __str__(self) -> str:

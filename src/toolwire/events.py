@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.messages import FinishReason, ParsedResponse, Problem, ToolCall
+from toolwire.messages import (
+    FinishReason,
+    OpaquePart,
+    ParsedResponse,
+    Part,
+    Problem,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    Usage,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +32,27 @@ class ReasoningDelta:
     """More reasoning."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningEnd:
+    """A stretch of reasoning is over. The part holds all of its text, and what has to travel back with it."""
+
+    part: ReasoningPart
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Something that the provider did itself, in its own words; nothing is to be done about it."""
+
+    part: OpaquePart
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCounted:
+    """Token counts so far; the last one counts."""
+
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +95,54 @@ class Finish:
     reason: FinishReason
 
 
-Event = ContentDelta | ReasoningDelta | CallStart | ArgumentsDelta | CallEnd | ProblemFound | Finish
+Event = (
+    ContentDelta | ReasoningDelta | ReasoningEnd | CallStart | ArgumentsDelta | CallEnd | Passed | ProblemFound
+    | UsageCounted | Finish
+)  # fmt: skip
+
+
+class _Parts:
+    """The parts of a response in order, a call where it began."""
+
+    def __init__(self) -> None:
+        self._made: list[Part | None] = []  # None: the place of a call
+        self._kind: type[TextPart | ReasoningPart] | None = None
+        self._text: list[str] = []
+        self._places: dict[int, int] = {}
+
+    def text(self, kind: type[TextPart | ReasoningPart], text: str) -> None:
+        if kind is not self._kind:
+            self.add(None)
+            self._kind = kind
+        self._text.append(text)
+
+    def reasoned(self, part: ReasoningPart) -> None:
+        if self._kind is ReasoningPart:  # it holds this text
+            self._text.clear()
+        self.add(part)
+
+    def add(self, part: Part | None) -> None:
+        if self._text and self._kind is not None:
+            self._made.append(self._kind("".join(self._text)))
+        self._text.clear()
+        self._kind = None
+        if part is not None:
+            self._made.append(part)
+
+    def begin(self, index: int) -> None:
+        self.add(None)
+        self._places[index] = len(self._made)
+        self._made.append(None)
+
+    def end(self, index: int, call: ToolCall) -> None:
+        if index in self._places:
+            self._made[self._places[index]] = call
+        else:
+            self.add(call)
+
+    def all(self) -> tuple[Part, ...]:
+        self.add(None)
+        return tuple(part for part in self._made if part is not None)
 
 
 def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
@@ -80,19 +158,33 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
     incomplete: list[ToolCall] = []
     problems: list[Problem] = []
     reason: FinishReason | None = None
+    usage: Usage | None = None
+    parts = _Parts()
     for event in events:
         match event:
             case ContentDelta(text):
                 content.append(text)
+                parts.text(TextPart, text)
             case ReasoningDelta(text):
                 reasoning.append(text)
-            case CallEnd(_, call, complete):
+                parts.text(ReasoningPart, text)
+            case ReasoningEnd(part):
+                parts.reasoned(part)
+            case CallStart(index):
+                parts.begin(index)
+            case CallEnd(index, call, complete):
                 (calls if complete else incomplete).append(call)
+                if complete:
+                    parts.end(index, call)
+            case Passed(passed):
+                parts.add(passed)
             case ProblemFound(problem):
                 problems.append(problem)
+            case UsageCounted(usage):
+                pass
             case Finish(reason):
                 pass
-            case CallStart() | ArgumentsDelta():
+            case ArgumentsDelta():
                 pass
     return ParsedResponse(
         content="".join(content),
@@ -102,6 +194,8 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
         problems=tuple(problems),
         finish_reason=reason or (FinishReason.TOOL_CALLS if calls else FinishReason.STOP),
         raw=raw,
+        parts=parts.all(),
+        usage=usage,
     )
 
 
@@ -110,19 +204,44 @@ def arguments_text(arguments: dict[str, Any]) -> str:
     return json.dumps(arguments, ensure_ascii=False, allow_nan=False)
 
 
+def response_parts(response: ParsedResponse) -> tuple[Part, ...]:
+    """The parts of a response in order; of one made by hand without any: reasoning, content, calls."""
+    if response.parts:
+        return response.parts
+    said: list[Part] = [ReasoningPart(response.reasoning)] if response.reasoning else []
+    said += [TextPart(response.content)] if response.content else []
+    return (*said, *response.tool_calls)
+
+
 def replay(response: ParsedResponse) -> Iterator[Event]:
-    """Yield events that `collect` folds back into `response`: reasoning, content, calls, problems, finish."""
-    if response.reasoning:
-        yield ReasoningDelta(response.reasoning)
-    if response.content:
-        yield ContentDelta(response.content)
+    """Yield events that `collect` folds back into `response`: its parts, then cut calls, problems, usage, finish."""
     index = 0
-    for complete, calls in ((True, response.tool_calls), (False, response.incomplete)):
-        for call in calls:
-            yield CallStart(index, call.name, call.id)
-            yield ArgumentsDelta(index, arguments_text(call.arguments))
-            yield CallEnd(index, call, complete)
-            index += 1
+    for part in response_parts(response):
+        match part:
+            case TextPart(text):
+                yield ContentDelta(text)
+            case ReasoningPart(text):
+                if text:
+                    yield ReasoningDelta(text)
+                yield ReasoningEnd(part)
+            case OpaquePart():
+                yield Passed(part)
+            case ToolCall():
+                yield from _call(index, part, complete=True)
+                index += 1
+            case _:  # nothing that a model answers with
+                pass
+    for call in response.incomplete:
+        yield from _call(index, call, complete=False)
+        index += 1
     for problem in response.problems:
         yield ProblemFound(problem)
+    if response.usage is not None:
+        yield UsageCounted(response.usage)
     yield Finish(response.finish_reason)
+
+
+def _call(index: int, call: ToolCall, *, complete: bool) -> Iterator[Event]:
+    yield CallStart(index, call.name, call.id)
+    yield ArgumentsDelta(index, arguments_text(call.arguments))
+    yield CallEnd(index, call, complete)

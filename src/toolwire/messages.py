@@ -85,13 +85,23 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image: base64 `data` with its media type, or a `url`."""
+
+    data: str = ""
+    media_type: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave back: a result (any JSON value, or text) or an error message."""
+    """What a call gave back: a result (any JSON value, or text) or an error message; and images, if it made any."""
 
     call_id: str
     tool_name: str
     result: Any = None
     error: str | None = None
+    images: tuple[ImagePart, ...] = ()
 
     @property
     def success(self) -> bool:
@@ -115,23 +125,36 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """Reasoning that a model wrote, with the provider's signature where it must travel back."""
+    """Reasoning that a model wrote, and what its provider wants back with it.
+
+    Attributes:
+        text: as far as it may be shown.
+        signature: the provider's seal on it. One without text belongs to the part that follows (Gemini's thought
+            signatures), or to none.
+        provider: the API that the signature and `data` are of; others cannot use them.
+        data: the provider's own item, to be sent back as it is, where text and signature do not say it all.
+    """
 
     text: str
     signature: str = ""
     provider: str = ""
+    data: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ImagePart:
-    """An image: base64 `data` with its media type, or a `url`."""
+class OpaquePart:
+    """Something that only its provider understands: a tool that the provider ran itself, a document, a citation.
 
-    data: str = ""
-    media_type: str = ""
-    url: str = ""
+    Attributes:
+        data: the provider's own item, as it came.
+        provider: the API it is of; others leave it out, and say so.
+    """
+
+    data: dict[str, Any]
+    provider: str
 
 
-Part = TextPart | ReasoningPart | ImagePart | ToolCall | ToolResult
+Part = TextPart | ReasoningPart | ImagePart | ToolCall | ToolResult | OpaquePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +167,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the provider reported them."""
+    """Token counts as the provider reported them; cached tokens are among the input, reasoning among the output."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
 
 ProblemKind = Literal[
-    "malformed", "truncated", "missing_name", "unknown_tool", "invalid_arguments", "no_call", "hidden_by_fence"
-]
+    "malformed", "truncated", "missing_name", "unknown_tool", "invalid_arguments", "no_call", "hidden_by_fence",
+    "provider_error",
+]  # fmt: skip
 
 MESSAGE_LIMIT = 300
 """Characters of model text that a problem's message may quote."""
@@ -189,6 +215,9 @@ class ParsedResponse:
         problems: what could not be read, in document order.
         finish_reason: why it ended; "stop" or "tool_calls" unless the source said otherwise.
         raw: what was parsed: the text, or the provider's response.
+        parts: text, reasoning, complete calls and what the provider did itself, in order, with all that has to travel
+            back with them.
+        usage: token counts, if the source gave any.
     """
 
     content: str = ""
@@ -198,3 +227,5 @@ class ParsedResponse:
     problems: tuple[Problem, ...] = ()
     finish_reason: FinishReason = FinishReason.STOP
     raw: Any = field(default=None, repr=False, compare=False)
+    parts: tuple[Part, ...] = field(default=(), repr=False, compare=False)
+    usage: Usage | None = field(default=None, compare=False)

@@ -18,8 +18,11 @@ from toolwire.events import (
     ContentDelta,
     Event,
     Finish,
+    Passed,
     ProblemFound,
     ReasoningDelta,
+    ReasoningEnd,
+    UsageCounted,
 )
 from toolwire.files import visible
 
@@ -31,6 +34,9 @@ _NAMES = {
     ArgumentsDelta: "arguments",
     CallEnd: "call_end",
     ProblemFound: "problem",
+    Passed: "passed",
+    ReasoningEnd: "reasoning_end",
+    UsageCounted: "usage",
     Finish: "finish",
 }
 

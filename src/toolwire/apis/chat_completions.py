@@ -1,0 +1,698 @@
+"""Chat Completions: the shape that OpenAI began and most others took over, each with facts of its own.
+
+Arguments are JSON text; results are messages of the role `tool`, without a flag for errors; images of a result go
+into a message of the user behind all results of the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.apis.assembly import Assembler
+from toolwire.apis.base import (
+    Head,
+    Json,
+    Offered,
+    ProviderApi,
+    arguments_of,
+    data_url,
+    dropped,
+    image_of,
+    object_of,
+    text_of,
+)
+from toolwire.apis.finishing import read_reason, write_reason
+from toolwire.apis.framing import DONE, Frame, Framing, ServerSentEvents, sse
+from toolwire.apis.lowering import JSON_SCHEMA, STRICT, Dialect
+from toolwire.apis.naming import WORD_64, Alphabet
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
+from toolwire.events import (
+    ArgumentsDelta,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ReasoningDelta,
+    ReasoningEnd,
+    UsageCounted,
+)
+from toolwire.messages import (
+    FinishReason,
+    ImagePart,
+    Message,
+    OpaquePart,
+    ParsedResponse,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from toolwire.tools import ToolDefinition, as_definition
+
+_COMMON = ("temperature", "top_p")
+_READ = frozenset(
+    (*_COMMON, "messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "stop", "max_tokens",
+     "max_completion_tokens", "functions", "function_call")
+)  # fmt: skip
+FREE_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+"""The arguments of a tool whose input is text and no JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one API of this shape does in its own way.
+
+    Attributes:
+        ids: what it takes as the id of a call.
+        strict: whether it has strict mode.
+        reasoning: the member that carries reasoning in a request; "" if it takes none back.
+        max_tokens: what it calls the limit of an answer.
+        required: what it calls the choice that some tool has to be called.
+        parallel: whether it has a switch for parallel calls.
+        typed: tools and calls carry their `type`.
+        result_images: whether a result may hold images.
+    """
+
+    ids: Alphabet = Alphabet(r"\x21-\x7e", 40)
+    strict: bool = True
+    reasoning: str = "reasoning_content"
+    max_tokens: str = "max_tokens"
+    required: str = "required"
+    parallel: bool = True
+    typed: bool = True
+    result_images: bool = False
+
+
+class ChatCompletions(ProviderApi):
+    """An API of this shape."""
+
+    kind = "openai_chat"
+    names = WORD_64
+    dialect: Dialect = JSON_SCHEMA
+
+    def __init__(self, name: str = "", facts: Facts = Facts()) -> None:
+        super().__init__(name)
+        self.facts = facts
+        self.ids = facts.ids
+        self.strict_dialect = STRICT if facts.strict else None
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
+        """The body."""
+        body: Json = {"model": request.model} if request.model else {}
+        body["messages"] = self.write_results(request.messages, notes)
+        listed = [self._tool(tool) for tool in tools] + [dict(tool) for tool in request.provider_tools]
+        if listed:
+            body["tools"] = listed
+            choice = request.tool_choice
+            if choice != ToolChoice():
+                body["tool_choice"] = self._write_choice(choice, notes)
+            if request.parallel is not None:
+                if self.facts.parallel:
+                    body["parallel_tool_calls"] = request.parallel
+                else:
+                    notes.dropped("parallel", f"{self.name} has no switch for it")
+        if request.stream:
+            body["stream"] = True
+        if request.max_tokens is not None:
+            body[self.facts.max_tokens] = request.max_tokens
+        for key in _COMMON:
+            if (value := getattr(request, key)) is not None:
+                body[key] = value
+        if request.stop:
+            body["stop"] = list(request.stop)
+        return {**body, **request.extra}
+
+    def _tool(self, tool: Offered) -> Json:
+        custom = tool.definition.annotations.get("custom")
+        if isinstance(custom, Mapping) and self.facts.strict:
+            return {"type": "custom", "custom": {"name": tool.name, "description": tool.description, **custom}}
+        function: Json = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+        if tool.strict is not None:
+            function["strict"] = tool.strict
+        return {"type": "function", "function": function}
+
+    def _write_choice(self, choice: ToolChoice, notes: Notes) -> Any:
+        if choice.name:
+            return {"type": "function", "function": {"name": choice.name}}
+        if choice.names and choice.mode != "none":
+            if self.facts.strict:
+                mode = "required" if choice.mode == "required" else "auto"
+                listed = [{"type": "function", "function": {"name": name}} for name in choice.names]
+                return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
+            notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+        return self.facts.required if choice.mode == "required" else choice.mode
+
+    def write_message(self, message: Message, notes: Notes) -> list[Json]:
+        """One message, as those that say it."""
+        match message.role:
+            case "assistant":
+                return [self._assistant(message.parts, notes)]
+            case "system":
+                return [{"role": "system", "content": text_of(message.parts)}]
+        made: list[Json] = []
+        pictures: list[Json] = []
+        others: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                made.append(self._result(part, pictures))
+            else:
+                others.append(part)
+        if pictures:
+            made.append({"role": "user", "content": pictures})
+        if others or not message.parts:
+            made.append({"role": "user", "content": self._content(others, notes)})
+        return made
+
+    def _result(self, result: ToolResult, pictures: list[Json]) -> Json:
+        text = result.text if result.success else f"Error: {result.text}"
+        content: Any = text
+        if result.images:
+            shown = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in result.images]
+            if self.facts.result_images:
+                content = [{"type": "text", "text": text}, *shown] if result.result is not None else shown
+            else:
+                if result.result is None and result.success:
+                    content = "The image follows."
+                pictures.append({"type": "text", "text": f"Images of the result of {result.tool_name}:"})
+                pictures += shown
+        return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+    def _content(self, parts: Sequence[Part], notes: Notes) -> Any:
+        made: list[Json] = []
+        for part in parts:
+            match part:
+                case TextPart(text):
+                    made.append({"type": "text", "text": text})
+                case ImagePart():
+                    made.append({"type": "image_url", "image_url": {"url": data_url(part)}})
+                case OpaquePart(data, provider) if provider == self.kind:
+                    made.append(data)
+                case _:
+                    dropped(part, self.name, notes)
+        if len(made) == 1 and made[0]["type"] == "text":
+            return made[0]["text"]
+        return made or ""
+
+    def _assistant(self, parts: Sequence[Part], notes: Notes) -> Json:
+        made: Json = {"role": "assistant", "content": text_of(parts) or None}
+        calls: list[Json] = []
+        reasoning: list[str] = []
+        for at, part in enumerate(parts):
+            match part:
+                case ToolCall():
+                    calls.append(self.write_call(part))
+                case ReasoningPart(text, provider=provider):
+                    if text and self.facts.reasoning and provider in ("", self.kind):
+                        reasoning.append(text)
+                    elif part != ReasoningPart(""):
+                        self._signed(part, parts[at + 1 :], notes)
+                case TextPart():
+                    pass
+                case _:
+                    dropped(part, self.name, notes)
+        if reasoning:
+            made[self.facts.reasoning] = "".join(reasoning)
+        if calls:
+            made["tool_calls"] = calls
+        elif made["content"] is None:
+            made["content"] = ""
+        return made
+
+    def _signed(self, part: ReasoningPart, after: Sequence[Part], notes: Notes) -> None:
+        dropped(part, self.name, notes)
+
+    def write_call(self, call: ToolCall) -> Json:
+        """A call, in a message or a response."""
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_of(call)}}
+
+    # -- reading requests ----------------------------------------------------------------------------------------
+
+    def read_request(self, body: Json) -> ChatRequest:
+        """What a body asks for."""
+        tools: list[ToolDefinition] = []
+        others: list[Mapping[str, Any]] = []
+        listed = [
+            *(body.get("tools") or ()),
+            *({"type": "function", "function": f} for f in body.get("functions") or ()),
+        ]
+        for tool in listed:
+            if isinstance(tool.get("custom"), Mapping) and tool.get("type") == "custom":
+                tools.append(_custom(tool["custom"]))
+            elif "function" in tool:
+                tools.append(as_definition(tool))
+            else:
+                others.append(tool)
+        limit = body.get("max_completion_tokens")
+        stop = body.get("stop")
+        return ChatRequest(
+            messages=tuple(self._read_messages(body["messages"])),
+            tools=tuple(tools),
+            tool_choice=_read_choice(body.get("tool_choice", body.get("function_call"))),
+            parallel=body.get("parallel_tool_calls"),
+            model=body.get("model") or "",
+            stream=bool(body.get("stream")),
+            max_tokens=limit if limit is not None else body.get("max_tokens"),
+            temperature=body.get("temperature"),
+            top_p=body.get("top_p"),
+            stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
+            provider=self.kind,
+            extra={key: value for key, value in body.items() if key not in _READ},
+            provider_tools=tuple(others),
+        )
+
+    def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
+        names: dict[str, str] = {}  # of calls, by id
+        results: list[Part] = []
+        for message in messages:
+            role = message["role"]
+            if role in ("tool", "function"):
+                call_id = str(message.get("tool_call_id") or "")
+                name = str(message.get("name") or names.get(call_id, ""))
+                results.append(_read_result(call_id, name, message.get("content")))
+                continue
+            if results:
+                yield Message("tool", tuple(results))
+                results = []
+            parts = tuple(self.read_parts(message))
+            names.update((part.id, part.name) for part in parts if isinstance(part, ToolCall))
+            yield Message(
+                "system" if role in ("system", "developer") else "assistant" if role == "assistant" else "user", parts
+            )
+        if results:
+            yield Message("tool", tuple(results))
+
+    def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
+        """The parts of a message that holds no result."""
+        yield from _reasoning_parts(message)
+        content = message.get("content")
+        if isinstance(content, str):
+            if content:
+                yield TextPart(content)
+        else:
+            for block in content or ():
+                yield from self._block(block)
+        if isinstance(message.get("refusal"), str):
+            yield TextPart(message["refusal"])
+        for call in message.get("tool_calls") or ():
+            yield from _signature_of(call)
+            function = call.get("function") or {}
+            if _is_custom(call):
+                custom = call["custom"]
+                yield ToolCall(str(custom["name"]), {"input": str(custom.get("input", ""))}, str(call.get("id") or ""))
+            else:
+                arguments = object_of(function.get("arguments"))
+                yield ToolCall(str(function["name"]), arguments, str(call.get("id") or ""), format=self.kind)
+        if isinstance(legacy := message.get("function_call"), Mapping):
+            yield ToolCall(str(legacy["name"]), object_of(legacy.get("arguments")), format=self.kind)
+
+    def _block(self, block: Any) -> Iterator[Part]:
+        if isinstance(block, str):
+            yield TextPart(block)
+            return
+        match block.get("type"):
+            case "text" | "refusal":
+                yield TextPart(str(block.get("text", block.get("refusal", ""))))
+            case "image_url":
+                image = block["image_url"]
+                yield image_of(str(image["url"] if isinstance(image, Mapping) else image))
+            case "thinking":
+                yield ReasoningPart(_thinking(block), provider="")
+            case _:
+                yield OpaquePart(dict(block), self.kind)
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def read_response(self, response: Json, assembler: Assembler) -> None:
+        """Tell the assembler what a response says."""
+        if _failed(response, assembler):
+            return
+        choices = response.get("choices") or ()
+        if choices:
+            message = choices[0].get("message") or {}
+            assembler.reason = read_reason(self.kind, choices[0].get("finish_reason"))
+            self._reasoning(message, assembler)
+            _content(message.get("content"), assembler)
+            assembler.text(message.get("refusal"))
+            for call in message.get("tool_calls") or ():
+                self.read_call(call, assembler)
+            legacy = message.get("function_call")
+            if isinstance(legacy, Mapping) and legacy.get("name"):
+                assembler.call(legacy.get("name"), legacy.get("arguments"))
+        _usage(response.get("usage"), assembler)
+
+    @staticmethod
+    def _reasoning(message: Mapping[str, Any], assembler: Assembler) -> None:
+        for part in _reasoning_parts(message):
+            assembler.reasoning(part.text)
+            assembler.reasoned(part)
+
+    @staticmethod
+    def read_call(call: Mapping[str, Any], assembler: Assembler) -> None:
+        """Tell the assembler of a call that came whole."""
+        for part in _signature_of(call):
+            assembler.reasoned(part)
+        if _is_custom(call):
+            custom, key = call["custom"], object()
+            assembler.begin(key, custom.get("name"), call.get("id"), free=True)
+            assembler.arguments(key, custom.get("input"))
+            assembler.end(key)
+            return
+        function = call.get("function") or {}
+        assembler.call(function.get("name"), function.get("arguments"), call.get("id"))
+
+    def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
+        """The body of a response."""
+        parts = response.parts
+        message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None}
+        calls: list[Json] = []
+        details: list[Json] = []
+        signature: ReasoningPart | None = None
+        for part in parts:
+            match part:
+                case ToolCall():
+                    calls.append(_with_signature(self.write_call(part), signature))
+                    signature = None
+                case ReasoningPart(text="", signature=sign, provider="gemini") if sign:
+                    signature = part
+                case ReasoningPart():
+                    if part.signature or part.data:
+                        details.append(_detail(part))
+                case OpaquePart():
+                    dropped(part, self.name, notes)
+                case _:
+                    pass
+        if reasoning := "".join(part.text for part in parts if isinstance(part, ReasoningPart)):
+            message["reasoning_content"] = reasoning
+        if signature is not None:
+            details.append(_detail(signature))
+        if details:
+            message["reasoning_details"] = details
+        if calls:
+            message["tool_calls"] = calls
+        elif message["content"] is None:
+            message["content"] = ""
+        reason = write_reason("openai_chat", response.finish_reason)
+        return {
+            "id": f"chatcmpl-{head.id}",
+            "object": "chat.completion",
+            "created": head.created,
+            "model": head.model,
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
+            "usage": _write_usage(response.usage or Usage()),
+        }
+
+    # -- streams -------------------------------------------------------------------------------------------------
+
+    def framing(self) -> Framing:
+        """Server-sent events."""
+        return ServerSentEvents()
+
+    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
+        """What reads the chunks of one stream."""
+        return _Reader(self.kind, assembler).read
+
+    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
+        """The chunks of a stream."""
+        places: dict[int, int] = {}  # of calls, among the calls
+        signature: ReasoningPart | None = None
+        usage: Usage | None = None
+        reason = FinishReason.STOP
+
+        def chunk(delta: Json, finish: str | None = None) -> bytes:
+            choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+            return sse(_chunk(head, [choice]))
+
+        yield chunk({"role": "assistant", "content": ""})
+        for event in events:
+            match event:
+                case ContentDelta(text):
+                    yield chunk({"content": text})
+                case ReasoningDelta(text):
+                    yield chunk({"reasoning_content": text})
+                case ReasoningEnd(part) if part.signature or part.data:
+                    if part.provider == "gemini" and not part.text:
+                        signature = part
+                    else:
+                        yield chunk({"reasoning_details": [_detail(part)]})
+                case CallStart(index, name, id):
+                    places[index] = len(places)
+                    call: Json = {"index": places[index], "id": id, "type": "function"}
+                    call["function"] = {"name": name, "arguments": ""}
+                    yield chunk({"tool_calls": [_with_signature(call, signature)]})
+                    signature = None
+                case ArgumentsDelta(index, text):
+                    yield chunk({"tool_calls": [{"index": places[index], "function": {"arguments": text}}]})
+                case UsageCounted(usage):
+                    pass
+                case Finish(reason):
+                    pass
+                case _:  # the end of a call, a problem, what the provider did itself: nothing stands for them
+                    pass
+        if signature is not None:
+            yield chunk({"reasoning_details": [_detail(signature)]})
+        yield chunk({}, write_reason("openai_chat", reason))
+        if usage is not None:
+            yield sse({**_chunk(head, []), "usage": _write_usage(usage)})
+        yield b"data: " + DONE + b"\n\n"
+
+
+class _Reader:
+    """Reads the chunks of one stream."""
+
+    def __init__(self, kind: str, assembler: Assembler) -> None:
+        self._kind = kind
+        self._assembler = assembler
+        self._keys: dict[Hashable, Hashable] = {}  # of open calls, by the index or id that chunks give
+        self._last: Hashable = None
+        self._count = 0
+
+    def read(self, frame: Frame) -> None:
+        chunk = frame.value
+        assembler = self._assembler
+        if _failed(chunk, assembler):
+            return
+        choices = chunk.get("choices")
+        if choices:
+            choice = next((one for one in choices if not one.get("index")), None)
+            if choice is None:  # another choice than the first
+                return
+            delta = choice.get("delta") or {}
+            for part in _reasoning_parts(delta):
+                assembler.reasoning(part.text)
+                if part.signature or part.data:
+                    assembler.reasoned(part)
+            _content(delta.get("content"), assembler)
+            assembler.text(delta.get("refusal"))
+            for at, call in enumerate(delta.get("tool_calls") or ()):
+                self._call(call, at)
+            legacy = delta.get("function_call")
+            if isinstance(legacy, Mapping) and (legacy.get("name") or legacy.get("arguments")):
+                self._call({"index": "function_call", "function": legacy}, 0)
+            if (reason := read_reason(self._kind, choice.get("finish_reason"))) is not None:
+                assembler.reason = reason
+        usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage")
+        _usage(usage, assembler)
+
+    def _call(self, call: Mapping[str, Any], at: int) -> None:
+        assembler = self._assembler
+        free = _is_custom(call)
+        function: Mapping[str, Any] = call.get("custom" if free else "function") or {}
+        name, id = function.get("name") or "", call.get("id") or ""
+        arguments = function.get("input" if free else "arguments")
+        place = self._place(call.get("index"), id, at)
+        key = self._keys.get(place)
+        if key is None and not name and not id and self._last is not None:
+            key = self._last  # its beginning had another index, or none
+        if key is not None and self._is_new(key, name, id, arguments):
+            key = None
+        if key is None or not assembler.known(key):
+            for open_key in set(self._keys.values()):
+                if assembler.known(open_key) and assembler.is_whole(open_key):
+                    assembler.end(open_key)
+            for part in _signature_of(call):
+                assembler.reasoned(part)
+            key = self._count
+            self._count += 1
+            assembler.begin(key, name, id, free=free)
+        else:
+            assembler.name(key, name, id)
+        self._keys[place] = self._last = key
+        if arguments is not None and arguments != "":
+            assembler.arguments(key, arguments)
+
+    def _place(self, index: Any, id: str, at: int) -> Hashable:
+        """What tells the calls of a stream apart: the index, else the id, else the order in the chunk."""
+        if isinstance(index, int) or (isinstance(index, str) and index):
+            return str(index)
+        if id:
+            return ("id", id)
+        return ("at", at)
+
+    def _is_new(self, key: Hashable, name: str, id: str, arguments: Any) -> bool:
+        """Whether a server uses the index of one call for the next one as well."""
+        assembler = self._assembler
+        if not assembler.known(key):
+            return bool(name or id)
+        old_id = assembler.named(key)[1]
+        if id and old_id and id != old_id:
+            return bool(name) or assembler.is_whole(key)
+        return bool(name and arguments and not id and assembler.is_whole(key))
+
+
+def _is_custom(call: Mapping[str, Any]) -> bool:
+    """Whether a call's input is text and no JSON; some servers send an empty `custom` beside the function."""
+    custom = call.get("custom")
+    return isinstance(custom, Mapping) and (call.get("type") == "custom" or bool(custom.get("name")))
+
+
+def _failed(body: Mapping[str, Any], assembler: Assembler) -> bool:
+    """Whether an error stands for the answer; a problem then."""
+    error = body.get("error")
+    if not error:
+        return False
+    facts = error if isinstance(error, Mapping) else {"message": str(error)}
+    said = str(facts.get("failed_generation") or "")
+    failed = facts.get("code") == "tool_use_failed"
+    assembler.reason = FinishReason.ERROR
+    assembler.problem("malformed" if failed else "provider_error", str(facts.get("message") or error), said)
+    return True
+
+
+def _content(content: Any, assembler: Assembler) -> None:
+    if isinstance(content, str):
+        assembler.text(content)
+        return
+    for block in content or ():
+        if isinstance(block, str):
+            assembler.text(block)
+        elif block.get("type") == "thinking":
+            thought = _thinking(block)
+            assembler.reasoning(thought)
+        elif "text" in block:
+            assembler.text(block["text"])
+        else:
+            assembler.passed(block)
+
+
+def _thinking(block: Mapping[str, Any]) -> str:
+    inner = block.get("thinking") or ""
+    return inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
+
+
+def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[ReasoningPart]:
+    """The reasoning of a message or a delta; what is signed as one part each."""
+    details = message.get("reasoning_details")
+    text = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
+    signed = [one for one in details or () if isinstance(one, Mapping) and (one.get("signature") or one.get("data"))]
+    covered = "".join(str(one.get("text") or "") for one in signed)
+    if isinstance(text, str) and text and (not covered or covered != text):
+        yield ReasoningPart(text)
+    for one in signed:
+        data = one.get("data")
+        yield ReasoningPart(
+            str(one.get("text") or "") if covered == text else "",
+            str(one.get("signature") or ""),
+            str(one.get("provider") or "openrouter"),
+            data if isinstance(data, dict) else None if data is None else dict(one),
+        )
+
+
+def _detail(part: ReasoningPart) -> Json:
+    """Reasoning that has to travel back, through clients that keep what they do not know."""
+    made: Json = {"type": "reasoning.text", "text": part.text, "provider": part.provider}
+    if part.signature:
+        made["signature"] = part.signature
+    if part.data is not None:
+        made["data"] = part.data
+    return made
+
+
+def _with_signature(call: Json, signature: ReasoningPart | None) -> Json:
+    if signature is None:
+        return call
+    return {**call, "extra_content": {"google": {"thought_signature": signature.signature}}}
+
+
+def _signature_of(call: Mapping[str, Any]) -> Iterator[ReasoningPart]:
+    """The thought signature that Google's own compatible API puts on a call."""
+    google = (call.get("extra_content") or {}).get("google") or {}
+    if isinstance(signature := google.get("thought_signature"), str):
+        yield ReasoningPart("", signature, "gemini")
+
+
+def _read_result(call_id: str, name: str, content: Any) -> ToolResult:
+    if isinstance(content, str) or content is None:
+        return ToolResult(call_id, name, content or "")
+    texts: list[str] = []
+    images: list[ImagePart] = []
+    for block in content:
+        if isinstance(block, str):
+            texts.append(block)
+        elif "text" in block:
+            texts.append(str(block["text"]))
+        elif block.get("type") == "image_url":
+            image = block["image_url"]
+            images.append(image_of(str(image["url"] if isinstance(image, Mapping) else image)))
+        else:
+            texts.append(arguments_of(ToolCall("", dict(block))))
+    return ToolResult(call_id, name, "\n".join(texts), images=tuple(images))
+
+
+def _custom(tool: Mapping[str, Any]) -> ToolDefinition:
+    rest = {key: value for key, value in tool.items() if key not in ("name", "description")}
+    return ToolDefinition(tool["name"], tool.get("description") or "", FREE_INPUT, annotations={"custom": rest})
+
+
+def _read_choice(choice: Any) -> ToolChoice:
+    if not isinstance(choice, Mapping):
+        return ToolChoice.of(choice)
+    if isinstance(allowed := choice.get("allowed_tools"), Mapping):
+        mode: Mode = "required" if allowed.get("mode") == "required" else "auto"
+        return ToolChoice(mode, tuple(_choice_name(one) for one in allowed.get("tools") or ()))
+    return ToolChoice("required", (_choice_name(choice),))
+
+
+def _choice_name(choice: Mapping[str, Any]) -> str:
+    inner = choice.get("function") or choice.get("custom") or choice
+    return str(inner["name"])
+
+
+def _usage(usage: Any, assembler: Assembler) -> None:
+    if not isinstance(usage, Mapping):
+        return
+    read = usage.get("prompt_tokens_details") or {}
+    written = usage.get("completion_tokens_details") or {}
+    assembler.usage(
+        Usage(
+            int(usage.get("prompt_tokens") or 0),
+            int(usage.get("completion_tokens") or 0),
+            int(read.get("cached_tokens") or 0),
+            int(written.get("reasoning_tokens") or 0),
+        )
+    )
+
+
+def _write_usage(usage: Usage) -> Json:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+def _chunk(head: Head, choices: list[Json]) -> Json:
+    return {
+        "id": f"chatcmpl-{head.id}",
+        "object": "chat.completion.chunk",
+        "created": head.created,
+        "model": head.model,
+        "choices": choices,
+    }

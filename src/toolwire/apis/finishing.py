@@ -1,0 +1,84 @@
+"""Why an answer ended, in every API's words: one table, read in both directions."""
+
+from __future__ import annotations
+
+from toolwire.messages import FinishReason
+
+_STOP, _CALLS, _LENGTH = FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH
+_FILTER, _ERROR = FinishReason.CONTENT_FILTER, FinishReason.ERROR
+
+# Of each cell the first word is written, and all are read.
+WORDS: dict[str, dict[FinishReason, tuple[str, ...]]] = {
+    "openai_chat": {
+        _STOP: ("stop",),
+        _CALLS: ("tool_calls", "function_call"),
+        _LENGTH: ("length", "model_length"),
+        _FILTER: ("content_filter",),
+        _ERROR: ("stop", "error"),
+    },
+    "openai_responses": {
+        _STOP: ("completed",),
+        _CALLS: ("completed",),
+        _LENGTH: ("max_output_tokens", "max_tokens"),
+        _FILTER: ("content_filter",),
+        _ERROR: ("failed", "cancelled"),
+    },
+    "anthropic_messages": {
+        _STOP: ("end_turn", "stop_sequence", "pause_turn", "compaction"),
+        _CALLS: ("tool_use",),
+        _LENGTH: ("max_tokens", "model_context_window_exceeded"),
+        _FILTER: ("refusal",),
+        _ERROR: ("end_turn",),
+    },
+    "gemini": {
+        _STOP: ("STOP", "FINISH_REASON_UNSPECIFIED", "1"),
+        _CALLS: ("STOP",),
+        _LENGTH: ("MAX_TOKENS", "2"),
+        _FILTER: (
+            "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "3", "4",
+        ),
+        _ERROR: (
+            "OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "IMAGE_OTHER",
+            "MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "5",
+        ),
+    },
+    "bedrock_converse": {
+        _STOP: ("end_turn", "stop_sequence"),
+        _CALLS: ("tool_use",),
+        _LENGTH: ("max_tokens", "model_context_window_exceeded"),
+        _FILTER: ("content_filtered", "guardrail_intervened"),
+        _ERROR: ("end_turn", "malformed_model_output", "malformed_tool_use"),
+    },
+    "cohere": {
+        _STOP: ("COMPLETE", "STOP_SEQUENCE"),
+        _CALLS: ("TOOL_CALL",),
+        _LENGTH: ("MAX_TOKENS",),
+        _FILTER: ("ERROR_TOXIC",),
+        _ERROR: ("ERROR", "TIMEOUT", "ERROR_LIMIT"),
+    },
+    "ollama": {
+        _STOP: ("stop", "load", "unload"),
+        _CALLS: ("stop",),
+        _LENGTH: ("length",),
+        _FILTER: ("stop",),
+        _ERROR: ("stop",),
+    },
+}  # fmt: skip
+
+_READ = {
+    api: {word: reason for reason, words in reversed(table.items()) for word in reversed(words)}
+    for api, table in WORDS.items()
+}
+
+
+def read_reason(api: str, word: object) -> FinishReason | None:
+    """The reason that an API's word stands for; None for no word, `STOP` for one that nobody knows."""
+    if word is None or word == "":
+        return None
+    return _READ[api].get(str(word), FinishReason.STOP)
+
+
+def write_reason(api: str, reason: FinishReason) -> str:
+    """The word of an API."""
+    return WORDS[api][reason][0]

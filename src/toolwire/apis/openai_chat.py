@@ -1,0 +1,32 @@
+"""OpenAI Chat Completions, and the providers that took it over: facts, not code.
+
+Source: https://platform.openai.com/docs/api-reference/chat
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolwire.apis.chat_completions import ChatCompletions, Facts
+from toolwire.apis.naming import Alphabet
+
+_OPEN = Facts(strict=False)
+"""A server of open models: vLLM, SGLang, llama.cpp."""
+
+PROVIDERS = {
+    "openai_chat": Facts(reasoning="", max_tokens="max_completion_tokens"),
+    "azure": Facts(reasoning="", max_tokens="max_completion_tokens"),
+    "groq": Facts(reasoning="reasoning", max_tokens="max_completion_tokens"),
+    "deepseek": replace(_OPEN, ids=Alphabet(r"\x21-\x7e", 64)),
+    "xai": Facts(),
+    "openrouter": Facts(reasoning="reasoning", ids=Alphabet(r"\x21-\x7e", 64)),
+    "together": _OPEN,
+    "fireworks": _OPEN,
+    "cerebras": Facts(),
+    "moonshot": _OPEN,
+    "vllm": _OPEN,
+    "sglang": _OPEN,
+    "llama_cpp": _OPEN,
+}
+
+APIS = tuple(ChatCompletions(name, facts) for name, facts in PROVIDERS.items())
