@@ -16,6 +16,7 @@ from typing import Any, get_args
 import docstring_parser
 
 import toolwire
+from toolwire.apis import APIS
 from toolwire.cli.formats import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.local.weights import WEIGHTS
 from toolwire.wire import syntax
@@ -62,6 +63,19 @@ def _formats() -> str:
 def _code(text: str) -> str:
     fence = "````" if "`" in text else ""
     return f"{fence} {text} {fence}" if fence else f"`{text}`"
+
+
+def _apis() -> str:
+    groups: dict[type, list[str]] = {}
+    for api in APIS:
+        groups.setdefault(type(api), []).append(f"`{api.name}`")
+    rows = ((", ".join(names), _first_sentence(kind)) for kind, names in groups.items())
+    return _table(("API", "what is its own"), rows)
+
+
+def _first_sentence(kind: type) -> str:
+    text = (sys.modules[kind.__module__].__doc__ or "").split("\n\n")[0]
+    return " ".join(text.split())
 
 
 def _names() -> str:
@@ -156,6 +170,7 @@ def _fields() -> str:
 
 
 _TABLES: dict[str, Callable[[], str]] = {
+    "apis": _apis,
     "formats": _formats,
     "names": _names,
     "samples": _samples,

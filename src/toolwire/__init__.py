@@ -1,11 +1,14 @@
 """Toolwire: tool calling with any language model."""
 
+from toolwire.answers import merge_text, parse, sources
 from toolwire.apis import apis, get_api
 from toolwire.apis.base import ProviderApi
 from toolwire.arguments import ReadArguments, read_arguments
 from toolwire.conversation import ChatRequest, Note, Notes, ToolChoice
 from toolwire.errors import (
+    ConfigurationError,
     DefinitionError,
+    ProviderError,
     RenderError,
     ToolError,
     ToolwireError,
@@ -40,9 +43,10 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
+from toolwire.negotiation import FormatNegotiator, ToolsConfig
 from toolwire.profiles import Profile, detect_from_template, profile
 from toolwire.prompting import Manifest, prompt, render_calls, render_definitions, render_manifest, render_results
-from toolwire.reading import StreamParser, parse
+from toolwire.reading import StreamParser
 from toolwire.tools import Tier, Tool, ToolDefinition, tool
 from toolwire.watching import watch
 from toolwire.wire.registry import formats, get_format
@@ -53,11 +57,13 @@ __all__ = [
     "CallEnd",
     "CallStart",
     "ChatRequest",
+    "ConfigurationError",
     "ContentDelta",
     "DefinitionError",
     "Event",
     "Finish",
     "FinishReason",
+    "FormatNegotiator",
     "ImagePart",
     "Manifest",
     "Message",
@@ -70,6 +76,7 @@ __all__ = [
     "ProblemFound",
     "Profile",
     "ProviderApi",
+    "ProviderError",
     "ReadArguments",
     "ReasoningDelta",
     "ReasoningEnd",
@@ -84,6 +91,7 @@ __all__ = [
     "ToolDefinition",
     "ToolError",
     "ToolResult",
+    "ToolsConfig",
     "ToolwireError",
     "UnknownApi",
     "UnknownFormat",
@@ -96,6 +104,7 @@ __all__ = [
     "formats",
     "get_api",
     "get_format",
+    "merge_text",
     "parse",
     "profile",
     "prompt",
@@ -105,6 +114,7 @@ __all__ = [
     "render_manifest",
     "render_results",
     "replay",
+    "sources",
     "tool",
     "watch",
 ]

@@ -126,52 +126,79 @@ class _Turn:
     def __init__(self) -> None:
         self.calls: list[tuple[ToolCall, str]] = []  # each with the id that it had
         self.results: dict[int, ToolResult] = {}
-        self.after: list[Message] = []
+        self.after: list[
+            Message | ToolResult
+        ] = []  # what else came; a result that names none of the calls stands alone
 
-    def take(self, result: ToolResult) -> bool:
-        """Whether this answers a call that had no answer yet."""
-        for at, (call, old) in enumerate(self.calls):
-            known = result.call_id == old if result.call_id else result.tool_name == call.name
-            if known and at not in self.results:
-                self.results[at] = replace(result, call_id=call.id, tool_name=call.name)
-                return True
-        return False
+    @property
+    def goes_on(self) -> bool:
+        """Whether nothing has come yet, so that more of the model's own belongs to it."""
+        return not (self.results or self.after)
+
+    def take(self, result: ToolResult) -> None:
+        """A result, for the call it names that had none yet."""
+        waiting = [at for at in range(len(self.calls)) if at not in self.results]
+        named = [at for at in waiting if self.calls[at][1] == result.call_id]
+        if not result.call_id:
+            same = [at for at in waiting if self.calls[at][0].name == result.tool_name]
+            named = [at for at in same if at in named] or same
+        if named:
+            self._answer(named[0], result)
+        else:
+            self.after.append(result)
+
+    def _answer(self, at: int, result: ToolResult) -> None:
+        call = self.calls[at][0]
+        self.results[at] = replace(result, call_id=call.id, tool_name=call.name)
 
     def close(self, notes: Notes, *, last: bool) -> Iterator[Message]:
         """The results, in the order of the calls; and what else came."""
-        if self.calls and (self.results or self.after or not last):
-            for at, (call, _) in enumerate(self.calls):
-                if at not in self.results:
-                    notes.changed(f"call {call.id}", f"{call.name} had no result: an error stands for it")
-                    self.results[at] = ToolResult(call.id, call.name, error=MISSING_RESULT)
+        missing = [at for at in range(len(self.calls)) if at not in self.results]
+        strays = [one for one in self.after if isinstance(one, ToolResult)]
+        if strays and len(strays) == len(missing):
+            for at, stray in zip(missing, strays, strict=True):
+                notes.changed(f"call {self.calls[at][1]}", f"the result of {stray.call_id!r} is taken for its own")
+                self._answer(at, stray)
+            self.after = [one for one in self.after if isinstance(one, Message)]
+            missing = []
+        if self.calls and not (last and self.goes_on):
+            for at in missing:
+                call = self.calls[at][0]
+                notes.changed(f"call {call.id}", f"{call.name} had no result: an error stands for it")
+                self.results[at] = ToolResult(call.id, call.name, error=MISSING_RESULT)
             yield Message("tool", tuple(self.results[at] for at in range(len(self.calls))))
-        yield from self.after
+        for one in self.after:
+            if isinstance(one, Message):
+                yield one
+                continue
+            notes.changed(f"result {one.call_id!r}", "it has no call of its own: it is text now")
+            yield Message("user", (TextPart(f"Result of {one.tool_name or 'a tool'}: {one.text}"),))
 
 
 def paired(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
     """The conversation with every call answered once, right after it, in the order of the calls, under unique ids.
 
     Calls without an id get one; of two calls with the same id the second gets another, and its result with it. A
-    result is found by its id, or by its tool's name where it has none. A call that was never answered gets an error
-    as its result, unless the conversation ends with it; a result without a call becomes text of the user.
+    result is found by its id, by its tool's name where it has none, and where just as many calls are without a result
+    as results without a call, by its place. A call that was never answered gets an error as its result, unless the
+    conversation ends with it; a result without a call becomes text of the user.
     """
     made: list[Message] = []
     used: set[str] = set()
     turn = _Turn()
     for number, message in enumerate(messages):
         if message.role == "assistant":
-            made += turn.close(notes, last=False)
-            turn = _Turn()
+            if not turn.goes_on:  # else the model's messages are one turn, and its calls are answered together
+                made += turn.close(notes, last=False)
+                turn = _Turn()
             made.append(_with_ids(message, number, used, turn))
             continue
         others: list[Part] = []
         for part in message.parts:
-            if not isinstance(part, ToolResult):
+            if isinstance(part, ToolResult):
+                turn.take(part)
+            else:
                 others.append(part)
-            elif not turn.take(part):
-                name = part.tool_name or "a tool"
-                notes.changed(f"message {number}", f"a result of {name} has no call of its own: it is text now")
-                others.append(TextPart(f"Result of {name}: {part.text}"))
         if others or not message.parts:
             role = "user" if message.role == "tool" else message.role
             turn.after.append(Message(role, tuple(others)))

@@ -4,6 +4,7 @@
     ├── DefinitionError          the developer: a tool, a schema or a name that cannot be used
     │   ├── UnknownFormat        (also a KeyError) no format of that name
     │   └── UnknownApi           (also a KeyError) no provider API of that name
+    ├── ConfigurationError       the developer: a configuration file, or a name in it
     ├── RenderError              the developer: a value that the format has no way to write
     ├── ModelOutputError         the model
     │   ├── MalformedToolCall
@@ -85,6 +86,10 @@ class UnknownApi(DefinitionError, KeyError):
         return str(self.args[0])
 
 
+class ConfigurationError(ToolwireError):
+    """A configuration that cannot be used; the message names the place."""
+
+
 class RenderError(ToolwireError):
     """A value that the wire format has no unambiguous way to write."""
 
@@ -110,7 +115,15 @@ class InvalidArguments(ModelOutputError):
 
 
 class ProviderError(ToolwireError):
-    """The model's runtime or a remote API failed."""
+    """The model's runtime or a remote API failed.
+
+    Attributes:
+        status: the HTTP status that the API answered with; 0 if it did not answer.
+    """
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class PolicyError(ToolwireError):

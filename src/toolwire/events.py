@@ -242,6 +242,7 @@ def replay(response: ParsedResponse) -> Iterator[Event]:
 
 
 def _call(index: int, call: ToolCall, *, complete: bool) -> Iterator[Event]:
+    text = arguments_text(call.arguments)
     yield CallStart(index, call.name, call.id)
-    yield ArgumentsDelta(index, arguments_text(call.arguments))
+    yield ArgumentsDelta(index, text if complete else text[:-1])  # what was cut stays open
     yield CallEnd(index, call, complete)

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
+from typing import Any
 
-from toolwire.apis import openai_chat
+from toolwire.apis import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere,
+    gemini,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
 from toolwire.apis.base import ProviderApi
 from toolwire.errors import UnknownApi
 
-APIS: tuple[ProviderApi, ...] = (*openai_chat.APIS,)
+APIS: tuple[ProviderApi, ...] = (
+    *openai_chat.APIS,
+    *openai_responses.APIS,
+    *anthropic_messages.APIS,
+    *bedrock_converse.APIS,
+    *gemini.APIS,
+    *ollama.APIS,
+    *cohere.APIS,
+    *mistral.APIS,
+)
 
 _ALIASES = {
     "openai": "openai_chat",
@@ -21,6 +41,24 @@ _ALIASES = {
     "bedrock": "bedrock_converse",
     "llama.cpp": "llama_cpp",
 }
+
+
+# What a response of each API holds; the first whose keys are all there counts.
+_SHAPES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("openai_chat", frozenset(("choices",))),
+    ("gemini", frozenset(("candidates",))),
+    ("gemini", frozenset(("promptFeedback",))),
+    ("bedrock_converse", frozenset(("stopReason", "output"))),
+    ("openai_responses", frozenset(("object", "output"))),
+    ("anthropic_messages", frozenset(("role", "content", "stop_reason"))),
+    ("ollama", frozenset(("message", "done"))),
+    ("cohere", frozenset(("message", "finish_reason"))),
+)
+
+
+def api_of(response: Mapping[str, Any]) -> ProviderApi | None:
+    """The API that a response is of, told by its keys."""
+    return next((get_api(name) for name, keys in _SHAPES if keys <= response.keys()), None)
 
 
 def apis() -> tuple[str, ...]:

@@ -41,7 +41,27 @@ from toolwire.messages import (
 
 _NOTHING = frozenset(("", "null"))
 _SPACE = " \t\r\n"
-_SHORT = 64
+
+
+class _Arguments(JsonScanner):
+    """Reads a call's arguments, and knows how much of them is whole."""
+
+    __slots__ = ("taken", "whole_until")
+
+    def __init__(self) -> None:
+        super().__init__(fast=FastTries())
+        self.taken = 0  # characters that were let through and taken
+        self.whole_until = 0  # of all that was let through, up to the end of the last whole value
+
+    def on_top_value(self) -> None:
+        self.whole_until = self.taken + sum(map(len, self.ready))
+
+    def take(self) -> str:
+        """What was let through since it was last taken."""
+        made = "".join(self.ready)
+        self.ready.clear()
+        self.taken += len(made)
+        return made
 
 
 class _OpenCall:
@@ -54,8 +74,9 @@ class _OpenCall:
         self.begun = False
         self.free = False  # the arguments are text that is no JSON
         self.came: list[str] = []  # the arguments as they were written
+        self.given: dict[str, Any] | None = None  # the arguments, where they came as an object
         self.blank = True  # so far nothing but white space
-        self.scanner: JsonScanner | None = None
+        self.scanner: _Arguments | None = None
         self.tail = ""  # what the scanner waits with
         self.after: list[str] = []  # what came after the object
         self.let: list[str] = []  # the JSON text that was let through
@@ -67,7 +88,7 @@ class _OpenCall:
     @property
     def whole(self) -> bool:
         """Whether the arguments are an object that has been closed."""
-        return self.scanner is not None and self.scanner.done
+        return self.given is not None or (self.scanner is not None and self.scanner.done)
 
     def add(self, text: str) -> str:
         """More of the arguments; the JSON text that can be let through."""
@@ -78,7 +99,7 @@ class _OpenCall:
                 return ""
             self.blank = False
             if text.startswith("{") and not self.free:
-                self.scanner = JsonScanner(fast=FastTries())
+                self.scanner = _Arguments()
         scanner = self.scanner
         if scanner is None:
             return ""
@@ -96,7 +117,7 @@ class _OpenCall:
         """Whether what comes now stands behind the arguments."""
         return self.scanner is not None and (self.scanner.done or bool(self.scanner.error))
 
-    def _scan(self, scanner: JsonScanner, text: str, final: bool) -> None:
+    def _scan(self, scanner: _Arguments, text: str, final: bool) -> None:
         text = self.tail + text
         stop = scanner.scan(text, 0, final)
         rest = text[stop:]
@@ -114,12 +135,22 @@ class _OpenCall:
             self._scan(self.scanner, "", True)
         return self._take(self.scanner)
 
-    def _take(self, scanner: JsonScanner) -> str:
-        made = "".join(scanner.ready)
-        scanner.ready.clear()
-        if made:
+    def _take(self, scanner: _Arguments) -> str:
+        if made := scanner.take():
             self.let.append(made)
         return made
+
+    @property
+    def whole_values(self) -> dict[str, Any]:
+        """Of arguments that were cut or broken: those that are whole."""
+        text = "".join(self.let)[: self.scanner.whole_until] if self.scanner is not None else ""
+        if not text:
+            return {}
+        try:
+            value = decode(text + "}")
+        except JsonError:
+            return {}
+        return value if isinstance(value, dict) else {}
 
 
 class Assembler:
@@ -224,12 +255,20 @@ class Assembler:
     def arguments(self, key: Hashable, text: Any) -> None:
         """More of the arguments of an open call, as JSON text; or all of them, as an object."""
         call = self._open[key]
-        if isinstance(text, Mapping):
-            text = arguments_text(dict(text)) if _plain(text) else "{"
-        if isinstance(text, str) and text:
-            let = call.add(text)
-            if let and call.begun:
+        if isinstance(text, str):
+            if call.given is not None:  # an object, and more of it: it is text after all
+                call.given = None
+                self.arguments(key, call.came.pop())
+            if text and (let := call.add(text)) and call.begun:
                 self._events.append(ArgumentsDelta(call.index, let))
+        elif isinstance(text, Mapping):
+            value = dict(text)
+            written = _written(value)
+            if call.came or written is None:
+                self.arguments(key, "{" if written is None else written)
+            else:
+                call.came.append(written)
+                call.given = value
 
     def end(self, key: Hashable, *, cut: bool = False) -> None:
         """A call is over. `cut`: the answer was cut, so arguments that are not there were not left out."""
@@ -239,7 +278,8 @@ class Assembler:
                 self._problem("missing_name", "a call has no name", call.raw, None)
             return
         value, repairs, problem = self._value(call, cut=cut)
-        made = ToolCall(call.name, value or {}, call.id, raw=call.raw, format=self.api, repairs=repairs)
+        arguments = call.whole_values if value is None else value
+        made = ToolCall(call.name, arguments, call.id, raw=call.raw, format=self.api, repairs=repairs)
         self._events.append(CallEnd(call.index, made, problem is None))
         if problem is None:
             self._complete += 1
@@ -251,6 +291,9 @@ class Assembler:
     ) -> tuple[dict[str, Any] | None, tuple[str, ...], tuple[ProblemKind, str] | None]:
         """The arguments, the repairs that they took, and why they are no arguments."""
         raw = call.raw
+        if call.given is not None:
+            self._events.append(ArgumentsDelta(call.index, raw))
+            return call.given, (), None
         if call.free:
             return self._given(call, {"input": raw}), (), ("truncated", "its input was cut") if cut else None
         if raw.strip() in _NOTHING:
@@ -312,7 +355,7 @@ class Assembler:
 
     def end_all(self) -> None:
         """Every call that is open is over."""
-        cut = self.reason in (FinishReason.LENGTH, FinishReason.ERROR)
+        cut = self.reason in (None, FinishReason.LENGTH, FinishReason.ERROR)  # None: the stream broke off
         for key in list(self._open):
             self.end(key, cut=cut)
 
@@ -336,9 +379,9 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def _plain(value: Mapping[str, Any]) -> bool:
-    """Whether an object can be written as JSON within the limits."""
+def _written(value: dict[str, Any]) -> str | None:
+    """An object as JSON text; None if it breaks a limit, or holds what JSON has not."""
     try:
-        return sound(dict(value)) and bool(json.dumps(dict(value), allow_nan=False))
-    except (TypeError, ValueError):
-        return False
+        return arguments_text(value) if sound(value) else None
+    except (TypeError, ValueError, RecursionError):
+        return None

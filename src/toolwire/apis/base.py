@@ -22,6 +22,7 @@ from toolwire.apis.naming import ANY, Alphabet, own_names
 from toolwire.conversation import ChatRequest, Notes, ToolChoice, paired
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, arguments_text, collect, response_parts
+from toolwire.jsontext import JsonError, read_json
 from toolwire.messages import (
     ImagePart,
     Message,
@@ -132,7 +133,7 @@ class ProviderApi(ABC):
         request = replace(request, **{key: value for key, value in given.items() if value is not None})
         offered = list(self._offer(request.tools, notes))
         choice = self._choice(request, offered, notes)
-        messages = tuple(map(self._fitted, paired(request.messages, notes)))
+        messages = tuple(map(self._fitted, self.pair(request, notes)))
         if request.provider and request.provider != self.kind:
             for key in request.extra:
                 notes.dropped(key, f"only {request.provider} has it")
@@ -141,6 +142,10 @@ class ProviderApi(ABC):
                 notes.dropped(f"tools/{what}", f"only {request.provider} runs this tool")
             request = replace(request, extra={}, provider_tools=())
         return self.write_request(replace(request, messages=messages, tool_choice=choice), offered, notes)
+
+    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
+        """The messages, with every call answered once."""
+        return paired(request.messages, notes)
 
     def _offer(self, tools: Iterable[ToolDefinition], notes: Notes) -> Iterator[Offered]:
         taken: dict[str, str] = {}
@@ -212,7 +217,7 @@ class ProviderApi(ABC):
         data = as_dict(body)
         try:
             return self.read_request(data)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
             raise DefinitionError(f"the body is no request of {self.name}: {type(error).__name__} {error}") from error
 
     def encode_results(self, results: Sequence[ToolResult], *, notes: Notes | None = None) -> list[Json]:
@@ -241,7 +246,7 @@ class ProviderApi(ABC):
         assembler = self._assembler(tools, id_seed)
         try:
             self.read_response(data, assembler)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
             why = f"the body is no response of {self.name}: {type(error).__name__} {error}"
             assembler.problem("malformed", why, _shown(data))
         assembler.finish()
@@ -279,7 +284,7 @@ class ProviderApi(ABC):
     ) -> Iterator[bytes]:
         """The bytes in which this API would have streamed these events; see `encode_response` for the arguments."""
         head = Head(model or "unknown", id or "0" * 24, created)
-        return self.write_stream(map(self._fitted_event, events), head)
+        return self.write_stream(map(self._fitted_event, _open_where_cut(events)), head)
 
     def _fitted_event(self, event: Event) -> Event:
         match event:
@@ -362,7 +367,7 @@ class StreamDecoder:
             return
         try:
             self._read(frame)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
             why = f"a part of the stream is none of this API: {type(error).__name__} {error}"
             self._assembler.problem("malformed", why, _shown(frame.value))
 
@@ -381,6 +386,21 @@ def as_dict(obj: Any) -> Json:
         if isinstance(made, Mapping):
             return dict(made)
     raise DefinitionError(f"a {type(obj).__name__} is neither a dict nor an object with model_dump")
+
+
+def _open_where_cut(events: Iterable[Event]) -> Iterator[Event]:
+    """The events; a call that was cut before any of its arguments came begins them, so that nobody takes it for one
+    without arguments."""
+    said: set[int] = set()
+    for event in events:
+        match event:
+            case ArgumentsDelta(index):
+                said.add(index)
+            case CallEnd(index, _, False) if index not in said:
+                yield ArgumentsDelta(index, "{")
+            case _:
+                pass
+        yield event
 
 
 class _Slot:
@@ -443,10 +463,10 @@ def object_of(arguments: Any) -> Json:
     if text.strip() in ("", "null"):
         return {}
     try:
-        value = json.loads(text)
-    except ValueError:
+        value, _ = read_json(text, repair=False)
+    except JsonError:
         return {"input": text}
-    return dict(value) if isinstance(value, Mapping) else {"input": text}
+    return value if isinstance(value, dict) else {"input": text}
 
 
 def data_url(image: ImagePart) -> str:

@@ -7,7 +7,7 @@ into a message of the user behind all results of the turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.apis.assembly import Assembler
@@ -30,6 +30,7 @@ from toolwire.apis.naming import WORD_64, Alphabet
 from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
 from toolwire.events import (
     ArgumentsDelta,
+    CallEnd,
     CallStart,
     ContentDelta,
     Event,
@@ -61,6 +62,8 @@ _READ = frozenset(
 FREE_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """The arguments of a tool whose input is text and no JSON."""
 
+_VISIBLE_40 = Alphabet(r"\x21-\x7e", 40)
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -75,9 +78,10 @@ class Facts:
         parallel: whether it has a switch for parallel calls.
         typed: tools and calls carry their `type`.
         result_images: whether a result may hold images.
+        whole_calls: a stream gives each call in one piece.
     """
 
-    ids: Alphabet = Alphabet(r"\x21-\x7e", 40)
+    ids: Alphabet = _VISIBLE_40
     strict: bool = True
     reasoning: str = "reasoning_content"
     max_tokens: str = "max_tokens"
@@ -85,6 +89,7 @@ class Facts:
     parallel: bool = True
     typed: bool = True
     result_images: bool = False
+    whole_calls: bool = False
 
 
 class ChatCompletions(ProviderApi):
@@ -105,13 +110,14 @@ class ChatCompletions(ProviderApi):
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
         body: Json = {"model": request.model} if request.model else {}
-        body["messages"] = self.write_results(request.messages, notes)
+        custom = frozenset(tool.name for tool in tools if self._is_free(tool))
+        body["messages"] = [_as_custom(one, custom) for one in self.write_results(request.messages, notes)]
         listed = [self._tool(tool) for tool in tools] + [dict(tool) for tool in request.provider_tools]
         if listed:
             body["tools"] = listed
             choice = request.tool_choice
             if choice != ToolChoice():
-                body["tool_choice"] = self._write_choice(choice, notes)
+                body["tool_choice"] = self._write_choice(choice, custom, notes)
             if request.parallel is not None:
                 if self.facts.parallel:
                     body["parallel_tool_calls"] = request.parallel
@@ -129,21 +135,32 @@ class ChatCompletions(ProviderApi):
         return {**body, **request.extra}
 
     def _tool(self, tool: Offered) -> Json:
-        custom = tool.definition.annotations.get("custom")
-        if isinstance(custom, Mapping) and self.facts.strict:
-            return {"type": "custom", "custom": {"name": tool.name, "description": tool.description, **custom}}
+        if self._is_free(tool):
+            custom: Json = {"name": tool.name, "description": tool.description, **tool.definition.annotations["custom"]}
+            format = custom.get("format")
+            if isinstance(format, Mapping) and format.get("type") == "grammar" and "grammar" not in format:
+                inner = {key: value for key, value in format.items() if key != "type"}  # as Responses has it, flat
+                custom["format"] = {"type": "grammar", "grammar": inner}
+            return {"type": "custom", "custom": custom}
         function: Json = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
         if tool.strict is not None:
             function["strict"] = tool.strict
         return {"type": "function", "function": function}
 
-    def _write_choice(self, choice: ToolChoice, notes: Notes) -> Any:
+    def _is_free(self, tool: Offered) -> bool:
+        """Whether a tool is offered as one whose input is text and no JSON."""
+        return self.facts.strict and isinstance(tool.definition.annotations.get("custom"), Mapping)
+
+    def _write_choice(self, choice: ToolChoice, custom: frozenset[str], notes: Notes) -> Any:
+        listed: list[Json] = []
+        for name in choice.names:
+            kind = "custom" if name in custom else "function"
+            listed.append({"type": kind, kind: {"name": name}})
         if choice.name:
-            return {"type": "function", "function": {"name": choice.name}}
+            return listed[0]
         if choice.names and choice.mode != "none":
             if self.facts.strict:
                 mode = "required" if choice.mode == "required" else "auto"
-                listed = [{"type": "function", "function": {"name": name}} for name in choice.names]
                 return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
             notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
         return self.facts.required if choice.mode == "required" else choice.mode
@@ -195,7 +212,7 @@ class ChatCompletions(ProviderApi):
                     made.append(data)
                 case _:
                     dropped(part, self.name, notes)
-        if len(made) == 1 and made[0]["type"] == "text":
+        if len(made) == 1 and made[0].get("type") == "text":
             return made[0]["text"]
         return made or ""
 
@@ -289,7 +306,7 @@ class ChatCompletions(ProviderApi):
 
     def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
         """The parts of a message that holds no result."""
-        yield from _reasoning_parts(message)
+        yield from (part for _, part in _reasoning_parts(message))
         content = message.get("content")
         if isinstance(content, str):
             if content:
@@ -322,7 +339,7 @@ class ChatCompletions(ProviderApi):
                 image = block["image_url"]
                 yield image_of(str(image["url"] if isinstance(image, Mapping) else image))
             case "thinking":
-                yield ReasoningPart(_thinking(block), provider="")
+                yield _thinking_part(block, self.kind)
             case _:
                 yield OpaquePart(dict(block), self.kind)
 
@@ -337,7 +354,10 @@ class ChatCompletions(ProviderApi):
             message = choices[0].get("message") or {}
             assembler.reason = read_reason(self.kind, choices[0].get("finish_reason"))
             self._reasoning(message, assembler)
-            _content(message.get("content"), assembler)
+            for block in _content(message.get("content"), assembler):
+                part = _thinking_part(block, self.kind)
+                assembler.reasoning(part.text)
+                assembler.reasoned(part)
             assembler.text(message.get("refusal"))
             for call in message.get("tool_calls") or ():
                 self.read_call(call, assembler)
@@ -348,8 +368,8 @@ class ChatCompletions(ProviderApi):
 
     @staticmethod
     def _reasoning(message: Mapping[str, Any], assembler: Assembler) -> None:
-        for part in _reasoning_parts(message):
-            assembler.reasoning(part.text)
+        for shown, part in _reasoning_parts(message):
+            assembler.reasoning(shown)
             assembler.reasoned(part)
 
     @staticmethod
@@ -397,7 +417,7 @@ class ChatCompletions(ProviderApi):
             message["tool_calls"] = calls
         elif message["content"] is None:
             message["content"] = ""
-        reason = write_reason("openai_chat", response.finish_reason)
+        reason = write_reason(self.kind, response.finish_reason)
         return {
             "id": f"chatcmpl-{head.id}",
             "object": "chat.completion",
@@ -417,10 +437,14 @@ class ChatCompletions(ProviderApi):
         """What reads the chunks of one stream."""
         return _Reader(self.kind, assembler).read
 
+    def reasoning_delta(self, text: str) -> Json:
+        """More reasoning, as a stream says it."""
+        return {"reasoning_content": text}
+
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The chunks of a stream."""
-        places: dict[int, int] = {}  # of calls, among the calls
-        signature: ReasoningPart | None = None
+        calls = _CallWriter(whole=self.facts.whole_calls)
+        details = 0
         usage: Usage | None = None
         reason = FinishReason.STOP
 
@@ -434,32 +458,73 @@ class ChatCompletions(ProviderApi):
                 case ContentDelta(text):
                     yield chunk({"content": text})
                 case ReasoningDelta(text):
-                    yield chunk({"reasoning_content": text})
+                    yield chunk(self.reasoning_delta(text))
                 case ReasoningEnd(part) if part.signature or part.data:
                     if part.provider == "gemini" and not part.text:
-                        signature = part
+                        calls.signature = part
                     else:
-                        yield chunk({"reasoning_details": [_detail(part)]})
-                case CallStart(index, name, id):
-                    places[index] = len(places)
-                    call: Json = {"index": places[index], "id": id, "type": "function"}
-                    call["function"] = {"name": name, "arguments": ""}
-                    yield chunk({"tool_calls": [_with_signature(call, signature)]})
-                    signature = None
-                case ArgumentsDelta(index, text):
-                    yield chunk({"tool_calls": [{"index": places[index], "function": {"arguments": text}}]})
+                        yield chunk({"reasoning_details": [{"index": details, **_detail(part)}]})
+                        details += 1
+                case CallStart() | ArgumentsDelta() | CallEnd():
+                    for call in calls.write(event):
+                        yield chunk({"tool_calls": [call]})
                 case UsageCounted(usage):
                     pass
                 case Finish(reason):
                     pass
-                case _:  # the end of a call, a problem, what the provider did itself: nothing stands for them
+                case _:  # a problem, what the provider did itself: nothing stands for them
                     pass
-        if signature is not None:
-            yield chunk({"reasoning_details": [_detail(signature)]})
-        yield chunk({}, write_reason("openai_chat", reason))
+        for call in calls.rest():
+            yield chunk({"tool_calls": [call]})
+        if calls.signature is not None:
+            yield chunk({"reasoning_details": [{"index": details, **_detail(calls.signature)}]})
+        yield chunk({}, write_reason(self.kind, reason))
         if usage is not None:
             yield sse({**_chunk(head, []), "usage": _write_usage(usage)})
         yield b"data: " + DONE + b"\n\n"
+
+
+class _CallWriter:
+    """Writes the calls of one stream, as it goes or each in one piece."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self._whole = whole
+        self._places: dict[int, int] = {}  # of calls, among the calls
+        self._waiting: dict[int, tuple[Json, list[str]]] = {}  # calls that have to be whole, and their arguments
+        self.signature: ReasoningPart | None = None  # that the next call carries
+
+    def write(self, event: CallStart | ArgumentsDelta | CallEnd) -> Iterator[Json]:
+        index = event.index
+        match event:
+            case CallStart(_, name, id):
+                place = self._places[index] = len(self._places)
+                function = {"name": name, "arguments": ""}
+                call = _with_signature(
+                    {"index": place, "id": id, "type": "function", "function": function}, self.signature
+                )
+                self.signature = None
+                if self._whole:
+                    self._waiting[index] = (call, [])
+                else:
+                    yield call
+            case ArgumentsDelta(_, text):
+                if self._whole:
+                    self._waiting[index][1].append(text)
+                else:
+                    yield {"index": self._places[index], "function": {"arguments": text}}
+            case CallEnd() if index in self._waiting:
+                yield self._joined(*self._waiting.pop(index))
+            case CallEnd():
+                pass
+
+    def rest(self) -> Iterator[Json]:
+        """The calls that were cut."""
+        for call, texts in self._waiting.values():
+            yield self._joined(call, texts)
+
+    @staticmethod
+    def _joined(call: Json, texts: list[str]) -> Json:
+        return {**call, "function": {**call["function"], "arguments": "".join(texts)}}
 
 
 class _Reader:
@@ -471,6 +536,7 @@ class _Reader:
         self._keys: dict[Hashable, Hashable] = {}  # of open calls, by the index or id that chunks give
         self._last: Hashable = None
         self._count = 0
+        self._thought: list[str] = []  # reasoning that nothing has been said of
 
     def read(self, frame: Frame) -> None:
         chunk = frame.value
@@ -483,11 +549,11 @@ class _Reader:
             if choice is None:  # another choice than the first
                 return
             delta = choice.get("delta") or {}
-            for part in _reasoning_parts(delta):
-                assembler.reasoning(part.text)
-                if part.signature or part.data:
-                    assembler.reasoned(part)
-            _content(delta.get("content"), assembler)
+            for shown, part in _reasoning_parts(delta):
+                self._reasoning(shown, part)
+            for block in _content(delta.get("content"), assembler):
+                part = _thinking_part(block, self._kind)
+                self._reasoning(part.text, part)
             assembler.text(delta.get("refusal"))
             for at, call in enumerate(delta.get("tool_calls") or ()):
                 self._call(call, at)
@@ -498,6 +564,21 @@ class _Reader:
                 assembler.reason = reason
         usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage")
         _usage(usage, assembler)
+
+    def _reasoning(self, shown: str, part: ReasoningPart) -> None:
+        self._assembler.reasoning(shown)
+        self._thought.append(shown)
+        if part.signature or part.data is not None:
+            self._reasoned(part)
+
+    def _reasoned(self, part: ReasoningPart) -> None:
+        """A seal: on the reasoning so far, unless it stands for itself."""
+        text, self._thought = "".join(self._thought), []
+        if part.text == text or (part.signature and part.provider != "gemini" and text.endswith(part.text)):
+            part = replace(part, text=text)
+        elif text:
+            self._assembler.reasoned(ReasoningPart(text))
+        self._assembler.reasoned(part)
 
     def _call(self, call: Mapping[str, Any], at: int) -> None:
         assembler = self._assembler
@@ -516,7 +597,7 @@ class _Reader:
                 if assembler.known(open_key) and assembler.is_whole(open_key):
                     assembler.end(open_key)
             for part in _signature_of(call):
-                assembler.reasoned(part)
+                self._reasoned(part)
             key = self._count
             self._count += 1
             assembler.begin(key, name, id, free=free)
@@ -564,7 +645,8 @@ def _failed(body: Mapping[str, Any], assembler: Assembler) -> bool:
     return True
 
 
-def _content(content: Any, assembler: Assembler) -> None:
+def _content(content: Any, assembler: Assembler) -> Iterator[Mapping[str, Any]]:
+    """Tell the assembler of content, but for blocks of reasoning: those are given back."""
     if isinstance(content, str):
         assembler.text(content)
         return
@@ -572,12 +654,16 @@ def _content(content: Any, assembler: Assembler) -> None:
         if isinstance(block, str):
             assembler.text(block)
         elif block.get("type") == "thinking":
-            thought = _thinking(block)
-            assembler.reasoning(thought)
+            yield block
         elif "text" in block:
             assembler.text(block["text"])
         else:
             assembler.passed(block)
+
+
+def _thinking_part(block: Mapping[str, Any], kind: str) -> ReasoningPart:
+    signature = str(block.get("signature") or "")
+    return ReasoningPart(_thinking(block), signature, kind if signature else "")
 
 
 def _thinking(block: Mapping[str, Any]) -> str:
@@ -585,22 +671,23 @@ def _thinking(block: Mapping[str, Any]) -> str:
     return inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
 
 
-def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[ReasoningPart]:
-    """The reasoning of a message or a delta; what is signed as one part each."""
+def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:
+    """The reasoning of a message or a delta, what is signed as one part each; with the text that is new in it."""
     details = message.get("reasoning_details")
     text = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
     signed = [one for one in details or () if isinstance(one, Mapping) and (one.get("signature") or one.get("data"))]
     covered = "".join(str(one.get("text") or "") for one in signed)
     if isinstance(text, str) and text and (not covered or covered != text):
-        yield ReasoningPart(text)
+        yield text, ReasoningPart(text)
     for one in signed:
-        data = one.get("data")
-        yield ReasoningPart(
-            str(one.get("text") or "") if covered == text else "",
+        said, data = str(one.get("text") or ""), one.get("data")
+        part = ReasoningPart(
+            said,
             str(one.get("signature") or ""),
             str(one.get("provider") or "openrouter"),
             data if isinstance(data, dict) else None if data is None else dict(one),
         )
+        yield said if covered == text else "", part
 
 
 def _detail(part: ReasoningPart) -> Json:
@@ -642,6 +729,20 @@ def _read_result(call_id: str, name: str, content: Any) -> ToolResult:
         else:
             texts.append(arguments_of(ToolCall("", dict(block))))
     return ToolResult(call_id, name, "\n".join(texts), images=tuple(images))
+
+
+def _as_custom(message: Json, custom: frozenset[str]) -> Json:
+    """A message whose calls of tools that take text are written as such."""
+    if not custom or "tool_calls" not in message:
+        return message
+    calls: list[Json] = []
+    for call in message["tool_calls"]:
+        function = call.get("function") or {}
+        if function.get("name") in custom:
+            input = object_of(function.get("arguments")).get("input", "")
+            call = {"id": call["id"], "type": "custom", "custom": {"name": function["name"], "input": str(input)}}
+        calls.append(call)
+    return {**message, "tool_calls": calls}
 
 
 def _custom(tool: Mapping[str, Any]) -> ToolDefinition:

@@ -16,6 +16,13 @@ WORDS: dict[str, dict[FinishReason, tuple[str, ...]]] = {
         _FILTER: ("content_filter",),
         _ERROR: ("stop", "error"),
     },
+    "mistral": {
+        _STOP: ("stop",),
+        _CALLS: ("tool_calls",),
+        _LENGTH: ("length", "model_length"),
+        _FILTER: ("stop", "content_filter"),
+        _ERROR: ("error",),
+    },
     "openai_responses": {
         _STOP: ("completed",),
         _CALLS: ("completed",),

@@ -76,16 +76,22 @@ class _Lines:
             self._held = []
             yield line
             data = data[data.startswith(b"\n") :]
-        start = 0
-        for match in self._END.finditer(data):
-            if match.end() == len(data) and match[0] == b"\r":
-                break
-            self._held.append(data[start : match.start()])
-            yield b"".join(self._held)
-            self._held = []
-            start = match.end()
-        if start < len(data):
-            self._held.append(data[start:])
+        *lines, rest = data.split(b"\n") if b"\r" not in data else self._split(data)
+        for line in lines:
+            if self._held:
+                self._held.append(line)
+                line = b"".join(self._held)
+                self._held = []
+            yield line
+        if rest:
+            self._held.append(rest)
+
+    def _split(self, data: bytes) -> list[bytes]:
+        """Lines, and what follows the last; a carriage return at the very end stays with that."""
+        if data.endswith(b"\r"):
+            *lines, rest = self._END.split(data[:-1])
+            return [*lines, rest + b"\r"]
+        return self._END.split(data)
 
     def finish(self) -> Iterator[bytes]:
         if rest := b"".join(self._held).rstrip(b"\r"):
@@ -152,11 +158,30 @@ class ServerSentEvents:
             yield frame
 
 
+class JsonLines:
+    """An object on each line."""
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that the next bytes complete."""
+        for line in self._lines.feed(data):
+            if line.strip():
+                yield _frame(line)
+
+    def finish(self) -> Iterator[Frame]:
+        """The bytes are over: what is left."""
+        for line in self._lines.finish():
+            if line.strip():
+                yield _frame(line)
+
+
 class JsonObjects:
-    """JSON objects, one after another: on lines of their own, or as the items of one array that grows."""
+    """JSON objects, one after another, or as the items of one array that grows; in any number of lines."""
 
     _MARK = re.compile(rb'["{}]')
-    _STRING = re.compile(rb'[^"\\]*+')
+    _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -173,13 +198,8 @@ class JsonObjects:
             if self._in_string:
                 match = self._STRING.match(held, pos)
                 pos = match.end() if match else pos
-                if pos == len(held):
+                if pos == len(held) or held[pos] != 0x22:  # more of it, or a backslash at the end
                     break
-                if held[pos] == 0x5C:
-                    if pos + 1 == len(held):
-                        break
-                    pos += 2
-                    continue
                 self._in_string = False
                 pos += 1
                 continue
@@ -218,15 +238,22 @@ class JsonObjects:
             yield Frame(None, "", "it is not JSON", text.decode("utf-8", "replace"))
 
 
+_HEADER_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""Bytes of a header's value, by its type; text and bytes say theirs themselves."""
+
+
+_REMEMBERED = 64
+
+
 class AwsEventStream:
     """The binary frames of `application/vnd.amazon.eventstream`: lengths, headers, payload and two checksums."""
 
     _PRELUDE = Struct(">III")
-    _HEADER_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 
     def __init__(self) -> None:
         self._held = bytearray()
         self._broken = False
+        self._kinds: dict[bytes, str] = {}  # by headers
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that the next bytes complete."""
@@ -238,7 +265,7 @@ class AwsEventStream:
         while len(held) - start >= self._PRELUDE.size:
             total, headers, checksum = self._PRELUDE.unpack_from(held, start)
             if zlib.crc32(held[start : start + 8]) != checksum or not 16 + headers <= total <= MAX_FRAME:
-                yield self._broke("the lengths of a frame do not fit their checksum", bytes(held[start:]))
+                yield self._broke("the lengths of a frame do not fit their checksum", bytes(held[start : start + 12]))
                 return
             if len(held) - start < total:
                 break
@@ -246,9 +273,7 @@ class AwsEventStream:
             if zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "big"):
                 yield self._broke("a frame does not fit its checksum", body)
                 return
-            names = dict(self._headers(body[12 : 12 + headers]))
-            kind = names.get(":event-type") or names.get(":exception-type") or names.get(":error-code", "")
-            yield _frame(body[12 + headers : -4] or b"{}", kind)
+            yield _frame(body[12 + headers : -4] or b"{}", self._kind(body[12 : 12 + headers]))
             start += total
         del held[:start]
 
@@ -261,6 +286,16 @@ class AwsEventStream:
         self._broken = True
         return Frame(None, "", why, repr(data[:300]))
 
+    def _kind(self, headers: bytes) -> str:
+        """What the headers of a frame call it; most frames of a stream have the same few."""
+        kind = self._kinds.get(headers)
+        if kind is None:
+            names = dict(self._headers(headers))
+            kind = names.get(":event-type") or names.get(":exception-type") or names.get(":error-code", "")
+            if len(self._kinds) < _REMEMBERED:
+                self._kinds[headers] = kind
+        return kind
+
     def _headers(self, data: bytes) -> Iterator[tuple[str, str]]:
         pos = 0
         while pos < len(data):
@@ -272,8 +307,8 @@ class AwsEventStream:
                 size = int.from_bytes(data[pos : pos + 2], "big")
                 yield name, data[pos + 2 : pos + 2 + size].decode("utf-8", "replace")
                 pos += 2 + size
-            elif kind in self._HEADER_SIZES:
-                pos += self._HEADER_SIZES[kind]
+            elif kind in _HEADER_SIZES:
+                pos += _HEADER_SIZES[kind]
             else:
                 return
 
@@ -281,12 +316,12 @@ class AwsEventStream:
 def sse(value: Any, event: str = "") -> bytes:
     """One server-sent event."""
     head = f"event: {event}\n" if event else ""
-    return f"{head}data: {compact(value)}\n\n".encode()
+    return head.encode() + b"data: " + _encoded(value) + b"\n\n"
 
 
 def json_line(value: Any) -> bytes:
     """One line of JSON."""
-    return compact(value).encode() + b"\n"
+    return _encoded(value) + b"\n"
 
 
 def aws_event(value: Any, event: str) -> bytes:
@@ -295,10 +330,17 @@ def aws_event(value: Any, event: str) -> bytes:
         bytes([len(name)]) + name.encode() + b"\x07" + len(text).to_bytes(2, "big") + text.encode()
         for name, text in ((":event-type", event), (":content-type", "application/json"), (":message-type", "event"))
     )
-    payload = compact(value).encode()
+    payload = _encoded(value)
     prelude = (16 + len(headers) + len(payload)).to_bytes(4, "big") + len(headers).to_bytes(4, "big")
     body = prelude + zlib.crc32(prelude).to_bytes(4, "big") + headers + payload
     return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return compact(value).encode()
+    except UnicodeEncodeError:  # half of a character stands in it: only an escape can say that
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def compact(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `toolwire parse`, `render`, `formats`, `profile` and `ask`, one module each."""
+"""The command line: `toolwire parse`, `render`, `convert`, `formats`, `profile` and `ask`, one module each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, formats, parse, profile, render
+from toolwire.cli import ask, convert, formats, parse, profile, render
 from toolwire.cli.screen import CliError, safe
-from toolwire.errors import DefinitionError, RenderError, ToolwireError
+from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
 INTERRUPTED = 130
 
@@ -47,6 +47,7 @@ def _options(
 app.command(epilog=parse.EXAMPLES)(parse.parse)
 app.command(epilog=render.EXAMPLES)(render.render)
 app.command(epilog=formats.EXAMPLES)(formats.formats)
+app.command(epilog=convert.EXAMPLES)(convert.convert)
 app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
 
@@ -60,7 +61,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except TyperException as error:
         message = error.format_message()
         return _fail(message, error.exit_code) if message else error.exit_code
-    except (DefinitionError, RenderError) as error:
+    except (ConfigurationError, DefinitionError, RenderError) as error:
         return _fail(str(error), 2)
     except ToolwireError as error:
         return _fail(str(error), 1)

@@ -1,4 +1,4 @@
-"""`toolwire ask`: a model on this machine answers a question with read-only file tools."""
+"""`toolwire ask`: a model, on this machine or behind an API, answers a question with read-only file tools."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ toolwire ask "Which files are in docs?" --root . --format anthropic_xml
 
 toolwire ask "What is in notes.txt?" --root ~/notes --model ~/models/my.gguf --json
 
+toolwire ask "Which files are in docs?" --root . --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B -f hermes
+
 Models this small read little and err often: ask for one fact, and name the folder or the words to look for.
 
 Exit status 1: the question was not answered."""
@@ -40,14 +42,23 @@ def ask(
     format: Annotated[
         str, typer.Option("--format", "-f", help="Wire format the model is asked to write.")
     ] = "forge_xml",
-    model: Annotated[str, typer.Option(help="0.5b, 1.5b, or the path of a GGUF file.")] = "1.5b",
+    model: Annotated[
+        str,
+        typer.Option(help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name."),
+    ] = "1.5b",
+    api: Annotated[
+        str | None, typer.Option(help="The API of a model that is not on this machine; the key is in the environment.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="The server's address; its API is openai_chat unless --api says.")
+    ] = None,
     max_rounds: Annotated[int, typer.Option(min=1, max=100, help="How many times the model may write.")] = 6,
     require_tool_call: Annotated[
         bool, typer.Option("--require-tool-call", help="Fail unless a tool call was read and run.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
 ) -> None:
-    """Ask a model on this machine; it may list, read and search files below --root."""
+    """Ask a model; it may list, read and search files below --root."""
     if format.lower() in (AUTO, "plain"):
         raise CliError(f"{format} cannot be asked for; `toolwire formats` lists formats that a model can write")
     toolwire.get_format(format)
@@ -59,7 +70,9 @@ def ask(
         say("toolwire: no --root, so the model cannot look into any file", "yellow")
     show = _emit if json else _Screen().show
     ran, answered = False, False
-    steps = agent.run(question, model=_opened(model), tools=tools, format=format, max_rounds=max_rounds)
+    remote = api is not None or base_url is not None
+    opened = _remote(api or "openai_chat", model, base_url or "") if remote else _opened(model)
+    steps = agent.run(question, model=opened, tools=tools, format=format, max_rounds=max_rounds)
     for step in _waited_for(steps):
         show(step)
         ran = ran or bool(step.result and step.result.success)
@@ -91,14 +104,26 @@ def _waited_for(steps: Iterator[Step]) -> Iterator[Step]:
         reading.stop()
 
 
+def _remote(api: str, name: str, base_url: str) -> agent.Model:
+    """A model behind an API, which is asked with text alone, so that any model will do."""
+    from toolwire.client import Client, TextModel
+
+    toolwire.get_api(api)  # before anything else is done
+    return TextModel(lambda: Client(api, name, base_url=base_url, text_format=None))
+
+
 def _opened(name: str) -> agent.Model:
     """The model, loaded; a progress bar on standard error while its weights come."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    from toolwire.local import WEIGHTS, LocalModel, locate
+    from toolwire.local import HUB, WEIGHTS, LocalModel, locate
 
-    if name.lower() not in WEIGHTS and not os.path.isfile(os.path.expanduser(name)):
-        raise CliError(f"no model {name!r}: it is neither a size ({', '.join(WEIGHTS)}) nor a GGUF file that is there")
+    hub = name.startswith(HUB)
+    if not hub and name.lower() not in WEIGHTS and not os.path.isfile(os.path.expanduser(name)):
+        sizes = ", ".join(WEIGHTS)
+        raise CliError(
+            f"no model {name!r}: it is neither a size ({sizes}), a GGUF file that is there, nor hf:REPO/FILE"
+        )
 
     columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     screen = console(stderr=True)

@@ -58,6 +58,23 @@ def _decode(file: BinaryIO, name: str) -> Iterator[str]:
             return
 
 
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file, or of standard input for "-".
+
+    Raises:
+        CliError: it cannot be read.
+    """
+    if path == "-":
+        if sys.stdin is None:
+            raise CliError(f"{STDIN} is closed")
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise CliError(f"cannot read {path}: {error.strerror or error}") from error
+
+
 def read_json(path: str) -> Any:
     """The JSON value in a file, or in standard input for "-".
 

@@ -1,0 +1,113 @@
+"""`toolwire convert`: requests, responses and recorded streams of one provider API in the words of another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+import toolwire
+from toolwire.apis.base import ProviderApi
+from toolwire.cli.screen import CliError, say
+from toolwire.cli.source import loads, named, read_bytes
+from toolwire.conversation import Notes
+
+EXAMPLES = """Examples:
+
+toolwire convert --from openai_chat --to anthropic_messages request.json
+
+toolwire convert --from gemini --to openai_chat stream.txt > chunks.txt
+
+curl -s ... | toolwire convert --from groq --to bedrock_converse -
+
+What a file holds is told by its content; --kind says it. What cannot be said in the other API is told on standard
+error, a line each."""
+
+_ASKS = frozenset(("messages", "contents", "input"))
+_ANSWERS = frozenset(("choices", "output", "candidates", "stop_reason", "stopReason"))
+PIECE = 65_536
+
+
+class Kind(StrEnum):
+    """What a file holds."""
+
+    REQUEST = "request"
+    RESPONSE = "response"
+    STREAM = "stream"
+
+
+def convert(
+    file: Annotated[str, typer.Argument(help="A request, a response or a recorded stream; - is standard input.")],
+    source: Annotated[str, typer.Option("--from", help="The API that the file is of.")],
+    target: Annotated[str, typer.Option("--to", help="The API to write.")],
+    kind: Annotated[Kind | None, typer.Option(help="What the file holds, if its content does not tell.")] = None,
+    model: Annotated[str, typer.Option(help="The model's name to be written; else the one that is there.")] = "",
+) -> None:
+    """Translate between provider APIs."""
+    read, written = toolwire.get_api(source), toolwire.get_api(target)
+    data = read_bytes(file)
+    value = _object(data, named(file), kind)
+    notes = Notes()
+    if value is None:
+        for piece in _stream(read, written, data, model):
+            sys.stdout.buffer.write(piece)
+    else:
+        asks = kind is Kind.REQUEST or (kind is None and bool(_ASKS & value.keys()) and not _ANSWERS & value.keys())
+        body = _request(read, written, value, model, notes) if asks else _response(read, written, value, model, notes)
+        sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    for note in notes:
+        say(f"toolwire: {note}", "yellow")
+
+
+def _object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | None:
+    """The JSON object in a file; None if it holds a stream."""
+    if kind is Kind.STREAM:
+        return None
+    if kind is None:
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+    value = loads(data.decode("utf-8", "replace"), name)
+    if not isinstance(value, dict):
+        raise CliError(f"{name} holds no JSON object, so it is no {kind}")
+    return value
+
+
+def _request(read: ProviderApi, written: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> Any:
+    return written.encode_request(read.decode_request(body), model=model or None, notes=notes)
+
+
+def _response(read: ProviderApi, written: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> Any:
+    response = read.decode_response(body)
+    for problem in response.problems:
+        say(f"toolwire: {problem.kind}: {problem.message}", "yellow")
+    return written.encode_response(response, model=model or _model_of(body), notes=notes)
+
+
+def _model_of(body: dict[str, Any]) -> str:
+    name = body.get("model") or body.get("modelVersion")
+    return name if isinstance(name, str) else ""
+
+
+def _stream(read: ProviderApi, written: ProviderApi, data: bytes, model: str) -> Iterator[bytes]:
+    return written.encode_stream(_events(read, data), model=model)
+
+
+def _events(read: ProviderApi, data: bytes) -> Iterator[toolwire.Event]:
+    decoder = read.stream_decoder()
+    for at in range(0, len(data), PIECE):
+        yield from _told(decoder.feed(data[at : at + PIECE]))
+    yield from _told(decoder.finish())
+
+
+def _told(events: list[toolwire.Event]) -> Iterator[toolwire.Event]:
+    for event in events:
+        if isinstance(event, toolwire.ProblemFound):
+            say(f"toolwire: {event.problem.kind}: {event.problem.message}", "yellow")
+        yield event

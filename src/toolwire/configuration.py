@@ -1,0 +1,125 @@
+"""Models and their tools in a TOML file.
+
+    [profiles.coder]
+    provider = "ollama"
+    model = "qwen3-coder:30b"
+    url = "http://localhost:11434"
+
+    [profiles.coder.tools]
+    definition_format = "openai"
+    call_parser = "auto"
+    result_format = "openai"
+
+What is wrong in it is said with the file, the line and the key.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from toolwire.errors import ConfigurationError
+from toolwire.negotiation import FormatNegotiator, ToolsConfig, configured
+
+
+def _name(value: str) -> str:
+    try:
+        configured(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+_Format = Annotated[str, AfterValidator(_name)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tools(_Strict):
+    """The table `tools` of a profile; see `ToolsConfig`."""
+
+    definition_format: _Format | None = None
+    call_parser: _Format | None = None
+    result_format: _Format | None = None
+    use_xml_tool_format: bool | None = None
+
+
+class ModelProfile(_Strict):
+    """One model: who serves it, where, and how tools are told to it."""
+
+    provider: str = ""
+    model: str = ""
+    url: str = ""
+    tools: Tools = Field(default_factory=Tools)
+
+    def negotiator(self) -> FormatNegotiator:
+        """What settles the formats of this model."""
+        return FormatNegotiator(ToolsConfig(**self.tools.model_dump()))
+
+
+class Configuration(_Strict):
+    """A whole file."""
+
+    profiles: dict[str, ModelProfile] = Field(default_factory=dict)
+
+
+def load_configuration(path: str | PathLike[str]) -> Configuration:
+    """Read a TOML file.
+
+    Raises:
+        ConfigurationError: it cannot be read, is no TOML, or holds a key or a value that is none; the message names the
+            file, the line and the key.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    try:
+        return Configuration.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        keys = [str(key) for key in first["loc"]]
+        line = _line(text, keys)
+        where = f"{path}:{line}" if line else str(path)
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}") from error
+
+
+def _given(error: Any) -> str:
+    return "" if error["type"] in ("extra_forbidden", "value_error") else f" (it is {error['input']!r:.60})"
+
+
+_TABLE = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PIECE = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+
+
+def _line(text: str, keys: list[str]) -> int:
+    """The line in which a key stands, or the nearest that holds it; 0 if none does."""
+    table: list[str] = []
+    best = depth = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _TABLE.match(line):
+            table = found = _pieces(match[1])
+        elif match := _KEY.match(line):
+            found = [*table, *_pieces(match[1])]
+        else:
+            continue
+        if found == keys[: len(found)] and len(found) > depth:
+            best, depth = number, len(found)
+    return best
+
+
+def _pieces(path: str) -> list[str]:
+    return [piece.strip("\"'") for piece in _PIECE.findall(path)]

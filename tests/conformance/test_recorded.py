@@ -1,0 +1,124 @@
+"""Recorded traffic of providers: decoded whole and in pieces, and translated into every API and back."""
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire import ParsedResponse, collect, replay
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance" / "recorded"
+NAMES = (
+    "openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "mistral", "cohere", "groq",
+    "ollama",
+)  # fmt: skip
+WRONG = {"openai_chat-b8750cccacd2": "no arguments at all are an empty object, not an empty text"}
+"""Recordings that say something else than the rules, and why they are held wrong."""
+
+needs_recordings = pytest.mark.skipif(not FOLDER.is_dir(), reason="recordings are not beside this checkout")
+
+
+def rows(api: str) -> Iterator[dict[str, Any]]:
+    for line in (FOLDER / f"{api}.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if row["status"] == 200 and row["id"] not in WRONG:
+            yield row
+
+
+def decoded(api: str, data: bytes, size: int) -> ParsedResponse:
+    decoder = toolwire.get_api(api).stream_decoder()
+    events = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
+    return collect([*events, *decoder.finish()])
+
+
+def body_of(row: dict[str, Any]) -> bytes | None:
+    if row.get("raw_b64"):
+        return base64.b64decode(row["raw_b64"])
+    return None if row["api"].startswith("bedrock") else row["sse"].encode()
+
+
+def said(response: ParsedResponse) -> tuple[list[tuple[str, Any]], str]:
+    return [(call.name, call.arguments) for call in response.tool_calls], response.content.strip()
+
+
+def order(response: ParsedResponse) -> str:
+    """Text and calls in order, text that follows text as one."""
+    kinds = [type(part).__name__[:2] for part in response.parts if part.__class__.__name__ in ("TextPart", "ToolCall")]
+    return "".join(kind for at, kind in enumerate(kinds) if kind == "To" or kinds[at - 1 : at] != ["Te"])
+
+
+@needs_recordings
+@pytest.mark.parametrize("api", NAMES)
+def test_every_split_of_a_stream_gives_the_same(api: str) -> None:
+    compared = 0
+    for row in rows(api):
+        data = body_of(row) if row["stream"] else None
+        if data is None:
+            continue
+        whole = decoded(api, data, len(data))
+        for size in (1, 7, 97) if len(data) < 20_000 else (7, 97):
+            assert decoded(api, data, size) == whole, row["id"]
+        compared += 1
+    assert compared or api == "ollama"
+
+
+@needs_recordings
+@pytest.mark.parametrize("api", NAMES)
+def test_calls_text_and_ids_are_what_was_recorded(api: str) -> None:
+    for row in rows(api):
+        if row["stream"] and body_of(row) is None:
+            continue
+        response = (
+            decoded(api, body_of(row) or b"", 97)
+            if row["stream"]
+            else toolwire.get_api(api).decode_response(row["response"])
+        )
+        assert len(response.tool_calls) == len(row["calls"]), row["id"]
+        for call, wanted in zip(response.tool_calls, row["calls"], strict=True):
+            assert call.name == wanted["name"], row["id"]
+            assert wanted["arguments"] in (call.arguments, *call.arguments.values(), None), row["id"]
+            assert wanted.get("id") in (None, "", call.id) or wanted.get("legacy"), row["id"]
+        assert response.content.strip() == (row.get("text") or "").strip(), row["id"]
+
+
+@needs_recordings
+@pytest.mark.parametrize("api", NAMES)
+def test_every_answer_survives_every_other_api(api: str) -> None:
+    for row in rows(api):
+        if row["stream"] or not row["calls"]:
+            continue
+        response = toolwire.get_api(api).decode_response(row["response"])
+        for name in NAMES:
+            target = toolwire.get_api(name)
+            whole = target.decode_response(target.encode_response(response))
+            streamed = decoded(name, b"".join(target.encode_stream(replay(response))), 31)
+            assert said(whole) == said(streamed) == said(response), (row["id"], name)
+            ids = [target.ids.fit(call.id) for call in response.tool_calls]
+            if name != "gemini":
+                assert [call.id for call in whole.tool_calls] == ids, (row["id"], name)
+            if name in ("anthropic_messages", "bedrock_converse", "gemini", "openai_responses"):
+                assert order(whole) == order(streamed) == order(response), (row["id"], name)
+
+
+@needs_recordings
+@pytest.mark.parametrize("api", NAMES)
+def test_every_request_keeps_its_messages_and_tools(api: str) -> None:
+    compared = 0
+    for row in rows(api):
+        if not row["request"]:
+            continue
+        known = toolwire.get_api(api)
+        request = known.decode_request(row["request"])
+        again = known.decode_request(known.encode_request(request))
+        assert [tool.name for tool in again.tools] == [tool.name for tool in request.tools], row["id"]
+        assert again.tool_choice == request.tool_choice, row["id"]
+        assert again.extra == request.extra, row["id"]
+        calls = [[part.name for part in m.parts if isinstance(part, toolwire.ToolCall)] for m in request.messages]
+        kept = [[part.name for part in m.parts if isinstance(part, toolwire.ToolCall)] for m in again.messages]
+        assert [names for names in kept if names] == [names for names in calls if names], row["id"]
+        compared += 1
+    assert compared

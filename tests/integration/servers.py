@@ -1,0 +1,71 @@
+"""A server on loopback for tests of clients: it answers what a test says, in pieces of odd sizes."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PIECE = 97
+"""Bytes a chunk: splits lines and characters on purpose."""
+
+
+@dataclass
+class Asked:
+    """A request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Answer:
+    """What is sent back."""
+
+    body: bytes = b"{}"
+    status: int = 200
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+    """The connection ends before the body does."""
+
+
+@contextmanager
+def serving(answer: Callable[[Asked], Answer]) -> Iterator[str]:
+    """The address of a server that answers so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            made = answer(Asked(self.path, {key.lower(): value for key, value in self.headers.items()}, body))
+            self.send_response(made.status)
+            self.send_header("content-type", made.content_type)
+            self.send_header("transfer-encoding", "chunked")
+            for key, value in made.headers.items():
+                self.send_header(key, value)
+            self.end_headers()
+            for at in range(0, len(made.body), PIECE):
+                piece = made.body[at : at + PIECE]
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            if made.cut:
+                self.close_connection = True
+                self.connection.close()
+                return
+            self.wfile.write(b"0\r\n\r\n")
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

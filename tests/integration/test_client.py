@@ -1,0 +1,222 @@
+"""Models behind APIs: requests over real connections, and the stand-ins for tests."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.integration.servers import Answer, Asked, serving
+
+import toolwire
+from toolwire import Message, ParsedResponse, ProviderError, TextPart, ToolCall, ToolDefinition, collect, replay
+from toolwire.client import ENDPOINTS, Client, TextModel
+from toolwire.transport import HttpTransport, RecordingTransport, ReplayTransport, Retry, ScriptedTransport, retry_after
+
+TOOL = ToolDefinition("files.read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
+QUESTION = [Message("user", (TextPart("read a.txt"),))]
+CALL = ToolCall("files.read", {"path": "a.txt"}, "call_0123456789")
+RESPONSE = ParsedResponse("Reading.", tool_calls=(CALL,), finish_reason=toolwire.FinishReason.TOOL_CALLS)
+
+
+def run(work: Callable[[], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        return await work()
+
+    return asyncio.run(main())
+
+
+def summary(response: ParsedResponse) -> Any:
+    return response.content, [(call.name, call.arguments) for call in response.tool_calls], response.finish_reason
+
+
+async def streamed(client: Client, **options: Any) -> ParsedResponse:
+    return collect([event async for event in client.stream(QUESTION, tools=[TOOL], **options)])
+
+
+@pytest.mark.parametrize("api", toolwire.apis())
+def test_every_api_is_asked_and_answers(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole and streamed, with the tool's own name on both sides."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    known = toolwire.get_api(api)
+    transport = ScriptedTransport(known, [RESPONSE, RESPONSE])
+
+    async def work() -> None:
+        client = Client(api, "model-1", base_url="https://example.test", key="k", transport=transport)
+        assert summary(await client.ask(QUESTION, tools=[TOOL])) == summary(RESPONSE)
+        assert summary(await streamed(client)) == summary(RESPONSE)
+
+    run(work)
+    assert len(transport.requests) == 2
+    assert "files.read" not in json.dumps(transport.requests) or known.names.takes("files.read")
+
+
+def test_every_api_has_an_address() -> None:
+    assert set(toolwire.apis()) <= ENDPOINTS.keys()
+    with pytest.raises(toolwire.ConfigurationError, match="base_url"):
+        Client("azure", "m")
+
+
+def test_a_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    seen: list[Asked] = []
+
+    def answer(asked: Asked) -> Answer:
+        seen.append(asked)
+        return Answer(json.dumps({"error": {"message": f"bad key {asked.headers['authorization']}"}}).encode(), 401)
+
+    async def work(base: str) -> None:
+        async with Client("openai_chat", "m", base_url=base, key="sk-secret") as client:
+            with pytest.raises(ProviderError, match="answered 401") as caught:
+                await client.ask(QUESTION)
+            assert caught.value.status == 401
+            assert "sk-secret" not in str(caught.value)
+            assert "sk-secret" not in repr(client)
+            assert "sk-secret" not in repr(client._request({}, stream=False))
+
+    with serving(answer) as base:
+        asyncio.run(work(base))
+    assert seen[0].headers["authorization"] == "Bearer sk-secret"
+    with pytest.raises(toolwire.ConfigurationError, match="OPENAI_API_KEY"):
+        run(lambda: Client("openai_chat", "m").ask(QUESTION))
+
+
+def test_busy_servers_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    answers = [
+        Answer(b"{}", 429, headers={"retry-after": "7"}),
+        Answer(b"{}", 503),
+        Answer(json.dumps(toolwire.get_api("openai_chat").encode_response(RESPONSE)).encode()),
+    ]
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def work(base: str) -> ParsedResponse:
+        async with HttpTransport(retry=Retry(wait=1.0)) as transport:
+            transport._sleep = sleep
+            return await Client("openai_chat", "m", base_url=base, transport=transport).ask(QUESTION, tools=[TOOL])
+
+    with serving(lambda _: answers.pop(0)) as base:
+        assert summary(asyncio.run(work(base))) == summary(RESPONSE)
+    assert waits[0] == 7
+    assert 1 <= waits[1] <= 2
+
+
+@pytest.mark.parametrize(("asked", "attempts"), [("", 3), ("1000", 1)])
+def test_there_is_an_end_to_asking(asked: str, attempts: int) -> None:
+    seen: list[Asked] = []
+
+    def answer(one: Asked) -> Answer:
+        seen.append(one)
+        return Answer(b'{"error": "busy"}', 529, headers={"retry-after": asked} if asked else {})
+
+    async def work(base: str) -> None:
+        async with HttpTransport(retry=Retry(attempts=3, wait=0.001)) as transport:
+            await Client("openai_chat", "m", base_url=base, transport=transport).ask(QUESTION)
+
+    with serving(answer) as base, pytest.raises(ProviderError, match="529: busy"):
+        asyncio.run(work(base))
+    assert len(seen) == attempts
+
+
+def test_how_long_a_server_asks_to_wait() -> None:
+    assert retry_after({"Retry-After": "2.5"}, lambda: 0.0) == 2.5
+    assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, lambda: 20.0) == 40.0
+    assert retry_after({"retry-after": "soon"}, lambda: 0.0) is None
+    assert retry_after({}, lambda: 0.0) is None
+
+
+def test_a_server_that_is_not_there_or_goes_away() -> None:
+    async def ask(base: str) -> ParsedResponse:
+        async with HttpTransport(retry=Retry(attempts=1)) as transport:
+            return await streamed(Client("openai_chat", "m", base_url=base, transport=transport))
+
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        asyncio.run(ask("http://127.0.0.1:9"))
+    body = b"".join(toolwire.get_api("openai_chat").encode_stream(replay(RESPONSE)))
+    cut = Answer(body, content_type="text/event-stream", cut=True)
+    with serving(lambda _: cut) as base, pytest.raises(ProviderError, match="cut off"):
+        asyncio.run(ask(base))
+
+
+def test_closing_a_stream_cancels_the_request() -> None:
+    closed: list[bool] = []
+
+    class Endless(httpx.AsyncByteStream):
+        async def __aiter__(self):  # type: ignore[no-untyped-def]
+            while True:
+                yield b'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
+
+        async def aclose(self) -> None:
+            closed.append(True)
+
+    async def work() -> None:
+        handler = httpx.MockTransport(lambda _: httpx.Response(200, stream=Endless()))
+        async with httpx.AsyncClient(transport=handler) as http:
+            client = Client("openai_chat", "m", base_url="http://x", transport=HttpTransport(http))
+            events = client.stream(QUESTION)
+            assert await anext(events) == toolwire.ContentDelta("x")
+            await events.aclose()
+
+    asyncio.run(work())
+    assert closed == [True]
+
+
+def test_what_a_model_wrote_wrong_is_no_failure_of_the_server() -> None:
+    error = {"error": {"message": "failed", "code": "tool_use_failed", "failed_generation": "<function=f{}"}}
+    transport = ScriptedTransport(toolwire.get_api("groq"), [(400, json.dumps(error).encode())] * 2)
+    client = Client("groq", "m", key="k", transport=transport)
+
+    async def work() -> None:
+        for response in (await client.ask(QUESTION), await streamed(client)):
+            assert [(problem.kind, problem.raw) for problem in response.problems] == [("malformed", "<function=f{}")]
+
+    run(work)
+
+
+def test_calls_in_the_text_are_found_on_the_way() -> None:
+    text = 'See: <tool_call>\n{"name": "files.read", "arguments": {"path": "b"}}\n</tool_call>'
+    api = toolwire.get_api("ollama")
+    transport = ScriptedTransport(api, [ParsedResponse(text)] * 2)
+
+    async def work() -> None:
+        found = await streamed(Client("ollama", "m", transport=transport))
+        assert [(call.arguments, call.format) for call in found.tool_calls] == [({"path": "b"}, "hermes")]
+        plain = await streamed(Client("ollama", "m", transport=transport, text_format=None))
+        assert plain.content == text
+
+    run(work)
+
+
+def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "said.jsonl"
+    scripted = ScriptedTransport(toolwire.get_api("openai_chat"), [RESPONSE])
+
+    async def work() -> None:
+        options = {"base_url": "https://example.test", "key": "sk-secret"}
+        first = Client("openai_chat", "m", transport=RecordingTransport(scripted, path), **options)  # type: ignore[arg-type]
+        assert summary(await streamed(first)) == summary(RESPONSE)
+        again = Client("openai_chat", "m", transport=ReplayTransport(path), **options)  # type: ignore[arg-type]
+        assert summary(await streamed(again)) == summary(RESPONSE)
+        with pytest.raises(ProviderError, match="no such request"):
+            await streamed(again)
+
+    run(work)
+    assert "sk-secret" not in path.read_text()
+
+
+def test_a_loop_that_waits_for_nothing() -> None:
+    api = toolwire.get_api("openai_chat")
+    transport = ScriptedTransport(api, [ParsedResponse("two words"), RuntimeError("broken")])
+    model = TextModel(lambda: Client("openai_chat", "m", base_url="http://x", transport=transport, text_format=None))
+    pieces = list(model.stream([{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]))
+    assert "".join(piece for piece in pieces if isinstance(piece, str)) == "two words"
+    assert transport.requests[0]["messages"] == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    with pytest.raises(RuntimeError, match="broken"):
+        list(model.stream([{"role": "user", "content": "u"}]))
+    with pytest.raises(ProviderError, match="no answer left"):
+        list(model.stream([{"role": "user", "content": "u"}]))

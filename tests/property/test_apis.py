@@ -1,0 +1,181 @@
+"""The laws over all provider APIs: any split reads the same, what is written is read back, nothing raises."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolwire
+from toolwire import (
+    ArgumentsDelta,
+    CallEnd,
+    DefinitionError,
+    FinishReason,
+    Message,
+    ParsedResponse,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    collect,
+    replay,
+)
+
+APIS = pytest.mark.parametrize("name", toolwire.apis())
+ORDERED = ("anthropic_messages", "bedrock_converse", "gemini", "gemini_openapi", "openai_responses")
+"""APIs in which text and calls have an order."""
+
+NAMES = st.sampled_from(("get_weather", "f", "files.read", "läsa", "x" * 80))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+ARGUMENTS = st.dictionaries(st.text(max_size=8), VALUES, max_size=3)
+IDS = st.integers(0, 10**6).map("call{:05d}".format)
+TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str.strip)
+PARTS = st.lists(
+    st.builds(TextPart, TEXT) | st.builds(ToolCall, NAMES, ARGUMENTS, IDS), max_size=5
+).map(tuple)  # fmt: skip
+
+
+def response_of(parts: tuple[TextPart | ToolCall, ...]) -> ParsedResponse:
+    calls = tuple(part for part in parts if isinstance(part, ToolCall))
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    reason = FinishReason.TOOL_CALLS if calls else FinishReason.STOP
+    return ParsedResponse(text, tool_calls=calls, finish_reason=reason, parts=parts)
+
+
+def tools_of(response: ParsedResponse) -> list[ToolDefinition]:
+    return [ToolDefinition(name) for name in dict.fromkeys(call.name for call in response.tool_calls)]
+
+
+def decoded(name: str, data: bytes, size: int, tools: Any = ()) -> list[toolwire.Event]:
+    decoder = toolwire.get_api(name).stream_decoder(tools=tools)
+    events = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
+    return [*events, *decoder.finish()]
+
+
+def joined(parts: tuple[Any, ...]) -> list[Any]:
+    """Text and calls in order, neighbouring text as one."""
+    made: list[Any] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            if made and isinstance(made[-1], str):
+                made[-1] += part.text
+            else:
+                made.append(part.text)
+        elif isinstance(part, ToolCall):
+            made.append((part.name, part.arguments))
+    return made
+
+
+@APIS
+@given(PARTS, st.integers(1, 60))
+def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:
+    api, response = toolwire.get_api(name), response_of(parts)
+    tools = tools_of(response)
+    whole = api.decode_response(api.encode_response(response), tools=tools)
+    data = b"".join(api.encode_stream(replay(response)))
+    events = decoded(name, data, size, tools)
+    streamed = collect(events)
+    for again in (whole, streamed):
+        assert [(call.name, call.arguments) for call in again.tool_calls] == [
+            (call.name, call.arguments) for call in response.tool_calls
+        ]
+        assert again.content == response.content
+        assert not again.problems
+        if name in ORDERED:
+            assert joined(again.parts) == joined(response.parts)
+    for end in (event for event in events if isinstance(event, CallEnd)):
+        deltas = "".join(e.text for e in events if isinstance(e, ArgumentsDelta) and e.index == end.index)
+        assert json.loads(deltas) == end.call.arguments
+
+
+@APIS
+@given(PARTS, st.integers(1, 30), st.data())
+def test_a_stream_that_is_cut_or_damaged_raises_nothing_and_makes_no_call_up(
+    name: str, parts: tuple[TextPart | ToolCall, ...], size: int, data: st.DataObject
+) -> None:
+    response = response_of(parts)
+    tools = tools_of(response)
+    sent = b"".join(toolwire.get_api(name).encode_stream(replay(response)))
+    cut = collect(decoded(name, sent[: data.draw(st.integers(0, len(sent)))], size, tools))
+    known = [(call.name, call.arguments) for call in response.tool_calls]
+    for call in cut.tool_calls:
+        assert (call.name, call.arguments) in known
+    broken = bytearray(sent)
+    for _ in range(data.draw(st.integers(0, 4))):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
+    one, other = (collect(decoded(name, bytes(broken), step, tools)) for step in (1, 1000))
+    assert one == other
+
+
+def _mutations(value: Any) -> st.SearchStrategy[Any]:
+    """A JSON value in which something was put in another thing's place."""
+    junk = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just([]) | st.just({}) | st.just([{}])
+    if isinstance(value, dict) and value:
+        return st.one_of(
+            junk,
+            *(
+                st.builds(lambda key, inner: {**value, key: inner}, st.just(key), _mutations(inner))
+                for key, inner in value.items()
+            ),
+        )
+    if isinstance(value, list) and value:
+        return st.one_of(junk, st.builds(lambda inner: [inner, *value[1:]], _mutations(value[0])))
+    return junk
+
+
+@APIS
+@given(st.data())
+def test_a_damaged_body_raises_nothing_but_what_is_promised(name: str, data: st.DataObject) -> None:
+    api = toolwire.get_api(name)
+    call = ToolCall("f", {"a": 1}, "call00001")
+    body = api.encode_response(response_of((TextPart("hi"), call)))
+    damaged = data.draw(_mutations(body))
+    if isinstance(damaged, dict):
+        assert isinstance(api.decode_response(damaged), ParsedResponse)
+    request = api.encode_request(
+        [
+            Message("system", (TextPart("s"),)),
+            Message("user", (TextPart("u"),)),
+            Message("assistant", (TextPart("t"), call)),
+            Message("tool", (ToolResult("call00001", "f", "r"),)),
+        ],
+        tools=[ToolDefinition("f", "d", {"type": "object", "properties": {"a": {"type": "integer"}}})],
+        model="m",
+    )
+    damaged = data.draw(_mutations(request))
+    if isinstance(damaged, dict):
+        try:
+            again = api.decode_request(damaged)
+        except DefinitionError:
+            return
+        assert isinstance(again, toolwire.ChatRequest)
+
+
+@APIS
+@given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=3), st.data())
+def test_a_conversation_keeps_its_calls_and_results(
+    name: str, calls: list[tuple[str, dict[str, Any]]], data: st.DataObject
+) -> None:
+    """Written and read again, results stand in the order of the calls, by the ids of the calls."""
+    api = toolwire.get_api(name)
+    made = [ToolCall(called, arguments, data.draw(IDS | st.just(""))) for called, arguments in calls]
+    results = [ToolResult(call.id, call.name, f"result {at}") for at, call in enumerate(made)]
+    shuffled = data.draw(st.permutations(results)) if len({call.id for call in made}) == len(made) else results
+    tools = [ToolDefinition(called) for called in dict.fromkeys(called for called, _ in calls)]
+    asked = (Message("user", (TextPart("q"),)), Message("assistant", tuple(made)), Message("tool", tuple(shuffled)))
+    again = api.decode_request(api.encode_request(asked, tools=tools, model="m"))
+    (assistant,) = (message for message in again.messages if message.role == "assistant")
+    (answers,) = (message for message in again.messages if message.role == "tool")
+    read = [part for part in assistant.parts if isinstance(part, ToolCall)]
+    assert [part.name for part in read] == [api.names.fit(call.name) for call in made]
+    assert [part.arguments for part in read] == [call.arguments for call in made]
+    got = [part for part in answers.parts if isinstance(part, ToolResult)]
+    assert [part.call_id for part in got] == [part.id for part in read]
+    assert all(f"result {at}" in part.text for at, part in enumerate(got))

@@ -1,0 +1,101 @@
+"""Responses told apart by shape, and calls in the text of a response that has fields for them."""
+
+import json
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire import (
+    CallEnd,
+    ContentDelta,
+    DefinitionError,
+    FinishReason,
+    ParsedResponse,
+    ToolCall,
+    ToolDefinition,
+    collect,
+    merge_text,
+    replay,
+)
+
+TOOL = ToolDefinition("f", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
+NATIVE = ToolCall("f", {"a": 1}, "c1")
+COPY = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+OTHER = '<tool_call>\n{"name": "f", "arguments": {"a": 2}}\n</tool_call>'
+
+
+def body(content: str, *calls: ToolCall) -> dict[str, Any]:
+    listed = [
+        {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}}
+        for c in calls
+    ]
+    message = {"role": "assistant", "content": content, "tool_calls": listed or None}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}]}
+
+
+@pytest.mark.parametrize("api", toolwire.apis())
+def test_a_response_is_known_by_its_shape(api: str) -> None:
+    known = toolwire.get_api(api)
+    response = known.encode_response(ParsedResponse("hi", tool_calls=(NATIVE,)))
+    read = toolwire.parse(response, tools=[TOOL])
+    assert read.content == "hi"
+    assert [(call.name, call.arguments) for call in read.tool_calls] == [("f", {"a": 1})]
+    assert toolwire.parse(response, api=api).tool_calls == known.decode_response(response).tool_calls
+
+
+def test_text_is_still_text() -> None:
+    assert toolwire.parse(COPY, format="hermes").tool_calls[0].format == "hermes"
+
+
+def test_what_is_no_response_says_so() -> None:
+    with pytest.raises(DefinitionError, match="keys a is of no known API"):
+        toolwire.parse({"a": 1})
+    with pytest.raises(DefinitionError, match="neither a dict nor"):
+        toolwire.parse(5)
+    with pytest.raises(toolwire.UnknownApi, match="did you mean openai_chat"):
+        toolwire.parse({}, api="openai_chatt")
+
+
+def test_calls_in_the_text_come_behind_native_ones() -> None:
+    read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
+    assert [(call.arguments, call.format) for call in read.tool_calls] == [
+        ({"a": 1}, "openai_chat"),
+        ({"a": 2}, "hermes"),
+    ]
+    assert read.content == "see  there"
+    assert toolwire.sources(read) == {"openai_chat": 1, "hermes": 1}
+
+
+def test_a_copy_of_a_native_call_is_dropped_once() -> None:
+    assert toolwire.parse(body(COPY, NATIVE)).tool_calls == (NATIVE,)
+    assert len(toolwire.parse(body(COPY + COPY, NATIVE)).tool_calls) == 2
+    assert len(toolwire.parse(body("", NATIVE, ToolCall("f", {"a": 1}, "c2"))).tool_calls) == 2
+
+
+def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
+    read = toolwire.parse(body(COPY))
+    assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)
+    assert toolwire.parse(body(COPY), tool_choice="none").content == COPY
+
+
+def test_reasoning_in_the_text_is_told_from_content() -> None:
+    read = toolwire.parse(body("<think>hm</think>hi"))
+    assert (read.reasoning, read.content) == ("hm", "hi")
+
+
+def test_a_broken_call_in_the_text_is_shown_with_its_problem() -> None:
+    read = toolwire.parse(body('<tool_call>\n{"name": "f", "arguments": {"a": ', NATIVE), format="hermes")
+    assert [call.name for call in read.incomplete] == ["f"]
+    assert [(problem.kind, problem.index) for problem in read.problems] == [("truncated", 1)]
+
+
+def test_text_passes_while_calls_of_the_text_wait() -> None:
+    response = ParsedResponse(f"before {OTHER} after", tool_calls=(NATIVE,))
+    events = list(merge_text(replay(response), format="hermes"))
+    kinds = [type(event).__name__ for event in events]
+    assert kinds.index("ContentDelta") < kinds.index("CallStart")
+    ends = [event for event in events if isinstance(event, CallEnd)]
+    assert [(end.index, end.call.arguments) for end in ends] == [(0, {"a": 1}), (1, {"a": 2})]
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "before  after"
+    assert collect(events).finish_reason is FinishReason.TOOL_CALLS

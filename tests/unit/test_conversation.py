@@ -1,0 +1,110 @@
+"""Calls and results that belong together, and what a request may say of tools."""
+
+import pytest
+
+from toolwire import DefinitionError, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
+from toolwire.conversation import MISSING_RESULT, paired
+
+A = ToolCall("a", {}, "1")
+B = ToolCall("b", {}, "2")
+
+
+def says(*parts: object) -> Message:
+    return Message("assistant", parts)  # type: ignore[arg-type]
+
+
+def answers(*results: ToolResult) -> Message:
+    return Message("tool", results)
+
+
+def user(text: str) -> Message:
+    return Message("user", (TextPart(text),))
+
+
+def done(conversation: list[Message]) -> tuple[list[Message], Notes]:
+    notes = Notes()
+    return list(paired(conversation, notes)), notes
+
+
+def test_what_is_in_order_stays() -> None:
+    conversation = [
+        user("q"),
+        says(A, B),
+        answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)),
+        says(TextPart("x")),
+    ]
+    made, notes = done(conversation)
+    assert made == conversation
+    assert not notes
+
+
+def test_results_come_in_one_message_in_the_order_of_the_calls() -> None:
+    made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), answers(ToolResult("1", "a", 1)), user("go on")])
+    assert made == [says(A, B), answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)), user("go on")]
+    assert not notes
+
+
+def test_what_the_user_says_between_comes_behind_the_results() -> None:
+    made, _ = done([says(A), user("hurry"), answers(ToolResult("1", "a", 1))])
+    assert made == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
+
+
+def test_a_call_without_a_result_gets_an_error() -> None:
+    made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
+    assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
+    assert [note.kind for note in notes] == ["changed"]
+
+
+def test_calls_at_the_end_wait_for_their_results() -> None:
+    assert done([user("q"), says(A)])[0] == [user("q"), says(A)]
+
+
+def test_a_result_without_a_call_becomes_text() -> None:
+    made, notes = done([user("q"), answers(ToolResult("9", "z", "found"))])
+    assert made == [user("q"), user("Result of z: found")]
+    assert len(notes) == 1
+
+
+def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> None:
+    made, notes = done([says(A), answers(ToolResult("other", "", "x"))])
+    assert made == [says(A), answers(ToolResult("1", "a", "x"))]
+    assert len(notes) == 1
+
+
+def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
+    first, second = ToolCall("a", {"n": 1}), ToolCall("a", {"n": 2})
+    made, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])
+    calls = [part for part in made[0].parts if isinstance(part, ToolCall)]
+    assert len({call.id for call in calls}) == 2
+    assert all(call.id for call in calls)
+    assert [(part.call_id, part.result) for part in made[1].parts if isinstance(part, ToolResult)] == [
+        (calls[0].id, "one"),
+        (calls[1].id, "two"),
+    ]
+    again, _ = done([says(A), answers(ToolResult("1", "a", 1)), says(A), answers(ToolResult("1", "a", 2))])
+    second_call = again[2].parts[0]
+    assert isinstance(second_call, ToolCall)
+    assert second_call.id != "1"
+    assert again[3] == answers(ToolResult(second_call.id, "a", 2))
+    assert done([says(first, second)])[0] == done([says(first, second)])[0]
+
+
+def test_a_model_that_goes_on_is_answered_once() -> None:
+    both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
+    assert done([says(A), says(B), both])[0] == [says(A), says(B), both]
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "names"),
+    [(None, "auto", ()), ("any", "required", ()), ("none", "none", ()), ("f", "required", ("f",))],
+)
+def test_choices(given: str | None, mode: str, names: tuple[str, ...]) -> None:
+    choice = ToolChoice.of(given)
+    assert (choice.mode, choice.names) == (mode, names)
+    assert ToolChoice.of(choice) is choice
+
+
+def test_a_choice_that_is_none() -> None:
+    for wrong in ("", 5, ["f"]):
+        with pytest.raises(DefinitionError, match="tool choice"):
+            ToolChoice.of(wrong)  # type: ignore[arg-type]
