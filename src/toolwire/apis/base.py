@@ -361,7 +361,7 @@ class StreamDecoder:
         return self._assembler.take()
 
     def _frame(self, frame: Frame) -> None:
-        if frame.error or not isinstance(frame.value, Mapping):
+        if frame.error or not isinstance(frame.value, dict):
             why = frame.error or "it is no object"
             self._assembler.problem("malformed", f"a part of the stream cannot be read: {why}", frame.raw)
             return
@@ -389,8 +389,7 @@ def as_dict(obj: Any) -> Json:
 
 
 def _open_where_cut(events: Iterable[Event]) -> Iterator[Event]:
-    """The events; a call that was cut before any of its arguments came begins them, so that nobody takes it for one
-    without arguments."""
+    """The events, with a bracket in a call that was cut before its arguments came: it is not one without arguments."""
     said: set[int] = set()
     for event in events:
         match event:

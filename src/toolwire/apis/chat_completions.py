@@ -6,8 +6,8 @@ into a message of the user behind all results of the turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolwire.apis.assembly import Assembler
@@ -23,24 +23,28 @@ from toolwire.apis.base import (
     object_of,
     text_of,
 )
+from toolwire.apis.chat_parts import (
+    content_blocks,
+    detail,
+    failed,
+    is_custom,
+    read_usage,
+    reasoning_parts,
+    signatures_of,
+    thinking_part,
+    with_signature,
+    write_usage,
+)
+from toolwire.apis.chat_stream import StreamReader, StreamWriter
 from toolwire.apis.finishing import read_reason, write_reason
-from toolwire.apis.framing import DONE, Frame, Framing, ServerSentEvents, sse
+from toolwire.apis.framing import Frame, Framing, ServerSentEvents
 from toolwire.apis.lowering import JSON_SCHEMA, STRICT, Dialect
 from toolwire.apis.naming import WORD_64, Alphabet
 from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
 from toolwire.events import (
-    ArgumentsDelta,
-    CallEnd,
-    CallStart,
-    ContentDelta,
     Event,
-    Finish,
-    ReasoningDelta,
-    ReasoningEnd,
-    UsageCounted,
 )
 from toolwire.messages import (
-    FinishReason,
     ImagePart,
     Message,
     OpaquePart,
@@ -306,7 +310,7 @@ class ChatCompletions(ProviderApi):
 
     def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
         """The parts of a message that holds no result."""
-        yield from (part for _, part in _reasoning_parts(message))
+        yield from (part for _, part in reasoning_parts(message))
         content = message.get("content")
         if isinstance(content, str):
             if content:
@@ -317,9 +321,9 @@ class ChatCompletions(ProviderApi):
         if isinstance(message.get("refusal"), str):
             yield TextPart(message["refusal"])
         for call in message.get("tool_calls") or ():
-            yield from _signature_of(call)
+            yield from signatures_of(call)
             function = call.get("function") or {}
-            if _is_custom(call):
+            if is_custom(call):
                 custom = call["custom"]
                 yield ToolCall(str(custom["name"]), {"input": str(custom.get("input", ""))}, str(call.get("id") or ""))
             else:
@@ -339,7 +343,7 @@ class ChatCompletions(ProviderApi):
                 image = block["image_url"]
                 yield image_of(str(image["url"] if isinstance(image, Mapping) else image))
             case "thinking":
-                yield _thinking_part(block, self.kind)
+                yield thinking_part(block, self.kind)
             case _:
                 yield OpaquePart(dict(block), self.kind)
 
@@ -347,15 +351,15 @@ class ChatCompletions(ProviderApi):
 
     def read_response(self, response: Json, assembler: Assembler) -> None:
         """Tell the assembler what a response says."""
-        if _failed(response, assembler):
+        if failed(response, assembler):
             return
         choices = response.get("choices") or ()
         if choices:
             message = choices[0].get("message") or {}
             assembler.reason = read_reason(self.kind, choices[0].get("finish_reason"))
             self._reasoning(message, assembler)
-            for block in _content(message.get("content"), assembler):
-                part = _thinking_part(block, self.kind)
+            for block in content_blocks(message.get("content"), assembler):
+                part = thinking_part(block, self.kind)
                 assembler.reasoning(part.text)
                 assembler.reasoned(part)
             assembler.text(message.get("refusal"))
@@ -364,20 +368,20 @@ class ChatCompletions(ProviderApi):
             legacy = message.get("function_call")
             if isinstance(legacy, Mapping) and legacy.get("name"):
                 assembler.call(legacy.get("name"), legacy.get("arguments"))
-        _usage(response.get("usage"), assembler)
+        read_usage(response.get("usage"), assembler)
 
     @staticmethod
     def _reasoning(message: Mapping[str, Any], assembler: Assembler) -> None:
-        for shown, part in _reasoning_parts(message):
+        for shown, part in reasoning_parts(message):
             assembler.reasoning(shown)
             assembler.reasoned(part)
 
     @staticmethod
     def read_call(call: Mapping[str, Any], assembler: Assembler) -> None:
         """Tell the assembler of a call that came whole."""
-        for part in _signature_of(call):
+        for part in signatures_of(call):
             assembler.reasoned(part)
-        if _is_custom(call):
+        if is_custom(call):
             custom, key = call["custom"], object()
             assembler.begin(key, custom.get("name"), call.get("id"), free=True)
             assembler.arguments(key, custom.get("input"))
@@ -396,13 +400,13 @@ class ChatCompletions(ProviderApi):
         for part in parts:
             match part:
                 case ToolCall():
-                    calls.append(_with_signature(self.write_call(part), signature))
+                    calls.append(with_signature(self.write_call(part), signature))
                     signature = None
                 case ReasoningPart(text="", signature=sign, provider="gemini") if sign:
                     signature = part
                 case ReasoningPart():
                     if part.signature or part.data:
-                        details.append(_detail(part))
+                        details.append(detail(part))
                 case OpaquePart():
                     dropped(part, self.name, notes)
                 case _:
@@ -410,7 +414,7 @@ class ChatCompletions(ProviderApi):
         if reasoning := "".join(part.text for part in parts if isinstance(part, ReasoningPart)):
             message["reasoning_content"] = reasoning
         if signature is not None:
-            details.append(_detail(signature))
+            details.append(detail(signature))
         if details:
             message["reasoning_details"] = details
         if calls:
@@ -424,7 +428,7 @@ class ChatCompletions(ProviderApi):
             "created": head.created,
             "model": head.model,
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
-            "usage": _write_usage(response.usage or Usage()),
+            "usage": write_usage(response.usage or Usage()),
         }
 
     # -- streams -------------------------------------------------------------------------------------------------
@@ -435,7 +439,7 @@ class ChatCompletions(ProviderApi):
 
     def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
         """What reads the chunks of one stream."""
-        return _Reader(self.kind, assembler).read
+        return StreamReader(self.kind, assembler).read
 
     def reasoning_delta(self, text: str) -> Json:
         """More reasoning, as a stream says it."""
@@ -443,274 +447,7 @@ class ChatCompletions(ProviderApi):
 
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The chunks of a stream."""
-        calls = _CallWriter(whole=self.facts.whole_calls)
-        details = 0
-        usage: Usage | None = None
-        reason = FinishReason.STOP
-
-        def chunk(delta: Json, finish: str | None = None) -> bytes:
-            choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-            return sse(_chunk(head, [choice]))
-
-        yield chunk({"role": "assistant", "content": ""})
-        for event in events:
-            match event:
-                case ContentDelta(text):
-                    yield chunk({"content": text})
-                case ReasoningDelta(text):
-                    yield chunk(self.reasoning_delta(text))
-                case ReasoningEnd(part) if part.signature or part.data:
-                    if part.provider == "gemini" and not part.text:
-                        calls.signature = part
-                    else:
-                        yield chunk({"reasoning_details": [{"index": details, **_detail(part)}]})
-                        details += 1
-                case CallStart() | ArgumentsDelta() | CallEnd():
-                    for call in calls.write(event):
-                        yield chunk({"tool_calls": [call]})
-                case UsageCounted(usage):
-                    pass
-                case Finish(reason):
-                    pass
-                case _:  # a problem, what the provider did itself: nothing stands for them
-                    pass
-        for call in calls.rest():
-            yield chunk({"tool_calls": [call]})
-        if calls.signature is not None:
-            yield chunk({"reasoning_details": [{"index": details, **_detail(calls.signature)}]})
-        yield chunk({}, write_reason(self.kind, reason))
-        if usage is not None:
-            yield sse({**_chunk(head, []), "usage": _write_usage(usage)})
-        yield b"data: " + DONE + b"\n\n"
-
-
-class _CallWriter:
-    """Writes the calls of one stream, as it goes or each in one piece."""
-
-    def __init__(self, *, whole: bool) -> None:
-        self._whole = whole
-        self._places: dict[int, int] = {}  # of calls, among the calls
-        self._waiting: dict[int, tuple[Json, list[str]]] = {}  # calls that have to be whole, and their arguments
-        self.signature: ReasoningPart | None = None  # that the next call carries
-
-    def write(self, event: CallStart | ArgumentsDelta | CallEnd) -> Iterator[Json]:
-        index = event.index
-        match event:
-            case CallStart(_, name, id):
-                place = self._places[index] = len(self._places)
-                function = {"name": name, "arguments": ""}
-                call = _with_signature(
-                    {"index": place, "id": id, "type": "function", "function": function}, self.signature
-                )
-                self.signature = None
-                if self._whole:
-                    self._waiting[index] = (call, [])
-                else:
-                    yield call
-            case ArgumentsDelta(_, text):
-                if self._whole:
-                    self._waiting[index][1].append(text)
-                else:
-                    yield {"index": self._places[index], "function": {"arguments": text}}
-            case CallEnd() if index in self._waiting:
-                yield self._joined(*self._waiting.pop(index))
-            case CallEnd():
-                pass
-
-    def rest(self) -> Iterator[Json]:
-        """The calls that were cut."""
-        for call, texts in self._waiting.values():
-            yield self._joined(call, texts)
-
-    @staticmethod
-    def _joined(call: Json, texts: list[str]) -> Json:
-        return {**call, "function": {**call["function"], "arguments": "".join(texts)}}
-
-
-class _Reader:
-    """Reads the chunks of one stream."""
-
-    def __init__(self, kind: str, assembler: Assembler) -> None:
-        self._kind = kind
-        self._assembler = assembler
-        self._keys: dict[Hashable, Hashable] = {}  # of open calls, by the index or id that chunks give
-        self._last: Hashable = None
-        self._count = 0
-        self._thought: list[str] = []  # reasoning that nothing has been said of
-
-    def read(self, frame: Frame) -> None:
-        chunk = frame.value
-        assembler = self._assembler
-        if _failed(chunk, assembler):
-            return
-        choices = chunk.get("choices")
-        if choices:
-            choice = next((one for one in choices if not one.get("index")), None)
-            if choice is None:  # another choice than the first
-                return
-            delta = choice.get("delta") or {}
-            for shown, part in _reasoning_parts(delta):
-                self._reasoning(shown, part)
-            for block in _content(delta.get("content"), assembler):
-                part = _thinking_part(block, self._kind)
-                self._reasoning(part.text, part)
-            assembler.text(delta.get("refusal"))
-            for at, call in enumerate(delta.get("tool_calls") or ()):
-                self._call(call, at)
-            legacy = delta.get("function_call")
-            if isinstance(legacy, Mapping) and (legacy.get("name") or legacy.get("arguments")):
-                self._call({"index": "function_call", "function": legacy}, 0)
-            if (reason := read_reason(self._kind, choice.get("finish_reason"))) is not None:
-                assembler.reason = reason
-        usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage")
-        _usage(usage, assembler)
-
-    def _reasoning(self, shown: str, part: ReasoningPart) -> None:
-        self._assembler.reasoning(shown)
-        self._thought.append(shown)
-        if part.signature or part.data is not None:
-            self._reasoned(part)
-
-    def _reasoned(self, part: ReasoningPart) -> None:
-        """A seal: on the reasoning so far, unless it stands for itself."""
-        text, self._thought = "".join(self._thought), []
-        if part.text == text or (part.signature and part.provider != "gemini" and text.endswith(part.text)):
-            part = replace(part, text=text)
-        elif text:
-            self._assembler.reasoned(ReasoningPart(text))
-        self._assembler.reasoned(part)
-
-    def _call(self, call: Mapping[str, Any], at: int) -> None:
-        assembler = self._assembler
-        free = _is_custom(call)
-        function: Mapping[str, Any] = call.get("custom" if free else "function") or {}
-        name, id = function.get("name") or "", call.get("id") or ""
-        arguments = function.get("input" if free else "arguments")
-        place = self._place(call.get("index"), id, at)
-        key = self._keys.get(place)
-        if key is None and not name and not id and self._last is not None:
-            key = self._last  # its beginning had another index, or none
-        if key is not None and self._is_new(key, name, id, arguments):
-            key = None
-        if key is None or not assembler.known(key):
-            for open_key in set(self._keys.values()):
-                if assembler.known(open_key) and assembler.is_whole(open_key):
-                    assembler.end(open_key)
-            for part in _signature_of(call):
-                self._reasoned(part)
-            key = self._count
-            self._count += 1
-            assembler.begin(key, name, id, free=free)
-        else:
-            assembler.name(key, name, id)
-        self._keys[place] = self._last = key
-        if arguments is not None and arguments != "":
-            assembler.arguments(key, arguments)
-
-    def _place(self, index: Any, id: str, at: int) -> Hashable:
-        """What tells the calls of a stream apart: the index, else the id, else the order in the chunk."""
-        if isinstance(index, int) or (isinstance(index, str) and index):
-            return str(index)
-        if id:
-            return ("id", id)
-        return ("at", at)
-
-    def _is_new(self, key: Hashable, name: str, id: str, arguments: Any) -> bool:
-        """Whether a server uses the index of one call for the next one as well."""
-        assembler = self._assembler
-        if not assembler.known(key):
-            return bool(name or id)
-        old_id = assembler.named(key)[1]
-        if id and old_id and id != old_id:
-            return bool(name) or assembler.is_whole(key)
-        return bool(name and arguments and not id and assembler.is_whole(key))
-
-
-def _is_custom(call: Mapping[str, Any]) -> bool:
-    """Whether a call's input is text and no JSON; some servers send an empty `custom` beside the function."""
-    custom = call.get("custom")
-    return isinstance(custom, Mapping) and (call.get("type") == "custom" or bool(custom.get("name")))
-
-
-def _failed(body: Mapping[str, Any], assembler: Assembler) -> bool:
-    """Whether an error stands for the answer; a problem then."""
-    error = body.get("error")
-    if not error:
-        return False
-    facts = error if isinstance(error, Mapping) else {"message": str(error)}
-    said = str(facts.get("failed_generation") or "")
-    failed = facts.get("code") == "tool_use_failed"
-    assembler.reason = FinishReason.ERROR
-    assembler.problem("malformed" if failed else "provider_error", str(facts.get("message") or error), said)
-    return True
-
-
-def _content(content: Any, assembler: Assembler) -> Iterator[Mapping[str, Any]]:
-    """Tell the assembler of content, but for blocks of reasoning: those are given back."""
-    if isinstance(content, str):
-        assembler.text(content)
-        return
-    for block in content or ():
-        if isinstance(block, str):
-            assembler.text(block)
-        elif block.get("type") == "thinking":
-            yield block
-        elif "text" in block:
-            assembler.text(block["text"])
-        else:
-            assembler.passed(block)
-
-
-def _thinking_part(block: Mapping[str, Any], kind: str) -> ReasoningPart:
-    signature = str(block.get("signature") or "")
-    return ReasoningPart(_thinking(block), signature, kind if signature else "")
-
-
-def _thinking(block: Mapping[str, Any]) -> str:
-    inner = block.get("thinking") or ""
-    return inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
-
-
-def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:
-    """The reasoning of a message or a delta, what is signed as one part each; with the text that is new in it."""
-    details = message.get("reasoning_details")
-    text = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
-    signed = [one for one in details or () if isinstance(one, Mapping) and (one.get("signature") or one.get("data"))]
-    covered = "".join(str(one.get("text") or "") for one in signed)
-    if isinstance(text, str) and text and (not covered or covered != text):
-        yield text, ReasoningPart(text)
-    for one in signed:
-        said, data = str(one.get("text") or ""), one.get("data")
-        part = ReasoningPart(
-            said,
-            str(one.get("signature") or ""),
-            str(one.get("provider") or "openrouter"),
-            data if isinstance(data, dict) else None if data is None else dict(one),
-        )
-        yield said if covered == text else "", part
-
-
-def _detail(part: ReasoningPart) -> Json:
-    """Reasoning that has to travel back, through clients that keep what they do not know."""
-    made: Json = {"type": "reasoning.text", "text": part.text, "provider": part.provider}
-    if part.signature:
-        made["signature"] = part.signature
-    if part.data is not None:
-        made["data"] = part.data
-    return made
-
-
-def _with_signature(call: Json, signature: ReasoningPart | None) -> Json:
-    if signature is None:
-        return call
-    return {**call, "extra_content": {"google": {"thought_signature": signature.signature}}}
-
-
-def _signature_of(call: Mapping[str, Any]) -> Iterator[ReasoningPart]:
-    """The thought signature that Google's own compatible API puts on a call."""
-    google = (call.get("extra_content") or {}).get("google") or {}
-    if isinstance(signature := google.get("thought_signature"), str):
-        yield ReasoningPart("", signature, "gemini")
+        return StreamWriter(self.kind, head, self.reasoning_delta, whole_calls=self.facts.whole_calls).write(events)
 
 
 def _read_result(call_id: str, name: str, content: Any) -> ToolResult:
@@ -762,38 +499,3 @@ def _read_choice(choice: Any) -> ToolChoice:
 def _choice_name(choice: Mapping[str, Any]) -> str:
     inner = choice.get("function") or choice.get("custom") or choice
     return str(inner["name"])
-
-
-def _usage(usage: Any, assembler: Assembler) -> None:
-    if not isinstance(usage, Mapping):
-        return
-    read = usage.get("prompt_tokens_details") or {}
-    written = usage.get("completion_tokens_details") or {}
-    assembler.usage(
-        Usage(
-            int(usage.get("prompt_tokens") or 0),
-            int(usage.get("completion_tokens") or 0),
-            int(read.get("cached_tokens") or 0),
-            int(written.get("reasoning_tokens") or 0),
-        )
-    )
-
-
-def _write_usage(usage: Usage) -> Json:
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.input_tokens + usage.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
-
-
-def _chunk(head: Head, choices: list[Json]) -> Json:
-    return {
-        "id": f"chatcmpl-{head.id}",
-        "object": "chat.completion.chunk",
-        "created": head.created,
-        "model": head.model,
-        "choices": choices,
-    }

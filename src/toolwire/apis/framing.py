@@ -19,7 +19,7 @@ MAX_FRAME = 16 * 1024 * 1024
 """Bytes that a frame of an AWS event stream may have, as its protocol says."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Frame:
     """One object of a stream.
 
@@ -123,7 +123,12 @@ class ServerSentEvents:
             yield from self._other.feed(data)
             return
         for line in self._lines.feed(data):
-            yield from self._line(line)
+            if line[:5] == b"data:":
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif line:
+                self._field(line)
+            else:
+                yield from self._whole()
 
     def finish(self) -> Iterator[Frame]:
         """The bytes are over: what is left."""
@@ -131,15 +136,10 @@ class ServerSentEvents:
             yield from self._other.finish()
             return
         for line in self._lines.finish():
-            yield from self._line(line)
-        yield from self._line(b"")
+            self._field(line)
+        yield from self._whole()
 
-    def _line(self, line: bytes) -> Iterator[Frame]:
-        if not line:
-            if self._data:
-                yield from self._whole()
-            self._data, self._event = [], ""
-            return
+    def _field(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         value = value[value.startswith(b" ") :]
         if field == b"data":
@@ -148,12 +148,18 @@ class ServerSentEvents:
             self._event = value.decode("utf-8", "replace")
 
     def _whole(self) -> Iterator[Frame]:
-        data = b"\n".join(self._data)
+        """An empty line: the event is whole, if there is one."""
+        lines, event = self._data, self._event
+        if not lines:
+            self._event = ""
+            return
+        self._data, self._event = [], ""
+        data = lines[0] if len(lines) == 1 else b"\n".join(lines)
         if data.strip() in (b"", DONE):
             return
-        frame = _frame(data, self._event)
-        if frame.error and len(self._data) > 1:  # some servers leave out the empty lines
-            yield from (_frame(one, self._event) for one in self._data if one.strip() not in (b"", DONE))
+        frame = _frame(data, event)
+        if frame.error and len(lines) > 1:  # some servers leave out the empty lines
+            yield from (_frame(one, event) for one in lines if one.strip() not in (b"", DONE))
         else:
             yield frame
 
