@@ -66,7 +66,9 @@ class _Family:
     api: str = ""
 
 
-def _families(*rows: tuple[str, str, str] | tuple[str, str, str, bool] | tuple[str, str, str, bool, str]) -> tuple[_Family, ...]:
+def _families(
+    *rows: tuple[str, str, str] | tuple[str, str, str, bool] | tuple[str, str, str, bool, str],
+) -> tuple[_Family, ...]:
     return tuple(_Family(*row) for row in rows)
 
 

@@ -348,6 +348,14 @@ def test_tool_choice_none_reads_no_calls() -> None:
     for format in ("hermes", "auto"):
         read = parse(text, format=format, tools=TOOLS, tool_choice="none", fallback=("bare_json",))
         assert (read.tool_calls, read.content, read.reasoning) == ((), CALL, "x")
+    for text in (
+        "<|START_THINKING|>x<|END_THINKING|><|START_RESPONSE|>y<|END_RESPONSE|>",
+        "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>",
+        "[THINK]x[/THINK]y",
+        "◁think▷x◁/think▷y",
+    ):
+        read = parse(text, tool_choice="none")
+        assert (read.content, read.reasoning) == ("y", "x")
     bare = '{"name": "f", "arguments": {"a": 1}}'
     assert parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",)).tool_calls
     assert not parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",), tool_choice="none").tool_calls

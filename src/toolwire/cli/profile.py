@@ -29,7 +29,9 @@ def profile(
     """Say in which format a model writes calls, and how that is known."""
     if (name is None) == (template is None):
         raise CliError("give either a model's name or --template FILE")
-    found = toolwire.profile(name) if name is not None else toolwire.detect_from_template("".join(read_pieces(template)))
+    found = (
+        toolwire.profile(name) if name is not None else toolwire.detect_from_template("".join(read_pieces(template)))
+    )
     if json:
         emit(asdict(found))
         return
