@@ -361,3 +361,13 @@ def test_tool_choice_none_reads_no_calls() -> None:
     assert not parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",), tool_choice="none").tool_calls
     with pytest.raises(ValueError, match="tool_choice is 'required'"):
         parse(text, tool_choice="required")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "at"),
+    [(['{"name": "f", "arguments": {"', 'a"', ": 1}}"], 1), (['{"name": "f", "arguments": {"z"', ": {}", "}}"], 2)],
+)
+def test_without_markers_a_call_is_announced_once_it_can_be_no_definition(pieces: list[str], at: int) -> None:
+    parser = StreamParser(format="bare_json", tools=TOOLS)
+    starts = [any(isinstance(event, toolwire.CallStart) for event in parser.feed(piece)) for piece in pieces]
+    assert starts.index(True) == at
