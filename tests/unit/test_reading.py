@@ -340,7 +340,10 @@ def test_half_of_a_surrogate_pair_names_no_parameter(format: str, text: str) -> 
 def test_a_pseudo_tool_is_no_call() -> None:
     text = 'Action:\n```json\n[{"tool_name": "directly-answer", "parameters": {}}]\n```'
     read = parse(text, format="cohere_json")
-    assert (read.tool_calls, read.problems) == ((), ())
+    assert (read.tool_calls, read.problems, read.content) == ((), (), "")
+    for cut in range(len(text)):
+        read = parse(text[:cut], format="cohere_json")
+        assert (read.tool_calls, read.incomplete) == ((), ())
 
 
 def test_tool_choice_none_reads_no_calls() -> None:

@@ -14,9 +14,6 @@ from toolwire.schema import ANY, Shape
 from toolwire.tokentext import TokenScanner
 from toolwire.wire.leaves import Json, escape
 
-NO_CALL = "no_call"
-"""The kind of what was never meant as a call."""
-
 
 class Unreadable(Exception):
     """A block is not what it began as; raised inside the parser only, at a character."""
@@ -52,11 +49,12 @@ class Builder:
         arguments: values read whole.
         repairs: names of the repairs made.
         payload: the arguments are all there.
+        pseudo: its name stands for no call: it is read, and nothing comes of it.
     """
 
     __slots__ = (
-        "_deltas", "_early", "_emit", "_given", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written",
-        "arguments", "id", "index", "name", "payload", "repairs", "server", "shape",
+        "_deltas", "_early", "_emit", "_given", "_json", "_known", "_opened", "_repair", "_seed", "_waiting",
+        "_written", "arguments", "id", "index", "name", "payload", "pseudo", "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -82,7 +80,7 @@ class Builder:
         self.shape: Shape = ANY
         self.arguments: dict[str, Any] = {}
         self.repairs: list[str] = []
-        self.payload = False
+        self.payload = self.pseudo = False
 
     # -- repairs -------------------------------------------------------------------------------------------------
 
@@ -126,6 +124,11 @@ class Builder:
             raise Unreadable("the name of the tool holds half of a surrogate pair")
         self.name = name
         self.shape = self._known(name) or ANY
+
+    def silence(self) -> None:
+        """The name stands for no call."""
+        self.pseudo = True
+        self._deltas = False
 
     def start(self, index: int) -> None:
         """Announce the call."""

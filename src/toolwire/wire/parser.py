@@ -22,7 +22,7 @@ from dataclasses import replace
 from toolwire.events import Event, ProblemFound
 from toolwire.jsontext import FastTries
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
-from toolwire.wire.build import NO_CALL, EndOfText, Unreadable
+from toolwire.wire.build import EndOfText, Unreadable
 from toolwire.wire.control import BlockReader, Control, Options, Turn
 from toolwire.wire.leaves import Leaf, Pieces
 from toolwire.wire.plan import Block, plan_of
@@ -250,7 +250,7 @@ class Machine:
         reader.raw.add(text)
         name = reader.call.name if reader.call is not None else ""
         index = self._abandon(reader, text)
-        if error.kind != NO_CALL and ((self.wire.markers and reader.committed) or index is not None):
+        if (self.wire.markers and reader.committed) or index is not None:
             kind: ProblemKind = "missing_name" if error.kind == "missing_name" else "malformed"
             self._problem(kind, text, _sentence(str(error), text), name, index)
 
@@ -269,7 +269,8 @@ class Machine:
             why = f"The text ends inside the call to {name!r}, so it was not run. Send it again, whole and shorter."
             self._problem("truncated", text, why, name, index)
             return
-        if self.wire.markers and reader.committed and text.strip():
+        pseudo = reader.call is not None and reader.call.pseudo
+        if self.wire.markers and reader.committed and text.strip() and not pseudo:
             why = "The text ends inside a tool call whose name was not read yet. Send the call again, whole."
             self._problem("truncated", text, why, "")
         reader.raw.add(text)

@@ -357,7 +357,7 @@ class WireFormat(_Shown):
         markers: False where a call has no marker of its own: then only known tools count, and failure is content.
         at: where a block may begin: "anywhere" in content, at the "start" of the message only, or "mixed": at the start
             only if it begins without a literal.
-        pseudo: names that stand for no call at all.
+        pseudo: names that stand for no call: what is written as a call of one, without arguments, is markup.
         stop: text after which the model only invents: no block begins behind it.
         ends_reasoning: an opener ends unclosed reasoning.
         nocase: markers are read in any case.
