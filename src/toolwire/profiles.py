@@ -7,11 +7,10 @@ whose pattern is found in it counts, so the special stands before the general.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolwire.wire.registry import AUTO, all_formats, get_format
-from toolwire.wire.syntax import AnyOrder, Call, Lit, Many, Node, OneOf, Params, Span, Tag, Value, WireFormat
+from toolwire.wire.syntax import Lit, Span, Tag, Value, WireFormat, as_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +208,7 @@ def detect_from_template(template: str) -> Profile:
     score = 0
     for wire in all_formats():
         if wire.blocks and wire.markers:
-            required, more = _written(wire.blocks[0])
+            required, more = _written(wire)
             if required and all(marker in template for marker in required):
                 found = sum(map(len, required)) + sum(len(marker) for marker in more if marker in template)
                 if found > score:
@@ -227,29 +226,18 @@ _END = 200
 """Characters of a template's end in which the generation prompt stands."""
 
 
-def _written(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
+def _written(wire: WireFormat) -> tuple[set[str], set[str]]:
     """The markers that are written for a call: those that have to be there, and others."""
     required: set[str] = set()
     more: set[str] = set()
-    for node in nodes:
+    for node, always in as_written(wire.blocks[0]):
         match node:
             case Lit(text=text, need=need, written=True):
-                (required if need == "required" else more).add(text)
+                (required if need == "required" and always else more).add(text)
             case Tag():
-                required.add(f"{node.open}{node.name} {node.attribute}=")
+                (required if always else more).add(f"{node.open}{node.name} {node.attribute}=")
             case Value(close=close):
                 more.add(close)
-            case Many(nodes=inner) | Params(nodes=inner) | Call(nodes=inner):
-                found, others = _written(inner)
-                required |= found
-                more |= others
-            case OneOf(options):
-                found, others = _written(options[0])
-                required |= found
-                more |= others
-            case AnyOrder(groups):
-                for group in groups:
-                    more.update(*_written(group))
             case _:
-                pass
+                pass  # no marker
     return required, more

@@ -166,5 +166,8 @@ def test_what_a_manifest_says_of_lists_and_leaves_out() -> None:
     assert "'a b'" in manifest.skipped["odd"]
     assert '"odd"' not in manifest.text
     assert toolwire.render_manifest([odd], format="forge_xml").text == ""
+    odd["parameters"] = {"type": "object", "properties": {"s": {}, "a b": {}}, "required": ["s"]}
+    manifest = toolwire.render_manifest([odd], format="forge_xml")
+    assert (manifest.skipped, "Example:" in manifest.text, "Example with all" in manifest.text) == ({}, True, False)
     with pytest.raises(RenderError, match="has no calls"):
         toolwire.render_manifest([SHAPED], format="plain")

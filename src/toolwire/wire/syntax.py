@@ -12,9 +12,9 @@ Reading rules that hold for every description:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from toolwire.errors import DefinitionError
 
@@ -295,6 +295,29 @@ Node = (
     Lit | Name | Header | Ident | Server | Key | Mark | Tag | Value | Params | Elements | Args | TokenArgs | JsonCall
     | PyCalls | Many | OneOf | AnyOrder | Call
 )  # fmt: skip
+
+
+def as_written(nodes: Iterable[Node], *, always: bool = True) -> Iterator[tuple[Node, bool]]:
+    """The nodes that a sequence is written with, none of which holds others; of a choice, the first.
+
+    With each, whether it always is: False inside an `AnyOrder`, where any may be missing.
+    """
+    for node in nodes:
+        match node:
+            case Many(nodes=inner) | Params(nodes=inner) | Call(nodes=inner):
+                yield from as_written(inner, always=always)
+            case OneOf(options):
+                yield from as_written(options[0], always=always)
+            case AnyOrder(groups):
+                for group in groups:
+                    yield from as_written(group, always=False)
+            case (
+                Lit() | Name() | Header() | Ident() | Server() | Key() | Mark() | Tag() | Value() | Elements() | Args()
+                | TokenArgs() | JsonCall() | PyCalls()
+            ):  # fmt: skip
+                yield node, always
+            case _:
+                assert_never(node)
 
 
 @dataclass(frozen=True, slots=True)
