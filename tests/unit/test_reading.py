@@ -50,6 +50,27 @@ def test_positions_count_from_the_text_that_was_fed() -> None:
     assert parse('{"name": "f", "arguments": {}}', format="hermes", primed="<tool_call>").tool_calls[0].name == "f"
 
 
+@pytest.mark.parametrize("format", ["hermes", "auto"])
+@pytest.mark.parametrize(
+    ("primed", "text", "problems"),
+    [
+        ('```\n<tool_call>{"name": "f", "arguments": {}}</tool_call>', "", []),
+        ('```\n<tool_call>{"name": "f", "arguments": {}}</tool_', "call>", [(0, "call>")]),
+        ("```\n", '<tool_call>{"name": "f"}</tool_call>', [(0, '<tool_call>{"name": "f"}</tool_call>')]),
+        ("<tool_call>bad", "", []),
+        ("x <tool_call>{", "5}", [(0, "")]),
+    ],
+)
+def test_no_problem_is_of_text_that_nobody_fed(
+    format: str, primed: str, text: str, problems: list[tuple[int, str]]
+) -> None:
+    for pieces in ([text], [*text]):
+        parser = StreamParser(format=format, tools=TOOLS, primed=primed)
+        events = [event for piece in pieces for event in parser.feed(piece)]
+        read = collect([*events, *parser.finish()])
+        assert [(problem.position, problem.raw) for problem in read.problems] == problems
+
+
 def test_a_stream_ends_once() -> None:
     parser = StreamParser(format="hermes")
     assert parser.feed("") == ()

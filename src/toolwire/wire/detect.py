@@ -152,7 +152,7 @@ class Detector:
             return [*self._take(), *self._machine.finish()]
         hidden = self._prose.finish()
         if hidden and self._hides_calls(hidden):
-            self._events.append(hidden_by_fence(hidden, self._position))
+            self._events.extend(hidden_by_fence(hidden, self._position))
         return self._take()
 
     def _hides_calls(self, text: str) -> bool:
