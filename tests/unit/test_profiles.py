@@ -53,6 +53,14 @@ def test_what_else_is_known() -> None:
         ("gpt-oss:20b", "", ()),
         ("deepseek-ai/DeepSeek-V3.2", "", ("reasoning_goes_back",)),
         ("meta-llama/Llama-3.1-8B-Instruct", "", ("one_call_a_message",)),
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "", ()),
+        ("NousResearch/DeepHermes-3-Mistral-24B-Preview", "", ()),
+        ("deepseek-reasoner", "", ("reasoning_goes_back",)),
+        ("google/gemma-2-2b-it", "", ("no_system_role",)),
+        ("google/gemma-3-27b-it", "", ()),
+        ("google/gemma-2b-it", "", ()),
+        ("MiniMaxAI/MiniMax-M2", "", ("reasoning_goes_back",)),
+        ("XiaomiMiMo/MiMo-V2-Flash", "", ("calls_in_reasoning",)),
     ],
 )
 def test_apis_and_quirks(name: str, api: str, quirks: tuple[str, ...]) -> None:
