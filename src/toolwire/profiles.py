@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from toolwire.wire.registry import AUTO, all_formats, get_format
+from toolwire.wire.results import PLACE
 from toolwire.wire.syntax import Lit, Span, Tag, Value, WireFormat, as_written
 
 
@@ -204,30 +205,47 @@ def profile(name: str) -> Profile:
 
 
 def detect_from_template(template: str) -> Profile:
-    """The format that a chat template writes calls in: the one most of whose written markers stand in its text.
+    """The format that a chat template writes calls in: the one most of whose markers stand in its text.
 
-    `reasoning_started` is told by an opener of the format's reasoning at the template's end.
+    All that a call needs have to; those around reasoning, content, definitions and results count too. Of several
+    formats with the same markers it is the one whose white space stands there, or that the others vary.
+    `reasoning_started` is told by an opener of the format's reasoning near the template's end that is not closed, on
+    one of the template's ways at least.
     """
     best: WireFormat | None = None
-    score = 0
+    most = (0, 0, False)
     for wire in all_formats():
         if wire.blocks and wire.markers:
             required, more = _written(wire)
             if required and all(marker in template for marker in required):
-                found = sum(map(len, required)) + sum(len(marker) for marker in more if marker in template)
-                if found > score:
-                    best, score = wire, found
+                found = required | {marker for marker in more | _around(wire) if marker in template}
+                spaced = sum(marker in template for marker in _spaced(wire))
+                if (score := (sum(map(len, found)), spaced, wire.detected)) > most:
+                    best, most = wire, score
+    spans = (best or get_format("plain")).spans
+    started = any(span.close not in rest for span in spans for rest in template[-_END:].split(span.open)[1:])
     if best is None:
-        return Profile(
-            "", "", AUTO, False, "No format's markers stand in the template: the format is found from the text."
-        )
-    tail = template[-_END:]
-    started = any(span.open in tail and span.close not in tail[tail.rfind(span.open) :] for span in best.spans)
+        reason = "No format's markers stand in the template: the format is found from the text."
+        return Profile("", "", AUTO, started, reason)
     return Profile("", "", best.name, started, f"The markers of {best.name} stand in the template.")
 
 
 _END = 200
 """Characters of a template's end in which the generation prompt stands."""
+
+
+def _around(wire: WireFormat) -> set[str]:
+    """The markers around reasoning, content, definitions and results."""
+    listing = wire.definitions
+    edges = (listing.open, listing.close, *listing.each, *wire.result, *wire.drop)
+    parts = (part.strip() for edge in edges for part in PLACE.split(edge))
+    return {part for part in parts if len(part) > 1} | {marker for s in wire.spans for marker in (s.open, s.close)}
+
+
+def _spaced(wire: WireFormat) -> set[str]:
+    """The markers of a call that are written with white space, with it."""
+    found = (node for node, _ in as_written(wire.blocks[0]) if isinstance(node, Lit))
+    return {node.before + node.text + node.after for node in found if node.before or node.after}
 
 
 def _written(wire: WireFormat) -> tuple[set[str], set[str]]:

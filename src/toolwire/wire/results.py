@@ -13,7 +13,8 @@ from toolwire.wire.syntax import WireFormat
 
 _BREAK = "\u2060"
 """Word joiner: put into a marker inside a tool's result, it leaves the text readable and the marker inert."""
-_PLACE = re.compile(r"\{name\}|\{id\}")
+PLACE = re.compile(r"\{name\}|\{id\}")
+"""Where a marker names the call."""
 _TOKEN = re.compile(r"<[^<>\n]+>|\[/?[A-Z_]+\]")
 """What is markup inside a marker, and no prose."""
 
@@ -30,7 +31,7 @@ def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
 
 def _result(wire: WireFormat, result: ToolResult) -> str:
     values = {"{name}": inert(wire, result.tool_name), "{id}": inert(wire, result.call_id)}
-    start, end = (_PLACE.sub(lambda place: values[place[0]], edge) for edge in wire.result)
+    start, end = (PLACE.sub(lambda place: values[place[0]], edge) for edge in wire.result)
     return start + inert(wire, _result_text(result)) + end
 
 
@@ -45,7 +46,7 @@ def inert(wire: WireFormat, text: str) -> str:
     closers = (marker for block in plan.blocks.values() for marker in block.closers.spelled.values())
     markers = {*around.openers, *around.spans, *around.closes, *around.drops, *around.ends, *closers}
     markers = {marker for marker in markers if len(marker) > 1}
-    edges = (part.strip() for edge in wire.result for part in _PLACE.split(edge))
+    edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
     markers |= {edge for edge in edges if len(edge) > 1} | _tokens(wire)
     found = literals(frozenset(markers), wire.nocase)
     made: list[str] = []
@@ -91,9 +92,9 @@ def _left(wire: WireFormat, edge: str) -> str:
 
 def _any(edge: str) -> str:
     """A marker as a pattern, with any name and id in it."""
-    return r"[^<>\s]*".join(map(re.escape, _PLACE.split(edge)))
+    return r"[^<>\s]*".join(map(re.escape, PLACE.split(edge)))
 
 
 def _tokens(wire: WireFormat) -> set[str]:
     """The tokens in the markers around a result."""
-    return {token for edge in wire.result for token in _TOKEN.findall(edge) if not _PLACE.search(token)}
+    return {token for edge in wire.result for token in _TOKEN.findall(edge) if not PLACE.search(token)}
