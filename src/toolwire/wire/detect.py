@@ -41,7 +41,7 @@ class Union:
 def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool) -> Union:
     spans: dict[str, Span] = {}
     owners: dict[str, list[tuple[WireFormat, str]]] = {}
-    frames: dict[str, set[str]] = {}
+    frames: dict[str, list[frozenset[str]]] = {}  # what each format that has a marker leaves out
     anywhere: set[str] = set()
     start: set[str] = set()
     staying: set[str] = set()  # openers that some format does not let end the reasoning
@@ -49,10 +49,10 @@ def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool)
         for span in wire.spans:
             if not span.prose:
                 spans.setdefault(span.open, span)
-                for marker in (span.open, span.close):
-                    frames.setdefault(marker, set()).update(wire.drop)
-        for marker in {*wire.drop}.difference(END_OF_SEQUENCE):
-            frames.setdefault(marker, set()).update(wire.drop)
+        drops = frozenset(wire.drop)
+        around = {marker for span in wire.spans if not span.prose for marker in (span.open, span.close)}
+        for marker in around | drops.difference(END_OF_SEQUENCE):
+            frames.setdefault(marker, []).append(drops)
         if not calls:
             continue
         plan = plan_of(wire)
@@ -71,7 +71,7 @@ def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool)
         fences=True,
         nocase=any(wire.nocase for wire in formats),
     )
-    outside.framed({marker: frozenset(drops) for marker, drops in frames.items() if drops})
+    outside.framed({marker: frozenset().union(*drops) for marker, drops in frames.items() if all(drops)})
     return Union(outside, {opener: tuple(found) for opener, found in owners.items()})
 
 
