@@ -24,6 +24,7 @@ from rich.progress import track
 
 import toolwire
 from toolwire.messages import ToolCall
+from toolwire.wire.renderer import equal
 
 CATEGORIES = (
     "simple_python", "multiple", "parallel", "parallel_multiple",
@@ -119,11 +120,9 @@ def read(text: str, size: int, **options: Any) -> list[tuple[str, dict[str, Any]
     return [(call.name, call.arguments) for call in toolwire.collect([*events, *parser.finish()]).tool_calls]
 
 
-def same(a: Any, b: Any) -> bool:
-    """Equal, with booleans told from numbers."""
-    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True) or (
-        a == b and repr(a).count("True") == repr(b).count("True") and repr(a).count("False") == repr(b).count("False")
-    )
+def same(a: list[tuple[str, dict[str, Any]]], b: list[tuple[str, dict[str, Any]]]) -> bool:
+    """Whether calls are equal, with booleans told from numbers."""
+    return equal([list(call) for call in a], [list(call) for call in b])
 
 
 def main() -> int:

@@ -3,10 +3,11 @@
     .venv/bin/python -m fuzz                          # 30 seconds
     .venv/bin/python -m fuzz --seconds 3600           # an hour
     .venv/bin/python -m fuzz --seed 7 hermes auto     # these formats, the same texts each time
+    .venv/bin/python -m fuzz --seed 7 --turns 500     # so many texts, however long that takes
 
 Each turn takes a format, renders calls to it (L2), or makes a message with accidents, and feeds it whole and in pieces
 (L1, L3, L4, L5) and cut (L6). A text that breaks a law is printed as a row for tests/conformance/own.jsonl, which still
-needs what it should be read as. Exit status 1: something was found.
+needs what it should be read as; calls that do not come back are printed as such. Exit status 1: something was found.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import random
 import sys
 import time
+from typing import Any
 
 from tests.property import laws, texts
 from tests.property.nodes import names, wire_formats
@@ -25,26 +27,11 @@ from toolwire.messages import ToolCall
 
 LONGEST = 2_000
 CUTS = 25
-BLANKS = (
-    "",
-    " ",
-    "\n",
-    "\t",
-    "é",
-    "😀",
-    "\ud83d",
-    "0",
-    '"',
-    "'",
-    "\\",
-    "<",
-    "&",
-    "```",
-    "```\n",
-    "</s>",
-    "<think>",
+PIECES = (
+    "", " ", "\n", "\t", "é", "😀", "\ud83d", "0", '"', "'", "\\", "<", "&", "```", "```\n", "</s>", "<think>",
     "</think>",
-)
+)  # fmt: skip
+"""What any text may be made of, besides what its format names."""
 
 
 class Fuzzer:
@@ -53,8 +40,9 @@ class Fuzzer:
     def __init__(self, name: str, chance: random.Random) -> None:
         self.name = name
         self._chance = chance
-        self._fragments = (*texts.fragments(name), *BLANKS)
+        self._fragments = (*texts.fragments(name), *PIECES)
         self._samples = texts.samples(name) or ("text",)
+        self._last: dict[str, Any] = {}
         self._targets = [wire.name for wire in wire_formats(name) if wire.blocks]
 
     def turn(self) -> str:
@@ -62,7 +50,7 @@ class Fuzzer:
         chance = self._chance
         text = chance.choice((self._message, self._soup))()
         options = {"format": self.name, "tools": texts.TOOLS if chance.random() < 0.8 else ()}
-        self._last = text
+        self._last = {"format": self.name, "text": text}
         laws.check_text(
             text,
             [laws.pieces(text, chance.randint(2, 9)), laws.cut_at(text, [chance.randrange(999) for _ in range(4)])],
@@ -75,8 +63,8 @@ class Fuzzer:
         return text
 
     @property
-    def last(self) -> str:
-        """The text tried last."""
+    def last(self) -> dict[str, Any]:
+        """What was tried last: a format and a text to read, or calls to write."""
         return self._last
 
     def _soup(self) -> str:
@@ -112,7 +100,7 @@ class Fuzzer:
             for _ in range(chance.randint(1, 2))
         ]
         try:
-            self._last = repr([call.arguments for call in calls])
+            self._last = {"format": target, "calls": [{"name": one.name, "arguments": one.arguments} for one in calls]}
             return laws.check_round_trip(calls, texts.TOOLS, target)
         except toolwire.RenderError:
             return toolwire.render_calls([ToolCall("ping")], format=target, tools=texts.TOOLS)
@@ -127,6 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="only these")
     parser.add_argument("--seconds", type=float, default=30, help="how long; 30 if nothing is said")
+    parser.add_argument("--turns", type=int, default=0, help="how many texts, instead of how long")
     parser.add_argument("--seed", type=int, default=None, help="a number: the same texts each time")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -136,15 +125,14 @@ def main() -> int:
         parser.error(f"no such format: {' '.join(options.formats)}")
     turns, found = 0, 0
     end = time.monotonic() + options.seconds
-    while time.monotonic() < end:
+    while turns < options.turns if options.turns else time.monotonic() < end:
         fuzzer = fuzzers[turns % len(fuzzers)]
         turns += 1
         try:
             fuzzer.turn()
         except Exception as error:  # whatever it is, it is what is looked for
             found += 1
-            row = {"id": f"own/{fuzzer.name}/fuzz-{seed}-{turns}", "format": fuzzer.name, "text": fuzzer.last}
-            print(json.dumps(row), flush=True)
+            print(json.dumps({"id": f"own/{fuzzer.name}/fuzz-{seed}-{turns}", **fuzzer.last}), flush=True)
             print(f"  {type(error).__name__}: {str(error)[:600]}", file=sys.stderr, flush=True)
             if found >= 20:
                 break

@@ -29,6 +29,7 @@ from toolwire.schema import validate
 from toolwire.tools import Tool, ToolDefinition
 from toolwire.wire.registry import get_format
 from toolwire.wire.renderer import call_example
+from toolwire.wire.results import unframed
 
 SYSTEM = "You answer questions about files that you cannot see. Before you answer, call a tool to look; never guess."
 BABBLE = 20
@@ -147,10 +148,7 @@ def _rounds(
 
 def _said(response: ParsedResponse, format: str) -> str:
     """The content without the markers of results: a model that has seen results may write them itself."""
-    text = response.content
-    for marker in map(str.strip, get_format(format).result):
-        text = text.replace(marker, "") if marker.startswith(("<", "[")) else text
-    return text.strip()
+    return unframed(get_format(format), response.content).strip()
 
 
 def _listen(

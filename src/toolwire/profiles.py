@@ -7,11 +7,11 @@ whose pattern is found in it counts, so the special stands before the general.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolwire.wire.registry import AUTO, all_formats, get_format
-from toolwire.wire.syntax import AnyOrder, Call, Lit, Many, Node, OneOf, Params, Span, Tag, Value, WireFormat
+from toolwire.wire.results import PLACE
+from toolwire.wire.syntax import Lit, Span, Tag, Value, WireFormat, as_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,103 +59,122 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
+    """What is known about a family; `pattern` is looked for in its models' names.
+
+    In a name every separator is a `-`, and one stands at both ends; so `-muse-` is a whole word. A `#` in a pattern
+    ends a version: no digit follows, and no `b`, which would make it a count of billions.
+    """
+
     name: str
     pattern: str
     format: str
     started: bool = False
     api: str = ""
+    quirks: tuple[str, ...] = ()
+
+    def found_in(self, plain: str) -> str:
+        """What of a name says that it is of this family, or ""."""
+        found = re.search(self.pattern.replace("#", "(?![0-9b])"), plain)
+        return found[0].strip("-") if found else ""
 
 
-def _families(
-    *rows: tuple[str, str, str] | tuple[str, str, str, bool] | tuple[str, str, str, bool, str],
-) -> tuple[_Family, ...]:
-    return tuple(_Family(*row) for row in rows)
-
-
-# family, what its names hold (a separator is one of - _ . / : or a blank), format, reasoning opened by the prompt
-FAMILIES = _families(
-    ("DeepSeek R1 distilled into Qwen or Llama", r"deepseek-r1.*(distill|qwen|llama)", "hermes", True),
-    ("Qwen3-Coder", r"qwen-?3-coder|qwen3coder", "qwen3_coder"),
-    ("Qwen3.5 and later", r"qwen-?3-[5-9](?![0-9b])", "qwen3_coder", True),
-    ("Qwen3-Next", r"qwen-?3-next.*thinking", "hermes", True),
-    ("Qwen3 Thinking", r"qwen-?3.*thinking", "hermes", True),
-    ("QwQ", r"qwq", "hermes", True),
-    ("Qwen", r"qwen-?(2-5|2|3|1-5)?", "hermes"),
-    ("Hermes 4", r"hermes-?4", "hermes"),
-    ("Hermes", r"(nous-?)?hermes-?(2|3|2-pro)?", "hermes"),
-    ("MiMo-VL", r"mimo-vl", "hermes"),
-    ("MiMo", r"mimo", "mimo"),
-    ("SmolLM3", r"smollm-?3", "hermes"),
-    ("Bielik", r"bielik", "hermes"),
-    ("Reka", r"(^|-)reka", "hermes"),
-    ("Trinity", r"trinity", "hermes"),
-    ("Granite 4", r"granite-?4", "hermes"),
-    ("Granite 20B function calling", r"granite-20b-function", "granite_20b"),
-    ("Granite 3", r"granite-?3", "granite"),
-    ("ToolACE", r"toolace", "pythonic"),
-    ("Llama 4", r"llama-?4(?!-?bit|[0-9]|b)", "pythonic"),
-    ("Llama Nemotron", r"llama-.*nemotron|nemotron-(ultra|super)", "nemotron"),
-    ("Nemotron 3", r"nemotron-?3", "qwen3_coder", True),
-    ("Nemotron Nano", r"nemotron-nano|nemotron-h", "nemotron", True),
-    ("Groq Llama tool use", r"llama-?3.*tool-use", "functionary_v3_1"),
-    ("FireFunction", r"firefunction", "firefunction"),
-    ("Functionary v3.2", r"functionary.*v?3-2", "functionary_v3_2"),
-    ("Functionary v3.1", r"functionary", "functionary_v3_1"),
-    ("xLAM", r"xlam", "xlam"),
-    ("DeepSeek V4.1", r"deepseek-?v?4-1", "deepseek_v4_1", True),
-    ("DeepSeek V4", r"deepseek-?v?4", "deepseek_dsml", True),
-    ("DeepSeek V3.2", r"deepseek-?v?3-2", "deepseek_dsml", True),
-    ("DeepSeek V3.1", r"deepseek-?v?3-1", "deepseek_v3_1"),
-    ("DeepSeek R1", r"deepseek-?r1", "deepseek_v3", True),
-    ("DeepSeek V3", r"deepseek-?(v3|chat)", "deepseek_v3"),
-    ("Cogito", r"cogito", "deepseek_v3"),
-    ("Llama 3", r"llama-?3", "llama3_json"),
-    ("Devstral, Magistral, Ministral 3, Mistral Small 3.1 and later",
-     r"devstral|magistral|ministral-?3|mistral-small-?(3-[1-9]|2503|2506|4)|mistral-medium|mistral-large-?(3|25)",
-     "mistral_args"),
-    ("Mistral", r"mistral|mixtral|ministral|codestral|pixtral", "mistral_json"),
-    ("Kimi K3", r"kimi-?k3", "kimi_k3", True),
-    ("Kimi K2", r"kimi|moonshot", "kimi_k2"),
-    ("GLM-4.5 and later", r"glm-?(4-?[5-9](?![0-9b])|5)", "glm4", True),
-    ("Ling 3", r"ling-?3|ring-?3", "glm4"),
-    ("Spark 2.5", r"spark-?2-5", "glm4"),
-    ("Laguna", r"laguna", "laguna"),
-    ("InternLM", r"internlm|intern-s1", "internlm"),
-    ("Jamba", r"jamba", "jamba"),
-    ("Apriel", r"apriel", "apriel", True),
-    ("Hunyuan Hy3", r"(^|-)hy-?[34]|hunyuan-?(hy-?)?[34]", "hunyuan_v3", True),
-    ("Hunyuan", r"hunyuan", "hunyuan"),
-    ("Phi-4-mini", r"phi-?4-mini", "phi4"),
-    ("MiniMax M3", r"minimax-?m3", "minimax_m3", True),
-    ("MiniMax M2", r"minimax-?m2", "minimax_m2", True),
-    ("MiniMax M1", r"minimax-?m1|minimax-?text", "minimax_json"),
-    ("Step-3.5", r"step-?3-?5", "qwen3_coder", True),
-    ("Step-3", r"step-?3", "step3", True),
-    ("ERNIE 4.5", r"ernie", "ernie45", True),
-    ("OLMo 3", r"olmo-?3", "olmo3"),
-    ("LongCat", r"longcat", "longcat"),
-    ("Seed-OSS", r"seed-?oss", "seed_oss"),
-    ("Command R7B and Command A", r"command-(r7b|a)|cohere2moe", "cohere_action"),
-    ("Command R", r"command-r", "cohere_json"),
-    ("GigaChat", r"gigachat", "gigachat"),
-    ("FunctionGemma", r"functiongemma", "functiongemma"),
-    ("Gemma 4", r"gemma-?4", "gemma4"),
-    ("Gemma 2 and 3", r"gemma-?[23]", "gemma_tool_code"),
-    ("LFM2", r"lfm-?2", "lfm2"),
-    ("Apertus", r"apertus", "apertus"),
-    ("gpt-oss", r"gpt-?oss", "harmony"),
-    ("MiniCPM", r"minicpm-?[45]", "minicpm5"),
-    ("Muse Glimmer", r"glimmer|muse", "glimmer"),
-    ("Inkling", r"inkling", "inkling"),
-    ("dots", r"(^|-)dots", "dots"),
-    ("K2 Horizon", r"k2-horizon", "k2_horizon"),
-    ("PLaMo 3", r"plamo-?3", "plamo3"),
-    ("Solar Open", r"solar-open", "solar_open"),
-    ("Claude", r"claude", "anthropic_xml", False, "anthropic_messages"),
-    ("Gemini", r"gemini", AUTO, False, "gemini"),
-    ("GPT", r"(^|-)(gpt-?[345]|chatgpt|o[134](-|$))|codex", AUTO, False, "openai_chat"),
-    ("Grok", r"(^|-)grok", AUTO, False, "openai_chat"),
-    ("Nova", r"(^|-)nova-(micro|lite|pro|premier|2)", AUTO, False, "bedrock_converse"),
+FAMILIES = (
+    _Family("DeepSeek R1 distilled into Qwen or Llama", r"deepseek-r1.*(distill|qwen|llama)", "hermes", started=True),
+    _Family("Qwen3-Coder", r"qwen-?3-?coder", "qwen3_coder", quirks=("calls_in_reasoning",)),
+    _Family("Qwen3.5 and later", r"qwen-?3-[5-9]#", "qwen3_coder", started=True),
+    _Family("Qwen3-Next", r"qwen-?3-next.*thinking", "hermes", started=True),
+    _Family("Qwen3 Thinking", r"qwen-?3.*thinking", "hermes", started=True),
+    _Family("QwQ", r"-qwq", "hermes", started=True),
+    _Family("Qwen", r"qwen", "hermes"),
+    _Family("Hermes 4", r"hermes-?4#", "hermes"),
+    _Family("Hermes", r"hermes", "hermes"),
+    _Family("MiMo-VL", r"-mimo-vl", "hermes"),
+    _Family("MiMo V2", r"-mimo-?v?2#", "mimo", quirks=("calls_in_reasoning",)),
+    _Family("MiMo", r"-mimo-", "mimo"),
+    _Family("SmolLM3", r"smollm-?3#", "hermes"),
+    _Family("Bielik", r"bielik", "hermes"),
+    _Family("Reka", r"-reka", "hermes"),
+    _Family("Trinity", r"trinity", "hermes"),
+    _Family("Granite 4", r"granite-?4#", "hermes"),
+    _Family("Granite 20B function calling", r"granite-20b-function", "granite_20b"),
+    _Family("Granite 3", r"granite-?3#", "granite"),
+    _Family("ToolACE", r"toolace", "pythonic"),
+    _Family("Llama 4", r"llama-?4#(?!-?bit)", "pythonic"),
+    _Family("Llama Nemotron", r"llama-.*nemotron|nemotron-(ultra|super)", "nemotron"),
+    _Family("Nemotron 3", r"nemotron-?3#", "qwen3_coder", started=True),
+    _Family("Nemotron Nano", r"nemotron-nano|nemotron-h", "nemotron", started=True),
+    _Family("Groq Llama tool use", r"llama-?3.*tool-use", "functionary_v3_1"),
+    _Family("FireFunction", r"firefunction", "firefunction"),
+    _Family("Functionary v3.2", r"functionary.*v?3-2", "functionary_v3_2"),
+    _Family("Functionary v3.1", r"functionary", "functionary_v3_1"),
+    _Family("xLAM", r"xlam", "xlam"),
+    _Family("DeepSeek V4.1", r"deepseek-?v?4-1#", "deepseek_v4_1", started=True, quirks=("reasoning_goes_back",)),
+    _Family("DeepSeek V4", r"deepseek-?v?4#", "deepseek_dsml", started=True, quirks=("reasoning_goes_back",)),
+    _Family(
+        "DeepSeek V3.2",
+        r"deepseek-?v?3-2#|deepseek-reasoner",
+        "deepseek_dsml", started=True, quirks=("reasoning_goes_back",),
+    ),
+    _Family("DeepSeek V3.1", r"deepseek-?v?3-1#", "deepseek_v3_1"),
+    _Family("DeepSeek R1", r"deepseek-?r1", "deepseek_v3", started=True),
+    _Family("DeepSeek V3", r"deepseek-?(v3|chat)", "deepseek_v3"),
+    _Family("Cogito", r"-cogito", "deepseek_v3"),
+    _Family("Llama 3", r"llama-?3#", "llama3_json", quirks=("one_call_a_message",)),
+    _Family(
+        "Devstral, Magistral, Ministral 3, Mistral Small 3.1 and later",
+        r"devstral|magistral|ministral-?3#|mistral-small-?(3-[1-9]|2503|2506|4)#|mistral-medium|mistral-large-?(3#|25)",
+        "mistral_args", quirks=("nine_character_ids",),
+    ),
+    _Family("Mistral", r"mistral|mixtral|ministral|codestral|pixtral", "mistral_json", quirks=("nine_character_ids",)),
+    _Family("Kimi K3", r"-kimi-?k3", "kimi_k3", started=True),
+    _Family(
+        "Kimi K2 Thinking",
+        r"-kimi-?k2.*thinking",
+        "kimi_k2", quirks=("indexed_ids", "calls_in_reasoning", "reasoning_goes_back"),
+    ),
+    _Family("Kimi K2", r"-kimi|moonshot", "kimi_k2", quirks=("indexed_ids", "calls_in_reasoning")),
+    _Family("GLM-4.5 and later", r"-glm-?(4-?[5-9]|5)#", "glm4", started=True),
+    _Family("Ling 3", r"-[lr]ing-?3#", "glm4"),
+    _Family("Spark 2.5", r"-spark-?2-5#", "glm4"),
+    _Family("Laguna", r"laguna", "laguna"),
+    _Family("InternLM", r"internlm|intern-s1", "internlm"),
+    _Family("Jamba", r"jamba", "jamba"),
+    _Family("Apriel", r"apriel", "apriel", started=True),
+    _Family("Hunyuan Hy3", r"-hy-?[34]#|hunyuan-?(hy-?)?[34]#", "hunyuan_v3", started=True),
+    _Family("Hunyuan", r"hunyuan", "hunyuan"),
+    _Family("Phi-4-mini", r"-phi-?4-mini", "phi4"),
+    _Family("MiniMax M3", r"minimax-?m3", "minimax_m3", started=True, quirks=("reasoning_goes_back",)),
+    _Family("MiniMax M2", r"minimax-?m2", "minimax_m2", started=True, quirks=("reasoning_goes_back",)),
+    _Family("MiniMax M1", r"minimax-?m1|minimax-?text", "minimax_json"),
+    _Family("Step-3.5", r"-step-?3-?5#", "qwen3_coder", started=True),
+    _Family("Step-3", r"-step-?3#", "step3", started=True),
+    _Family("ERNIE 4.5", r"-ernie", "ernie45", started=True),
+    _Family("OLMo 3", r"olmo-?3#", "olmo3"),
+    _Family("LongCat", r"longcat", "longcat"),
+    _Family("Seed-OSS", r"seed-?oss", "seed_oss"),
+    _Family("Command R7B and Command A", r"command-(r7b|a)-|cohere2moe", "cohere_action"),
+    _Family("Command R", r"command-r-", "cohere_json"),
+    _Family("GigaChat", r"gigachat", "gigachat"),
+    _Family("FunctionGemma", r"functiongemma", "functiongemma"),
+    _Family("Gemma 4", r"gemma-?4#", "gemma4"),
+    _Family("Gemma 2", r"gemma-?2#", "gemma_tool_code", quirks=("no_system_role",)),
+    _Family("Gemma 3", r"gemma-?3#", "gemma_tool_code"),
+    _Family("LFM2", r"-lfm-?2#", "lfm2"),
+    _Family("Apertus", r"apertus", "apertus"),
+    _Family("gpt-oss", r"-gpt-?oss", "harmony"),
+    _Family("MiniCPM", r"minicpm-?[45]#", "minicpm5"),
+    _Family("Muse Glimmer", r"-(muse|glimmer)-", "glimmer"),
+    _Family("Inkling", r"-inkling", "inkling"),
+    _Family("dots", r"-dots-", "dots"),
+    _Family("K2 Horizon", r"k2-horizon", "k2_horizon"),
+    _Family("PLaMo 3", r"plamo-?3#", "plamo3"),
+    _Family("Solar Open", r"solar-open", "solar_open"),
+    _Family("Claude", r"-claude", "anthropic_xml", api="anthropic_messages", quirks=("signed_reasoning",)),
+    _Family("Gemini 3", r"-gemini-?3#", AUTO, api="gemini", quirks=("signed_reasoning",)),
+    _Family("Gemini", r"-gemini", AUTO, api="gemini"),
+    _Family("GPT", r"-(gpt-?[345]|chatgpt|o[134]-)|-codex", AUTO, api="openai_chat"),
+    _Family("Grok", r"-grok", AUTO, api="openai_chat"),
+    _Family("Nova", r"-nova-(micro|lite|pro|premier|2)", AUTO, api="bedrock_converse"),
 )  # fmt: skip
 
 QUIRKS = {
@@ -169,57 +188,45 @@ QUIRKS = {
 }
 """What a family asks for beyond the usual."""
 
-# what a family's names hold, and the quirks that it has
-_QUIRKS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"mistral|mixtral|ministral|codestral|pixtral|devstral|magistral", ("nine_character_ids",)),
-    (r"kimi-?k2|moonshot", ("indexed_ids", "calls_in_reasoning")),
-    (r"llama-?3", ("one_call_a_message",)),
-    (r"deepseek-?v?(3-2|4)|deepseek-reasoner|kimi-?k2.*thinking|minimax-?m[23]", ("reasoning_goes_back",)),
-    (r"claude|gemini-?3", ("signed_reasoning",)),
-    (r"(^|-)gemma-?2", ("no_system_role",)),
-    (r"qwen-?3-coder|mimo-?v?2", ("calls_in_reasoning",)),
-)
-
 _SEPARATORS = re.compile(r"[-_./: ]+")
 
 
 def profile(name: str) -> Profile:
     """What is known about a model, by a hub name, an Ollama tag or a provider's model id; "auto" if nothing is."""
-    plain = _SEPARATORS.sub("-", name.strip().lower())
+    plain = f"-{_SEPARATORS.sub('-', name.strip().lower())}-"
     for family in FAMILIES:
-        if found := re.search(family.pattern, plain):
+        if found := family.found_in(plain):
             does = f"writes {family.format}" if family.format != AUTO else f"calls by fields of {family.api}"
-            reason = f"{found[0]!r} in the name says {family.name}, which {does}."
-            return Profile(name, family.name, family.format, family.started, reason, family.api, _quirks(plain))
+            reason = f"{found!r} in the name says {family.name}, which {does}."
+            return Profile(name, family.name, family.format, family.started, reason, family.api, family.quirks)
     return Profile(
         name, "", AUTO, False, f"No known family has a name like {name!r}: the format is found from the text."
     )
 
 
-def _quirks(plain: str) -> tuple[str, ...]:
-    return tuple(quirk for pattern, quirks in _QUIRKS if re.search(pattern, plain) for quirk in quirks)
-
-
 def detect_from_template(template: str) -> Profile:
-    """The format that a chat template writes calls in: the one most of whose written markers stand in its text.
+    """The format that a chat template writes calls in: the one most of whose markers stand in its text.
 
-    `reasoning_started` is told by an opener of the format's reasoning at the template's end.
+    All that a call needs have to; those around reasoning, content, definitions and results count too. Of several
+    formats with the same markers it is the one whose white space stands there, or that the others vary.
+    `reasoning_started` is told by an opener of the format's reasoning near the template's end that is not closed, on
+    one of the template's ways at least.
     """
     best: WireFormat | None = None
-    score = 0
+    most = (0, 0, False)
     for wire in all_formats():
         if wire.blocks and wire.markers:
-            required, more = _written(wire.blocks[0])
+            required, more = _written(wire)
             if required and all(marker in template for marker in required):
-                found = sum(map(len, required)) + sum(len(marker) for marker in more if marker in template)
-                if found > score:
-                    best, score = wire, found
+                found = required | {marker for marker in more | _around(wire) if marker in template}
+                spaced = sum(marker in template for marker in _spaced(wire))
+                if (score := (sum(map(len, found)), spaced, wire.detected)) > most:
+                    best, most = wire, score
+    spans = (best or get_format("plain")).spans
+    started = any(span.close not in rest for span in spans for rest in template[-_END:].split(span.open)[1:])
     if best is None:
-        return Profile(
-            "", "", AUTO, False, "No format's markers stand in the template: the format is found from the text."
-        )
-    tail = template[-_END:]
-    started = any(span.open in tail and span.close not in tail[tail.rfind(span.open) :] for span in best.spans)
+        reason = "No format's markers stand in the template: the format is found from the text."
+        return Profile("", "", AUTO, started, reason)
     return Profile("", "", best.name, started, f"The markers of {best.name} stand in the template.")
 
 
@@ -227,29 +234,32 @@ _END = 200
 """Characters of a template's end in which the generation prompt stands."""
 
 
-def _written(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
+def _around(wire: WireFormat) -> set[str]:
+    """The markers around reasoning, content, definitions and results."""
+    listing = wire.definitions
+    edges = (listing.open, listing.close, *listing.each, *wire.result, *wire.drop)
+    parts = (part.strip() for edge in edges for part in PLACE.split(edge))
+    return {part for part in parts if len(part) > 1} | {marker for s in wire.spans for marker in (s.open, s.close)}
+
+
+def _spaced(wire: WireFormat) -> set[str]:
+    """The markers of a call that are written with white space, with it."""
+    found = (node for node, _ in as_written(wire.blocks[0]) if isinstance(node, Lit))
+    return {node.before + node.text + node.after for node in found if node.before or node.after}
+
+
+def _written(wire: WireFormat) -> tuple[set[str], set[str]]:
     """The markers that are written for a call: those that have to be there, and others."""
     required: set[str] = set()
     more: set[str] = set()
-    for node in nodes:
+    for node, always in as_written(wire.blocks[0]):
         match node:
             case Lit(text=text, need=need, written=True):
-                (required if need == "required" else more).add(text)
+                (required if need == "required" and always else more).add(text)
             case Tag():
-                required.add(f"{node.open}{node.name} {node.attribute}=")
+                (required if always else more).add(f"{node.open}{node.name} {node.attribute}=")
             case Value(close=close):
                 more.add(close)
-            case Many(nodes=inner) | Params(nodes=inner) | Call(nodes=inner):
-                found, others = _written(inner)
-                required |= found
-                more |= others
-            case OneOf(options):
-                found, others = _written(options[0])
-                required |= found
-                more |= others
-            case AnyOrder(groups):
-                for group in groups:
-                    more.update(*_written(group))
             case _:
-                pass
+                pass  # no marker
     return required, more

@@ -11,6 +11,7 @@ from toolwire.messages import ToolCall, ToolResult
 from toolwire.tools import definitions
 from toolwire.wire import renderer
 from toolwire.wire.registry import get_format
+from toolwire.wire.results import render_results as _render_results
 from toolwire.wire.syntax import WireFormat
 
 
@@ -39,12 +40,12 @@ def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: 
 
 
 def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -> str:
-    """The results of one turn, in order; markup inside them is made inert (see `wire.renderer.render_results`).
+    """The results of one turn, in order; markup inside them is made inert (see `wire.results.render_results`).
 
     Raises:
         UnknownFormat: no such format.
     """
-    return renderer.render_results(get_format(format), list(results))
+    return _render_results(get_format(format), list(results))
 
 
 @dataclass(frozen=True, slots=True)

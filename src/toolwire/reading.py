@@ -67,7 +67,7 @@ class StreamParser:
         wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
         fallback = (fallback,) if isinstance(fallback, str) else fallback
         if tool_choice == "none":
-            wire, fallback = _without_calls(wire or get_format("plain")), ()
+            wire, fallback = _without_calls(wire) if wire is not None else None, ()
         self._tools = definitions(tools)
         options = Options(
             tools=self._tools,
@@ -83,7 +83,7 @@ class StreamParser:
         self._machine: Machine | Detector = (
             Machine(wire, options, position=before)
             if wire is not None
-            else Detector(all_formats(), options, position=before)
+            else Detector(all_formats(), options, position=before, calls=tool_choice == "auto")
         )
         self._fallback = Fallback([get_format(name) for name in fallback], wire, options) if fallback else None
         self._finished = False

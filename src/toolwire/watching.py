@@ -47,8 +47,8 @@ class _Field(JsonScanner):
 def watch(events: Iterable[Event], argument: str, *, tool: str = "", deltas: bool = False) -> Iterator[str]:
     """The growing text of one argument, as far as it is known: what an editor shows while a file is being written.
 
-    A string grows as it arrives; any other value comes once, as JSON text, when it is whole. If several calls have the
-    argument, the text begins anew with each.
+    A string grows as it arrives, so an empty one yields nothing; any other value comes once, as JSON text, when it is
+    whole. If several calls have the argument, the text begins anew with each.
 
     Args:
         events: of one message, from a `StreamParser` or an API's stream.

@@ -150,6 +150,10 @@ def test_closed_and_full_streams_are_one_line() -> None:
         (f"{command} parse <&-", "standard input is closed"),
         (f"echo hi | {command} parse --json >/dev/full", "cannot write"),
         (f"echo hi | {command} parse >&-", ""),
+        (
+            f"{sys.executable} -c 'import toolwire.cli as c; c.run = lambda: open(\"/no/such\"); c.main()'",
+            ": /no/such: No",
+        ),
     ):
         done = subprocess.run(["bash", "-c", use], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode

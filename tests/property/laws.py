@@ -178,6 +178,8 @@ def _droppable(name: str) -> tuple[re.Pattern[str], re.Pattern[str], tuple[re.Pa
         flags = re.IGNORECASE if wire.nocase else flags
     ends = "|".join(map(re.escape, sorted(END_OF_SEQUENCE, key=len, reverse=True)))
     named = "|".join(r"\[\s*\]" if m == "[]" else re.escape(m) for m in sorted(markers, key=len, reverse=True))
+    for pseudo in {one for wire in wire_formats(name) for one in wire.pseudo}:  # what is written as a call of it
+        named += rf"|\[?\s*\{{[^{{}}]*\"{re.escape(pseudo)}\"[^{{}}]*(?:\{{\s*\}}[^{{}}]*)?\}}\s*\]?"
     short = (m for m in markers if any(other != m and other.startswith(m) for other in markers))
     return (
         re.compile(rf"(?:{named})", flags),

@@ -50,6 +50,27 @@ def test_positions_count_from_the_text_that_was_fed() -> None:
     assert parse('{"name": "f", "arguments": {}}', format="hermes", primed="<tool_call>").tool_calls[0].name == "f"
 
 
+@pytest.mark.parametrize("format", ["hermes", "auto"])
+@pytest.mark.parametrize(
+    ("primed", "text", "problems"),
+    [
+        ('```\n<tool_call>{"name": "f", "arguments": {}}</tool_call>', "", []),
+        ('```\n<tool_call>{"name": "f", "arguments": {}}</tool_', "call>", [(0, "call>")]),
+        ("```\n", '<tool_call>{"name": "f"}</tool_call>', [(0, '<tool_call>{"name": "f"}</tool_call>')]),
+        ("<tool_call>bad", "", []),
+        ("x <tool_call>{", "5}", [(0, "")]),
+    ],
+)
+def test_no_problem_is_of_text_that_nobody_fed(
+    format: str, primed: str, text: str, problems: list[tuple[int, str]]
+) -> None:
+    for pieces in ([text], [*text]):
+        parser = StreamParser(format=format, tools=TOOLS, primed=primed)
+        events = [event for piece in pieces for event in parser.feed(piece)]
+        read = collect([*events, *parser.finish()])
+        assert [(problem.position, problem.raw) for problem in read.problems] == problems
+
+
 def test_a_stream_ends_once() -> None:
     parser = StreamParser(format="hermes")
     assert parser.feed("") == ()
@@ -340,7 +361,10 @@ def test_half_of_a_surrogate_pair_names_no_parameter(format: str, text: str) -> 
 def test_a_pseudo_tool_is_no_call() -> None:
     text = 'Action:\n```json\n[{"tool_name": "directly-answer", "parameters": {}}]\n```'
     read = parse(text, format="cohere_json")
-    assert (read.tool_calls, read.problems) == ((), ())
+    assert (read.tool_calls, read.problems, read.content) == ((), (), "")
+    for cut in range(len(text)):
+        read = parse(text[:cut], format="cohere_json")
+        assert (read.tool_calls, read.incomplete) == ((), ())
 
 
 def test_tool_choice_none_reads_no_calls() -> None:
@@ -348,8 +372,26 @@ def test_tool_choice_none_reads_no_calls() -> None:
     for format in ("hermes", "auto"):
         read = parse(text, format=format, tools=TOOLS, tool_choice="none", fallback=("bare_json",))
         assert (read.tool_calls, read.content, read.reasoning) == ((), CALL, "x")
+    for text in (
+        "<|START_THINKING|>x<|END_THINKING|><|START_RESPONSE|>y<|END_RESPONSE|>",
+        "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>y<|return|>",
+        "[THINK]x[/THINK]y",
+        "◁think▷x◁/think▷y",
+    ):
+        read = parse(text, tool_choice="none")
+        assert (read.content, read.reasoning) == ("y", "x")
     bare = '{"name": "f", "arguments": {"a": 1}}'
     assert parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",)).tool_calls
     assert not parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",), tool_choice="none").tool_calls
     with pytest.raises(ValueError, match="tool_choice is 'required'"):
         parse(text, tool_choice="required")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "at"),
+    [(['{"name": "f", "arguments": {"', 'a"', ": 1}}"], 1), (['{"name": "f", "arguments": {"z"', ": {}", "}}"], 2)],
+)
+def test_without_markers_a_call_is_announced_once_it_can_be_no_definition(pieces: list[str], at: int) -> None:
+    parser = StreamParser(format="bare_json", tools=TOOLS)
+    starts = [any(isinstance(event, toolwire.CallStart) for event in parser.feed(piece)) for piece in pieces]
+    assert starts.index(True) == at

@@ -4,7 +4,7 @@ import pytest
 
 import toolwire
 from toolwire import RenderError, ToolCall, ToolResult
-from toolwire.wire import syntax
+from toolwire.wire import renderer, syntax
 from toolwire.wire.formats import FORMATS
 from toolwire.wire.syntax import WireFormat
 
@@ -166,5 +166,26 @@ def test_what_a_manifest_says_of_lists_and_leaves_out() -> None:
     assert "'a b'" in manifest.skipped["odd"]
     assert '"odd"' not in manifest.text
     assert toolwire.render_manifest([odd], format="forge_xml").text == ""
+    odd["parameters"] = {"type": "object", "properties": {"s": {}, "a b": {}}, "required": ["s"]}
+    manifest = toolwire.render_manifest([odd], format="forge_xml")
+    assert (manifest.skipped, "Example:" in manifest.text, "Example with all" in manifest.text) == ({}, True, False)
     with pytest.raises(RenderError, match="has no calls"):
         toolwire.render_manifest([SHAPED], format="plain")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ([True, 1], [1, True], False),
+        ({"a": [1, True]}, {"a": [1, True]}, True),
+        (1, 1.0, True),
+        (0, False, False),
+        ("1", 1, False),
+        (None, False, False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ([1], [1, 2], False),
+    ],
+)
+def test_values_are_equal_with_booleans_told_from_numbers(one: object, other: object, *, equal: bool) -> None:
+    assert renderer.equal(one, other) is equal
+    assert renderer.equal(other, one) is equal

@@ -54,3 +54,9 @@ def test_several_calls_and_a_cut_one() -> None:
         "ha",
         "hal",
     ]
+
+
+def test_an_empty_string_does_not_grow() -> None:
+    call = toolwire.ToolCall("write_file", {"path": "", "content": "x"})
+    stream = events(toolwire.render_calls([call], format="hermes", tools=TOOLS), 3, "hermes")
+    assert list(watch(stream, "path")) == []

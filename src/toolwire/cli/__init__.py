@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
 INTERRUPTED = 130
+_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+"""What goes wrong with standard output; other errors of the system say themselves what they are about."""
 
 app = typer.Typer(
     name="toolwire",
@@ -81,7 +84,8 @@ def main() -> None:
         status = INTERRUPTED
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            _fail(f"cannot write: {error.strerror or error}", 1)
+            what = "cannot write: " if error.errno in _WRITING else f"{error.filename}: " if error.filename else ""
+            _fail(f"{what}{error.strerror or error}", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     if status == INTERRUPTED:

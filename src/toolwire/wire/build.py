@@ -14,9 +14,6 @@ from toolwire.schema import ANY, Shape
 from toolwire.tokentext import TokenScanner
 from toolwire.wire.leaves import Json, escape
 
-NO_CALL = "no_call"
-"""The kind of what was never meant as a call."""
-
 
 class Unreadable(Exception):
     """A block is not what it began as; raised inside the parser only, at a character."""
@@ -52,11 +49,12 @@ class Builder:
         arguments: values read whole.
         repairs: names of the repairs made.
         payload: the arguments are all there.
+        pseudo: its name stands for no call: it is read, and nothing comes of it.
     """
 
     __slots__ = (
-        "_deltas", "_emit", "_given", "_json", "_known", "_opened", "_repair", "_seed", "_waiting", "_written",
-        "arguments", "id", "index", "name", "payload", "repairs", "server", "shape",
+        "_deltas", "_early", "_emit", "_given", "_json", "_known", "_opened", "_repair", "_seed", "_waiting",
+        "_written", "arguments", "id", "index", "name", "payload", "pseudo", "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +72,7 @@ class Builder:
         self._repair = repair
         self._seed = seed
         self._opened = self._written = self._given = False
+        self._early: list[str] = []  # arguments' text from before the call was announced
         self._json: Arguments | None = None
         self._waiting: tuple[Any, str] | None = None  # arguments that were read before the name
         self.name = self.id = self.server = ""
@@ -81,7 +80,7 @@ class Builder:
         self.shape: Shape = ANY
         self.arguments: dict[str, Any] = {}
         self.repairs: list[str] = []
-        self.payload = False
+        self.payload = self.pseudo = False
 
     # -- repairs -------------------------------------------------------------------------------------------------
 
@@ -126,11 +125,19 @@ class Builder:
         self.name = name
         self.shape = self._known(name) or ANY
 
+    def silence(self) -> None:
+        """The name stands for no call."""
+        self.pseudo = True
+        self._deltas = False
+
     def start(self, index: int) -> None:
         """Announce the call."""
         self.index = index
         self.id = self.id or call_id(self._seed, index, self.name)
         self._emit(CallStart(index, self.name, self.id))
+        if self._early:
+            self._emit(ArgumentsDelta(index, "".join(self._early)))
+            self._early.clear()
 
     # -- arguments as one JSON object ----------------------------------------------------------------------------
 
@@ -160,7 +167,11 @@ class Builder:
     def json_delta(self, text: str) -> None:
         """More of the arguments' JSON text."""
         self._written = True
-        if self._deltas and self.index >= 0:
+        if not self._deltas:
+            return
+        if self.index < 0:
+            self._early.append(text)
+        else:
             self._emit(ArgumentsDelta(self.index, text))
 
     def whole(self, value: Any, text: str = "") -> None:
@@ -272,6 +283,8 @@ class _Holding(JsonScanner):
     coerced: bool
     written: int  # characters let through
     upto: int  # of these, up to the end of the last whole value
+    pausing: bool  # stop after the first key
+    first: str | None  # that key, where it stopped
 
     def begin(self, builder: Builder, shape: Shape) -> Self:
         """Say what the arguments are for."""
@@ -280,9 +293,13 @@ class _Holding(JsonScanner):
         self.hold = None
         self.coerced = False
         self.written = self.upto = 0
+        self.pausing = False
+        self.first = None
         return self
 
     def on_top_key(self, key: str) -> None:
+        if self.pausing:
+            self.pausing, self.first, self.done = False, key, True
         shape = self.shape.property(key)
         self.hold = shape if holds(shape) else None
 
@@ -339,9 +356,23 @@ class Arguments(Json):
         if not scanner.whole:
             self._builder.json_delta(text)
 
+    def until_key(self) -> Self:
+        """Read up to the first key only, which is the value then; None if all of the arguments were read."""
+        self.scanner.pausing = True
+        return self
+
+    def rest(self) -> Self:
+        """Read what follows the first key."""
+        self.scanner.done = self.done = False
+        self.value = None
+        return self
+
     def finish(self) -> None:
-        """The arguments are complete."""
+        """The arguments are complete, or their first key is."""
         scanner = self.scanner
+        if scanner.first is not None:
+            self.value, scanner.first = scanner.first, None
+            return
         builder = self._builder
         text = self.text.take()
         builder.adopt(scanner.repairs)

@@ -10,7 +10,7 @@ from toolwire.events import Event
 from toolwire.jsontext import FastTries
 from toolwire.schema import Shape
 from toolwire.tools import ToolDefinition
-from toolwire.wire.build import NO_CALL, Builder, EndOfText, Unreadable
+from toolwire.wire.build import Builder, EndOfText, Unreadable
 from toolwire.wire.jsoncalls import escaped_args, json_calls, only_args, token_args
 from toolwire.wire.leaves import FreeWord, Leaf, Marker, Pieces, Rest, Word
 from toolwire.wire.literals import Literals
@@ -140,8 +140,9 @@ class BlockReader:
         return definition.shape if definition is not None else None
 
     def begin_call(self) -> Builder:
-        """A call begins here; the one before it is over."""
-        self.end_call()
+        """A call begins here; the one before it is over. The text of one that was none goes with the next."""
+        if self.call is None or not self.call.pseudo:
+            self.end_call()
         self.call = Builder(
             self.turn.emit,
             self.known,
@@ -156,12 +157,12 @@ class BlockReader:
         if not self.turn.wire.markers and name not in self.turn.options.tools:
             raise Unreadable(f"{name[:60]!r} is not a known tool")
         if name in self.turn.wire.pseudo:
-            raise Unreadable(f"{name[:60]!r} stands for no call", NO_CALL)
+            call.silence()
         call.named(name)
 
     def announce(self, call: Builder) -> None:
         """Announce the call if that was not done yet and its name is known."""
-        if call.index < 0 and call.name:
+        if call.index < 0 and call.name and not call.pseudo:
             call.start(self.turn.announced)
             self.turn.announced += 1
 
@@ -169,6 +170,11 @@ class BlockReader:
         """Emit the end of the call whose payload is complete; all that was consumed so far is its text."""
         call = self.call
         if call is None or not call.payload:
+            return
+        if call.pseudo:
+            self.call = None
+            if not call.arguments:  # else it says something after all
+                self.raw.take()
             return
         taken = self.raw.take()
         raw = taken.rstrip()

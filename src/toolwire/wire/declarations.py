@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from toolwire.jsontext import MAX_DEPTH
@@ -39,7 +40,7 @@ def declaration(definition: ToolDefinition, token: str) -> str:
 
 
 def _capitals(schema: Any, depth: int = 0) -> Any:
-    """A schema with its keys sorted and its types in capitals; the names of properties keep their order."""
+    """A schema with its keys sorted and its types in capitals; names that it declares keep their order."""
     if isinstance(schema, list):
         return [_capitals(item, depth + 1) for item in schema]
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
@@ -48,15 +49,21 @@ def _capitals(schema: Any, depth: int = 0) -> Any:
     for key in sorted(schema):
         value = schema[key]
         if key == "type":
-            made[key] = [one.upper() for one in value] if isinstance(value, list) else str(value).upper()
-        elif key == "properties" and isinstance(value, dict):
+            made[key] = [_upper(one) for one in value] if isinstance(value, list) else _upper(value)
+        elif key in _NAMED and isinstance(value, dict):
             made[key] = {name: _capitals(inner, depth + 1) for name, inner in value.items()}
         else:
             made[key] = _capitals(value, depth + 1) if key in _SCHEMAS else value
     return made
 
 
-_SCHEMAS = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties", "$defs"})
+_SCHEMAS = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"})
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions"})
+"""Keys whose value holds schemas by names that the author chose."""
+
+
+def _upper(kind: Any) -> Any:
+    return kind.upper() if isinstance(kind, str) else kind
 
 
 def definition_elements(definition: ToolDefinition) -> str:
@@ -91,27 +98,41 @@ def typescript(definition: ToolDefinition) -> str:
         facts = inner if isinstance(inner, dict) else {}
         lines += [f"// {line}" for line in str(facts.get("description", "")).splitlines()]
         default = f", // default: {json_text(facts['default'])}" if "default" in facts else ","
-        lines.append(f"{name}{'' if name in required else '?'}: {_type(facts, 0)}{default}")
+        lines.append(f"{_member(name, facts, required, 0)}{default}")
     return "\n".join([*lines, "}) => any;"])
 
 
+def _member(name: str, schema: Any, required: Any, depth: int) -> str:
+    """A property of an object's type."""
+    quoted = name if _IDENTIFIER.match(name) else json_text(name)
+    given = isinstance(required, (list, tuple)) and name in required
+    return f"{quoted}{'' if given else '?'}: {_type(schema, depth)}"
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 _TYPES = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
 
 
 def _type(schema: Any, depth: int) -> str:
     """A schema as a TypeScript type; what it cannot say is `any`."""
+    return " | ".join(_types(schema, depth))
+
+
+def _types(schema: Any, depth: int) -> list[str]:
+    """The types of which a value may have any."""
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
-        return "any"
-    if isinstance(schema.get("enum"), list):
-        return " | ".join(json_text(value) for value in schema["enum"])
+        return ["any"]
+    if isinstance(values := schema.get("enum"), list) and values:
+        return [json_text(value) for value in values]
     kinds = schema.get("type")
-    if isinstance(kinds, list):
-        return " | ".join(_type({**schema, "type": kind}, depth + 1) for kind in kinds)
-    if isinstance(options := schema.get("anyOf") or schema.get("oneOf"), list):
-        return " | ".join(_type(option, depth + 1) for option in options)
+    if isinstance(kinds, list) and kinds:
+        return [one for kind in kinds for one in _types({**schema, "type": kind}, depth + 1)]
+    if isinstance(options := schema.get("anyOf") or schema.get("oneOf"), list) and options:
+        return [one for option in options for one in _types(option, depth + 1)]
     if kinds == "array":
-        return f"{_type(schema.get('items', {}), depth + 1)}[]"
-    if kinds == "object" and isinstance(schema.get("properties"), dict):
-        inner = (f"{key}: {_type(value, depth + 1)}" for key, value in schema["properties"].items())
-        return "{ " + ", ".join(inner) + " }"
-    return _TYPES.get(str(kinds), "object" if kinds == "object" else "any")
+        items = _types(schema.get("items", {}), depth + 1)
+        return [f"({' | '.join(items)})[]" if len(items) > 1 else f"{items[0]}[]"]
+    if kinds == "object" and isinstance(properties := schema.get("properties"), dict):
+        inner = (_member(key, value, schema.get("required"), depth + 1) for key, value in properties.items())
+        return ["{ " + ", ".join(inner) + " }"]
+    return [_TYPES.get(str(kinds), "object" if kinds == "object" else "any")]

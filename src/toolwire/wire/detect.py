@@ -4,6 +4,9 @@ One scanner looks for the openers of all formats. Where one is found, a probe of
 block, side by side on the same text. The format whose probe announces a call earliest wins (the order of the formats
 decides ties), and it reads the rest of the message. If all probes fail, the text is content as far as the longest
 lasting one read it, and the search goes on there. Nothing is read by more probes than share an opener.
+
+What a format leaves out of content is left out from where its reasoning stood, or where the message begins with it:
+elsewhere it may be prose.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from toolwire.wire.control import Options
 from toolwire.wire.parser import Machine, hidden_by_fence
 from toolwire.wire.plan import Outside, plan_of
 from toolwire.wire.prose import Prose
-from toolwire.wire.syntax import Span, WireFormat
+from toolwire.wire.syntax import END_OF_SEQUENCE, Span, WireFormat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,16 +37,11 @@ class Union:
     owners: dict[str, tuple[tuple[WireFormat, str], ...]]
 
 
-_SPECIAL = "<|"
-"""What a special token begins with. Several in a row are no prose; anything else that a format leaves out of content is
-left out only where the format is named."""
-
-
 @lru_cache(maxsize=16)
-def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...]) -> Union:
+def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool) -> Union:
     spans: dict[str, Span] = {}
     owners: dict[str, list[tuple[WireFormat, str]]] = {}
-    drops: set[str] = set()
+    frames: dict[str, list[frozenset[str]]] = {}  # what each format that has a marker leaves out
     anywhere: set[str] = set()
     start: set[str] = set()
     staying: set[str] = set()  # openers that some format does not let end the reasoning
@@ -51,7 +49,12 @@ def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...]) -> Union:
         for span in wire.spans:
             if not span.prose:
                 spans.setdefault(span.open, span)
-        drops.update(token for token in wire.drop if token.count(_SPECIAL) > 1)
+        drops = frozenset(wire.drop)
+        around = {marker for span in wire.spans if not span.prose for marker in (span.open, span.close)}
+        for marker in around | drops.difference(END_OF_SEQUENCE):
+            frames.setdefault(marker, []).append(drops)
+        if not calls:
+            continue
         plan = plan_of(wire)
         for opener in plan.blocks:
             owners.setdefault(opener.lower(), []).append((wire, opener))
@@ -63,11 +66,12 @@ def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...]) -> Union:
         start=frozenset(start),
         ending=frozenset(opener for opener in anywhere if opener.lower() not in staying),
         spans=spans.values(),
-        drops=frozenset(drops),
+        drops=frozenset(),
         stops=frozenset(),
         fences=True,
         nocase=any(wire.nocase for wire in formats),
     )
+    outside.framed({marker: frozenset().union(*drops) for marker, drops in frames.items() if all(drops)})
     return Union(outside, {opener: tuple(found) for opener, found in owners.items()})
 
 
@@ -79,12 +83,14 @@ class Detector:
         scanned: see `Machine.scanned`; summed over the probes.
     """
 
-    def __init__(self, formats: Iterable[WireFormat], options: Options, *, position: int = 0) -> None:
-        """Formats without markers take part only if there are tools to call."""
+    def __init__(
+        self, formats: Iterable[WireFormat], options: Options, *, position: int = 0, calls: bool = True
+    ) -> None:
+        """Formats without markers take part only if there are tools to call; none opens a block without `calls`."""
         self._options = options
         self._probing = replace(options, reasoning_started=False)
-        chosen = tuple(wire for wire in formats if wire.detected and wire.blocks and (wire.markers or options.tools))
-        self._union = _union(tuple(map(id, chosen)), chosen)
+        chosen = tuple(wire for wire in formats if wire.detected and (wire.markers or options.tools))
+        self._union = _union(tuple(map(id, chosen)), chosen, calls)
         self._events: list[Event] = []
         lookahead = {
             opener: after for wire in chosen for opener, after in plan_of(wire).lookahead(options.tools).items()
@@ -146,7 +152,7 @@ class Detector:
             return [*self._take(), *self._machine.finish()]
         hidden = self._prose.finish()
         if hidden and self._hides_calls(hidden):
-            self._events.append(hidden_by_fence(hidden, self._position))
+            self._events.extend(hidden_by_fence(hidden, self._position))
         return self._take()
 
     def _hides_calls(self, text: str) -> bool:

@@ -77,6 +77,11 @@ def is_list(shape: Shape) -> bool:
     return shape.typed and "array" in shape.kinds and shape.kinds <= {"array", "null"}
 
 
+def is_item(text: str, shape: Shape, read_json: ReadJson) -> bool:
+    """Whether raw text is one item of the list that the schema wants, written without the list around it."""
+    return is_list(shape) and text.lstrip()[:1] != "[" and shape.from_text(text, read_json) is text
+
+
 def combine(occurrences: list[Occurrence], shape: Shape) -> Any:
     """The value of a parameter from its occurrences; several make a list.
 
@@ -262,8 +267,8 @@ class ElementReader:
                 return [], True
         if node.cdata and "string" in shape.kinds:
             return text, False
-        if is_list(shape) and not isinstance(shape.from_text(text, self._read_json), list) and text.lstrip()[:1] != "[":
-            return self._typed(text, shape.items), False  # one item, without a wrapper
+        if is_item(text, shape, self._read_json):
+            return self._typed(text, shape.items), False
         value = self._typed(text, shape)
         return value, isinstance(value, list)
 

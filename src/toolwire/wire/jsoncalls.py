@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolwire.jsontext import JsonScanner
-from toolwire.wire.build import Builder, Unreadable, decoded
+from toolwire.wire.build import Arguments, Builder, EndOfText, Unreadable, decoded
 from toolwire.wire.leaves import Json, Leaf, Marker, Pieces
 from toolwire.wire.literals import CONTAINER, Literals, literals
 from toolwire.wire.markup import XmlText
@@ -62,9 +62,14 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
 
 def _args(reader: BlockReader, call: Builder) -> Control:
     found = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
-    reader.announce(call)
+    if reader.turn.wire.markers:
+        reader.announce(call)
     if found == "{" and call.name:
-        yield call.json_arguments(reader.turn.fast)
+        arguments = call.json_arguments(reader.turn.fast)
+        if call.index < 0:
+            yield from _unmarked(reader, call, arguments)
+        else:
+            yield arguments
         return
     call.given()
     value, text = yield from _value(reader, call)
@@ -74,6 +79,33 @@ def _args(reader: BlockReader, call: Builder) -> Control:
         except ValueError as error:
             raise Unreadable(f"the arguments are a string that holds no JSON: {error}") from error
     call.whole({} if value is None else value, "" if value is None else text)
+    if call.name:
+        _announce(reader, call)
+
+
+def _unmarked(reader: BlockReader, call: Builder, arguments: Arguments) -> Control:
+    """Read arguments in a format without markers, where they may turn out to be the schema of a definition."""
+    try:
+        first: str | None = yield arguments.until_key()
+    except EndOfText:
+        reader.announce(call)
+        raise
+    if first is not None:
+        tool = reader.turn.options.tools[call.name]
+        if first in call.shape.property_names and first not in tool.parameters:
+            reader.announce(call)  # no schema begins like this
+        yield arguments.rest()
+    _announce(reader, call)
+
+
+def _announce(reader: BlockReader, call: Builder) -> None:
+    """Announce a call whose arguments are whole, unless it is the definition of a tool, in a format without markers."""
+    if call.index < 0 and not reader.turn.wire.markers:
+        own, arguments = reader.turn.options.tools[call.name].parameters, call.arguments
+        typed = arguments.get("type") == "object" and "type" not in call.shape.property_names
+        if typed or (arguments and arguments == own):
+            raise Unreadable("the definition of a tool is no call to it")
+    reader.announce(call)
 
 
 def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
@@ -194,8 +226,6 @@ def _keyed(reader: BlockReader, call: Builder) -> Control:
 def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Control:
     if reader.call is not call and (key in node.args or key in node.name):
         raise Unreadable("a call stands beside a list of calls")
-    if key == "description" and not reader.turn.wire.markers:
-        raise Unreadable("the definition of a tool is no call to it")
     if key in node.args:
         yield from _args(reader, call)
         return
@@ -213,9 +243,11 @@ def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Con
         if not isinstance(value, str):
             raise Unreadable("the name of the tool is not a string", "missing_name")
         reader.named(call, value)
-        if call.has_arguments or reader.turn.wire.markers:
+        if reader.turn.wire.markers:
             reader.announce(call)
-        call.settle()
+        if call.has_arguments:
+            call.settle()
+            _announce(reader, call)
     elif key in node.id and isinstance(value, (str, int)) and not isinstance(value, bool):
         call.id = str(value) or call.id
     elif key in node.server and isinstance(value, str):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolwire.jsontext import MAX_DEPTH, JsonScanner, limit_broken
 from toolwire.schema import Shape
 from toolwire.wire.build import Builder, EndOfText, Unreadable, holds
-from toolwire.wire.elements import ElementReader, Occurrence, combine, is_list, is_text
+from toolwire.wire.elements import ElementReader, Occurrence, combine, is_item, is_list, is_text
 from toolwire.wire.leaves import CDATA, Marker, Pieces, Probe, RawText, UpTo
 from toolwire.wire.literals import CONTAINER, Literals, literals
 from toolwire.wire.markup import ELEMENT_NAME, ElementStart, XmlText, escape_text
@@ -71,6 +71,8 @@ def _value(
     if stream:
         call.shut(key, text)
         return
+    if not json and is_item(text, shape, call.read_json):
+        shape = shape.items
     read = _marked(call, shape, text, json=json) if raw or json else shape.from_text(text, call.read_json)
     if read is text and not raw and shape.typed and "string" not in shape.kinds and (broken := limit_broken(text)):
         raise Unreadable(f"the parameter {key[:60]!r}: {broken}")

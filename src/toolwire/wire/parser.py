@@ -16,13 +16,13 @@ Rules:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from toolwire.events import Event, ProblemFound
 from toolwire.jsontext import FastTries
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
-from toolwire.wire.build import NO_CALL, EndOfText, Unreadable
+from toolwire.wire.build import EndOfText, Unreadable
 from toolwire.wire.control import BlockReader, Control, Options, Turn
 from toolwire.wire.leaves import Leaf, Pieces
 from toolwire.wire.plan import Block, plan_of
@@ -196,7 +196,7 @@ class Machine:
             except EndOfText:
                 hidden = prose.finish()
                 if hidden and self._hides_calls(hidden):
-                    self._events.append(hidden_by_fence(hidden, self.position))
+                    self._events.extend(hidden_by_fence(hidden, self.position))
                 return
             prose.resume()
             try:
@@ -250,7 +250,7 @@ class Machine:
         reader.raw.add(text)
         name = reader.call.name if reader.call is not None else ""
         index = self._abandon(reader, text)
-        if error.kind != NO_CALL and ((self.wire.markers and reader.committed) or index is not None):
+        if (self.wire.markers and reader.committed) or index is not None:
             kind: ProblemKind = "missing_name" if error.kind == "missing_name" else "malformed"
             self._problem(kind, text, _sentence(str(error), text), name, index)
 
@@ -269,7 +269,8 @@ class Machine:
             why = f"The text ends inside the call to {name!r}, so it was not run. Send it again, whole and shorter."
             self._problem("truncated", text, why, name, index)
             return
-        if self.wire.markers and reader.committed and text.strip():
+        pseudo = reader.call is not None and reader.call.pseudo
+        if self.wire.markers and reader.committed and text.strip() and not pseudo:
             why = "The text ends inside a tool call whose name was not read yet. Send the call again, whole."
             self._problem("truncated", text, why, "")
         reader.raw.add(text)
@@ -285,22 +286,21 @@ class Machine:
     def _problem(self, kind: ProblemKind, raw: str, message: str, name: str, index: int | None = None) -> None:
         if self._prose.reasoning and not self._called:
             return  # a marker that is only mentioned
+        if self.position < 0 and index is None:
+            return  # nobody fed it
         message += self._turn.options.hint(self.wire, name)
-        self._events.append(ProblemFound(Problem(kind, self.position - len(raw), raw, message, index)))
+        self._events.append(ProblemFound(Problem(kind, max(0, self.position - len(raw)), raw, message, index)))
 
 
-def hidden_by_fence(hidden: str, position: int) -> ProblemFound:
-    """The problem that an unclosed fence hid calls; `position` is where the text ended."""
-    hidden = hidden[-position:] if position < len(hidden) else hidden
-    return ProblemFound(
-        Problem(
-            "hidden_by_fence",
-            position - len(hidden),
-            hidden,
+def hidden_by_fence(hidden: str, position: int) -> Iterator[ProblemFound]:
+    """The problem that an unclosed fence hid calls, if any of it was fed; `position` is where the text ended."""
+    hidden = hidden[max(0, len(hidden) - max(0, position)) :]  # the rest stands in the prompt
+    if hidden:
+        why = (
             "A code fence was opened and never closed, and a tool call stands inside it, so the call was not read. "
-            "Write tool calls outside code fences.",
+            "Write tool calls outside code fences."
         )
-    )
+        yield ProblemFound(Problem("hidden_by_fence", position - len(hidden), hidden, why))
 
 
 def _sentence(reason: str, text: str) -> str:

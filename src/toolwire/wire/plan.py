@@ -6,7 +6,8 @@ A `Step` is a node together with the markers that it can begin with and those th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -213,6 +214,8 @@ class Outside:
         lone: closers that are left out where they close nothing.
         spans: by opener.
         drops: markers that are left out of content.
+        frames: by a marker, what counts from it on: it tells the format where it begins the message, or is around
+            reasoning. Empty where the format is known.
         stops: texts after which no block begins.
         fences: code fences hide what is inside.
     """
@@ -235,18 +238,34 @@ class Outside:
         self.lone = frozenset(close for close in self.closes if not close.isspace())
         self.ends = frozenset(END_OF_SEQUENCE)
         self.drops = drops
+        self.frames: dict[str, Outside] = {}
         self.stops = stops
         self.after_stop = literals(self.ends, nocase)
         self.fences = fences
+        self._nocase = nocase
         opens = frozenset(self.spans)
-        shared = opens | self.ends | drops | stops | (frozenset(FENCES) if fences else frozenset())
-        self.prose = literals(anywhere | shared, nocase)
-        self.prose_start = literals(self.openers | self.closes | shared, nocase)
+        shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
+        self._prose = anywhere | shared
+        self._start = self.openers | self.closes | shared
+        self.prose = literals(self._prose | drops, nocase)
+        self.prose_start = literals(self._start | drops, nocase)
         inside = self.ends | ending | stops
         self.reasoning = {
             span.open: literals(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
         }
         self.reasoning[""] = literals(self.closes | opens | inside, nocase)
+
+    def framed(self, frames: Mapping[str, Markers]) -> None:
+        """Let a marker tell which markers are left out of content from it on."""
+        made: dict[Markers, Outside] = {}
+        for marker, drops in frames.items():
+            if drops not in made:
+                inner = made[drops] = copy(self)
+                inner.drops = drops
+                inner.prose = literals(self._prose | drops, self._nocase)
+                inner.prose_start = literals(self._start | drops, self._nocase)
+            self.frames[marker] = made[drops]
+        self.prose_start = literals(self._start.union(self.frames), self._nocase)
 
 
 def _check(name: str, nodes: tuple[Node, ...]) -> None:

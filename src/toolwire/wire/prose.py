@@ -180,9 +180,14 @@ class Prose(Leaf):
 
     def _marker(self, text: str, start: int, stop: int, found: str) -> int:
         plan = self._plan
+        frame = plan.frames.get(found)
         if self.reasoning and found in plan.closes:
+            self._plan = frame or plan
             self.leave_reasoning()
             return stop
+        if frame is not None and self.blank and not self.reasoning and found not in plan.openers | plan.closes:
+            self._plan = plan = frame
+            self._choose()
         if found in plan.drops and found not in plan.openers and not self.reasoning:
             return stop
         if found in plan.stops:
@@ -216,6 +221,7 @@ class Prose(Leaf):
         elif found in plan.spans:
             self.reasoning = self.entered = True
             self._span = found
+            self._plan = frame or plan
             self._wrap = ReasoningDelta
             self._choose()
             return stop

@@ -1,4 +1,4 @@
-"""Reading 2 of a wire format: definitions, calls and results -> prompt text.
+"""Reading 2 of a wire format: definitions and calls -> prompt text (results: `wire/results.py`).
 
 `render_calls` checks itself: what it wrote is parsed and compared. Where a format has no unambiguous way to write a
 value it raises instead of writing something else.
@@ -7,24 +7,22 @@ value it raises instead of writing something else.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
 from toolwire.errors import RenderError
 from toolwire.events import collect
 from toolwire.jsontext import sound
-from toolwire.messages import ToolCall, ToolResult, call_id
+from toolwire.messages import ToolCall, call_id
 from toolwire.schema import ANY, Shape
 from toolwire.tools import ToolDefinition
 from toolwire.wire.control import Options
 from toolwire.wire.declarations import declaration, definition_elements, json_text, tokens, typescript
 from toolwire.wire.elements import infer
-from toolwire.wire.literals import literals
 from toolwire.wire.markup import ELEMENT_NAME, escape_text, quote_attribute
 from toolwire.wire.parser import Machine
-from toolwire.wire.plan import plan_of
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -48,18 +46,13 @@ from toolwire.wire.syntax import (
     TokenArgs,
     Value,
     WireFormat,
+    as_written,
 )
 
 _CDATA_FROM = 1000
 """Characters from which text is written as CDATA if anything in it needs escaping."""
 _CDATA_ESCAPES = 5
 """Special characters from which it is, however short."""
-_BREAK = "\u2060"
-"""Word joiner: put into a marker inside a tool's result, it leaves the text readable and the marker inert."""
-
-_PLACES = re.compile(r"\{name\}|\{id\}")
-_TOKEN = re.compile(r"<[^<>\s]+>")
-
 Definitions = Mapping[str, ToolDefinition]
 
 
@@ -189,7 +182,7 @@ class _Writer:
 
     def _parameter(self, node: Params, call: ToolCall, key: str, value: Any) -> str:
         made: list[str] = []
-        for inner in _written(node.nodes):
+        for inner, _ in as_written(node.nodes):
             match inner:
                 case Key():
                     made.append(key)
@@ -245,15 +238,6 @@ class _Writer:
         return escape_text(text)
 
 
-def _written(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes of a sequence as they are written: of a choice, the first."""
-    for node in nodes:
-        if isinstance(node, OneOf):
-            yield from _written(node.options[0])
-        else:
-            yield node
-
-
 def _kind(value: Any) -> str:
     """JSON Schema's name of a value's type."""
     match value:
@@ -286,7 +270,7 @@ def _together(nodes: Iterable[Node]) -> bool:
     return False
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
     """Whether two JSON values are equal, booleans told from numbers."""
     stack = [(a, b)]
     while stack:
@@ -334,7 +318,7 @@ def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text
     read = collect([*machine.feed(text), *machine.finish()])
     for at, call in enumerate(calls):
         got = read.tool_calls[at] if at < len(read.tool_calls) else None
-        if got is None or got.name != call.name or not _equal(got.arguments, call.arguments):
+        if got is None or got.name != call.name or not equal(got.arguments, call.arguments):
             shown = "nothing" if got is None else f"{got.name} with {json_text(got.arguments)[:120]}"
             raise RenderError(
                 f"the format {wire.name!r} cannot write the call to {call.name!r}: it would be read as {shown}. "
@@ -344,7 +328,7 @@ def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text
         raise RenderError(f"the format {wire.name!r} cannot write these calls: more would be read than was meant")
 
 
-def written(definition: ToolDefinition, listing: Listing) -> str:
+def listed(definition: ToolDefinition, listing: Listing) -> str:
     """One definition in the shape that a listing asks for."""
     match listing.shape:
         case "openai":
@@ -374,52 +358,8 @@ def render_definitions(wire: WireFormat, tools: Definitions) -> str:
     """The definitions as the format's publisher lists them in a prompt."""
     listing = wire.definitions
     before, after = listing.each
-    made = (before + written(definition, listing) + after for definition in tools.values())
+    made = (before + listed(definition, listing) + after for definition in tools.values())
     return listing.open + listing.between.join(made) + listing.close
-
-
-def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
-    """The results, in order, each between the format's markers; errors say so.
-
-    Markup inside a result is made inert: every opener, closer, reasoning tag and result marker of the format, and every
-    end-of-sequence token, gets a word joiner (U+2060) after its first character, so a model that echoes the result
-    makes no call. Openers of a single character, which formats without markers have, stay as they are.
-    """
-    return "\n".join(_result(wire, result) for result in results)
-
-
-def _result(wire: WireFormat, result: ToolResult) -> str:
-    start, end = (
-        edge.replace("{name}", inert(wire, result.tool_name)).replace("{id}", inert(wire, result.call_id))
-        for edge in wire.result
-    )
-    return start + inert(wire, _result_text(result)) + end
-
-
-def _result_text(result: ToolResult) -> str:
-    return result.text if result.success else f"Error: {result.text}"
-
-
-def inert(wire: WireFormat, text: str) -> str:
-    """Text in which no marker of the format is left whole."""
-    plan = plan_of(wire)
-    around = plan.outside
-    closers = (marker for block in plan.blocks.values() for marker in block.closers.spelled.values())
-    markers = {*around.openers, *around.spans, *around.closes, *around.drops, *around.ends, *closers}
-    markers = {marker for marker in markers if len(marker) > 1}
-    edges = (part.strip() for edge in wire.result for part in _PLACES.split(edge))
-    markers |= {edge for edge in edges if len(edge) > 1}
-    markers.update(token for edge in wire.result for token in _TOKEN.findall(edge))
-    found = literals(frozenset(markers), wire.nocase)
-    made: list[str] = []
-    pos = 0
-    while True:
-        start, _, marker = found.search(text, pos, True)
-        made.append(text[pos:start])
-        if not marker:
-            return "".join(made)
-        made.append(text[start] + _BREAK)
-        pos = start + 1
 
 
 def render_usage(wire: WireFormat, tools: Definitions) -> str:
@@ -469,43 +409,32 @@ LISTS = {
 def manifest(wire: WireFormat, tools: Definitions) -> tuple[str, dict[str, str]]:
     """Guidelines once, then a block per tool: its definition, a call with what is required, and one with everything.
 
+    The last is left out where the format cannot write it.
+
     Returns:
         The text, and the tools that were left out because the format cannot write a call to them, each with the reason.
     """
     blocks: list[str] = []
     skipped: dict[str, str] = {}
     for definition in tools.values():
-        examples = [example_arguments(definition)]
-        if (everything := example_arguments(definition, optional=True)) != examples[0]:
-            examples.append(everything)
+        least, everything = example_arguments(definition), example_arguments(definition, optional=True)
         try:
-            calls = [render_calls(wire, [ToolCall(definition.name, one, "")], tools) for one in examples]
+            example = render_calls(wire, [ToolCall(definition.name, least)], tools)
         except RenderError as error:
             skipped[definition.name] = str(error)
             continue
-        lines = [written(definition, wire.definitions), "Example:", calls[0]]
-        lines += ["Example with all parameters:", *calls[1:]] if len(calls) > 1 else []
+        lines = [listed(definition, wire.definitions), "Example:", example]
+        if everything != least:
+            with suppress(RenderError):  # a parameter that can be left out is no reason to leave out the tool
+                call = render_calls(wire, [ToolCall(definition.name, everything)], tools)
+                lines += ["Example with all parameters:", call]
         blocks.append("\n".join(lines))
     if not blocks:
         return "", skipped
-    kinds = {type(node) for node in _written_deep(wire.blocks[0])}
+    kinds = {type(node) for node, _ in as_written(wire.blocks[0])}
     lists = "elements" if Elements in kinds else "raw" if Value in kinds else ""
     guidelines = f"{GUIDELINES} {LISTS[lists]}" if lists else GUIDELINES
     return "\n\n".join([guidelines, *blocks]), skipped
-
-
-def _written_deep(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes of a sequence as they are written, and those inside them."""
-    for node in _written(nodes):
-        yield node
-        match node:
-            case Many(nodes=inner) | Params(nodes=inner) | Call(nodes=inner):
-                yield from _written_deep(inner)
-            case AnyOrder(groups):
-                for group in groups:
-                    yield from _written_deep(group)
-            case _:
-                pass
 
 
 def example_arguments(definition: ToolDefinition, *, optional: bool = False) -> dict[str, Any]:

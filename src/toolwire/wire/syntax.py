@@ -12,9 +12,9 @@ Reading rules that hold for every description:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from toolwire.errors import DefinitionError
 
@@ -297,6 +297,29 @@ Node = (
 )  # fmt: skip
 
 
+def as_written(nodes: Iterable[Node], *, always: bool = True) -> Iterator[tuple[Node, bool]]:
+    """The nodes that a sequence is written with, none of which holds others; of a choice, the first.
+
+    With each, whether it always is: False inside an `AnyOrder`, where any may be missing.
+    """
+    for node in nodes:
+        match node:
+            case Many(nodes=inner) | Params(nodes=inner) | Call(nodes=inner):
+                yield from as_written(inner, always=always)
+            case OneOf(options):
+                yield from as_written(options[0], always=always)
+            case AnyOrder(groups):
+                for group in groups:
+                    yield from as_written(group, always=False)
+            case (
+                Lit() | Name() | Header() | Ident() | Server() | Key() | Mark() | Tag() | Value() | Elements() | Args()
+                | TokenArgs() | JsonCall() | PyCalls()
+            ):  # fmt: skip
+                yield node, always
+            case _:
+                assert_never(node)
+
+
 @dataclass(frozen=True, slots=True)
 class Span(_Shown):
     """Text between two markers that is not content: reasoning.
@@ -357,7 +380,7 @@ class WireFormat(_Shown):
         markers: False where a call has no marker of its own: then only known tools count, and failure is content.
         at: where a block may begin: "anywhere" in content, at the "start" of the message only, or "mixed": at the start
             only if it begins without a literal.
-        pseudo: names that stand for no call at all.
+        pseudo: names that stand for no call: what is written as a call of one, without arguments, is markup.
         stop: text after which the model only invents: no block begins behind it.
         ends_reasoning: an opener ends unclosed reasoning.
         nocase: markers are read in any case.

@@ -1,0 +1,100 @@
+"""The results of tools as text: written between a format's markers, and found again in what a model writes itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from toolwire.messages import ToolResult
+from toolwire.wire.literals import literals
+from toolwire.wire.plan import plan_of
+from toolwire.wire.syntax import WireFormat
+
+_BREAK = "\u2060"
+"""Word joiner: put into a marker inside a tool's result, it leaves the text readable and the marker inert."""
+PLACE = re.compile(r"\{name\}|\{id\}")
+"""Where a marker names the call."""
+_TOKEN = re.compile(r"<[^<>\n]+>|\[/?[A-Z_]+\]")
+"""What is markup inside a marker, and no prose."""
+
+
+def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
+    """The results, in order, each between the format's markers; errors say so.
+
+    Markup inside a result is made inert: every opener, closer, reasoning tag and result marker of the format, and every
+    end-of-sequence token, gets a word joiner (U+2060) after its first character, so a model that echoes the result
+    makes no call. Openers of a single character, which formats without markers have, stay as they are.
+    """
+    return "\n".join(_result(wire, result) for result in results)
+
+
+def _result(wire: WireFormat, result: ToolResult) -> str:
+    values = {"{name}": inert(wire, result.tool_name), "{id}": inert(wire, result.call_id)}
+    start, end = (PLACE.sub(lambda place: values[place[0]], edge) for edge in wire.result)
+    return start + inert(wire, _result_text(result)) + end
+
+
+def _result_text(result: ToolResult) -> str:
+    return result.text if result.success else f"Error: {result.text}"
+
+
+def inert(wire: WireFormat, text: str) -> str:
+    """Text in which no marker of the format is left whole."""
+    plan = plan_of(wire)
+    around = plan.outside
+    closers = (marker for block in plan.blocks.values() for marker in block.closers.spelled.values())
+    markers = {*around.openers, *around.spans, *around.closes, *around.drops, *around.ends, *closers}
+    markers = {marker for marker in markers if len(marker) > 1}
+    edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
+    markers |= {edge for edge in edges if len(edge) > 1} | _tokens(wire)
+    found = literals(frozenset(markers), wire.nocase)
+    made: list[str] = []
+    pos = 0
+    while True:
+        start, _, marker = found.search(text, pos, True)
+        made.append(text[pos:start])
+        if not marker:
+            return "".join(made)
+        made.append(text[start] + _BREAK)
+        pos = start + 1
+
+
+def unframed(wire: WireFormat, text: str) -> str:
+    """Content without the markers around results, which a model that has seen results may write itself.
+
+    Markers that are words go only where a line begins with them, and what closes them only with them.
+    """
+    pair, alone = _frames(wire)
+    return alone.sub("", pair.sub(r"\1", text) if pair is not None else text)
+
+
+@lru_cache(maxsize=128)
+def _frames(wire: WireFormat) -> tuple[re.Pattern[str] | None, re.Pattern[str]]:
+    """What finds a framed result whose end is a word, if it is one, and what finds a marker alone."""
+    start, end = (_left(wire, edge) for edge in wire.result)
+    flags = re.IGNORECASE if wire.nocase else re.NOFLAG
+    words = bool(end) and not _TOKEN.search(end)
+    pair = re.compile(rf"^{_any(start)}(.*?){_any(end)}", flags | re.MULTILINE | re.DOTALL) if words else None
+    line = "$" if wire.result[0].endswith("\n") else ""
+    found = [_any(start) if _TOKEN.search(start) else f"^{_any(start)}{line}"] if start else []
+    found += [_any(end)] if end and not words else []
+    found += map(re.escape, _tokens(wire))
+    return pair, re.compile("|".join(found) or r"(?!)", flags | re.MULTILINE)
+
+
+def _left(wire: WireFormat, edge: str) -> str:
+    """What is left of a marker when its format is read: it drops parts of it."""
+    for drop in sorted(wire.drop, key=len, reverse=True):
+        edge = edge.replace(drop, "")
+    return edge.strip()
+
+
+def _any(edge: str) -> str:
+    """A marker as a pattern, with any name and id in it."""
+    return r"[^<>\s]*".join(map(re.escape, PLACE.split(edge)))
+
+
+def _tokens(wire: WireFormat) -> set[str]:
+    """The tokens in the markers around a result."""
+    return {token for edge in wire.result for token in _TOKEN.findall(edge) if not PLACE.search(token)}

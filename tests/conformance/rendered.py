@@ -1,0 +1,49 @@
+"""Prompts as publishers' templates make them, and what Toolwire writes in their place.
+
+A row holds `family`, `format`, `tools`, `messages` and the `prompt`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.rows import Row, load
+
+import toolwire
+from toolwire import ToolCall, ToolResult
+
+
+def prompts(folder: Path) -> list[Row]:
+    """The rows of all files in a folder."""
+    return [row for path in sorted(folder.glob("*.jsonl")) for row in load(path)]
+
+
+def blocks(row: Row) -> Iterator[tuple[str, str]]:
+    """What Toolwire writes for a prompt: "definitions", "calls" or "results", and the text; "\\0" where it refuses."""
+    format, tools = row["format"], row.get("tools") or []
+    called = ""
+    if tools:
+        yield "definitions", toolwire.render_definitions(tools, format=format)
+    for message in row["messages"]:
+        if message.get("tool_calls"):
+            inner = [(call, call.get("function") or call) for call in message["tool_calls"]]
+            calls = [
+                ToolCall(one["name"], _arguments(one.get("arguments")), str(call.get("id") or ""))
+                for call, one in inner
+            ]
+            called = calls[-1].name
+            try:
+                yield "calls", toolwire.render_calls(calls, format=format, tools=tools)
+            except toolwire.RenderError:
+                yield "calls", "\0"
+        if message.get("role") == "tool":
+            name = message.get("tool_name") or message.get("name") or called
+            result = ToolResult(str(message.get("tool_call_id") or ""), name, message["content"])
+            yield "results", toolwire.render_results([result], format=format)
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    return json.loads(value) if isinstance(value, str) else dict(value or {})
