@@ -16,8 +16,20 @@ NAMES = (
     "openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "mistral", "cohere", "groq",
     "ollama",
 )  # fmt: skip
-WRONG = {"openai_chat-b8750cccacd2": "no arguments at all are an empty object, not an empty text"}
+_EMPTY = "no arguments at all are an empty object, not an empty text"
+_PIECES = "the pieces of one call's arguments are no calls"
+WRONG = {
+    "openai_chat-b8750cccacd2": _EMPTY,
+    "cohere-9cb5766ccafc": _EMPTY,
+    "cohere-974a6046d072": _EMPTY,
+    "gemini-404fedd9c5b6": _PIECES,
+    "gemini-1345f65a5127": _PIECES,
+    "gemini-9656c161fe62": _PIECES,
+}
 """Recordings that say something else than the rules, and why they are held wrong."""
+
+QUARANTINED = {"cohere": 4}
+"""Recorded tools whose schema is none: types called `str` and `int`."""
 
 needs_recordings = pytest.mark.skipif(not FOLDER.is_dir(), reason="recordings are not beside this checkout")
 
@@ -107,14 +119,18 @@ def test_every_answer_survives_every_other_api(api: str) -> None:
 @needs_recordings
 @pytest.mark.parametrize("api", NAMES)
 def test_every_request_keeps_its_messages_and_tools(api: str) -> None:
-    compared = 0
+    compared = quarantined = 0
     for row in rows(api):
         if not row["request"]:
             continue
         known = toolwire.get_api(api)
         request = known.decode_request(row["request"])
-        again = known.decode_request(known.encode_request(request))
-        assert [tool.name for tool in again.tools] == [tool.name for tool in request.tools], row["id"]
+        notes = toolwire.Notes()
+        again = known.decode_request(known.encode_request(request, notes=notes))
+        left_out = {note.where for note in notes if note.kind == "quarantined"}
+        offered = [tool.name for tool in request.tools if tool.name not in left_out]
+        assert [tool.name for tool in again.tools] == offered, row["id"]
+        quarantined += len(left_out)
         assert again.tool_choice == request.tool_choice, row["id"]
         assert again.extra == request.extra, row["id"]
         calls = [[part.name for part in m.parts if isinstance(part, toolwire.ToolCall)] for m in request.messages]
@@ -122,3 +138,4 @@ def test_every_request_keeps_its_messages_and_tools(api: str) -> None:
         assert [names for names in kept if names] == [names for names in calls if names], row["id"]
         compared += 1
     assert compared
+    assert quarantined == QUARANTINED.get(api, 0)

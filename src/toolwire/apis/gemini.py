@@ -16,8 +16,16 @@ from typing import Any
 
 from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import Head, Json, Offered, ProviderApi, dropped, in_order, object_of
-from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents, sse
+from toolwire.apis.gemini_parts import (
+    answer_of,
+    camel,
+    is_theirs,
+    listed,
+    signature_part,
+    write_call,
+)
+from toolwire.apis.gemini_stream import Signer, StreamReader
 from toolwire.apis.lowering import JSON_SCHEMA, OPENAPI
 from toolwire.apis.naming import Alphabet
 from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
@@ -31,7 +39,6 @@ from toolwire.events import (
     ReasoningDelta,
     ReasoningEnd,
     UsageCounted,
-    arguments_text,
 )
 from toolwire.jsontext import MAX_DEPTH
 from toolwire.messages import (
@@ -150,7 +157,7 @@ class Gemini(ProviderApi):
     ) -> list[Json]:
         """What the model said; `own_ids`: with the ids of calls that Gemini did not give."""
         made: list[Json] = []
-        signer = _Signer()
+        signer = Signer()
         if any(isinstance(part, ReasoningPart) and part.signature and part.provider == self.kind for part in parts):
             unsigned = False
         for part in parts:
@@ -162,7 +169,7 @@ class Gemini(ProviderApi):
                         made += signer.reasoning(ReasoningPart("", _UNSIGNED, self.kind))
                         notes.changed(f"call {part.id}", "it has no thought signature: the one that is not checked is")
                         unsigned = False
-                    made.append(signer.signed({"functionCall": _call(part, own_ids=own_ids)}))
+                    made.append(signer.signed({"functionCall": write_call(part, own_ids=own_ids)}))
                 case ReasoningPart(provider=provider) if provider in ("", self.kind):
                     made += signer.reasoning(part)
                 case OpaquePart(data, self.kind):
@@ -175,16 +182,16 @@ class Gemini(ProviderApi):
 
     def read_request(self, body: Json) -> ChatRequest:
         """What a body asks for."""
-        body = _camel(body)
+        body = camel(body)
         tools: list[ToolDefinition] = []
         others: list[Mapping[str, Any]] = []
-        for tool in _listed(body.get("tools")):
-            tool = _camel(tool)
-            tools += [self._definition(_camel(one)) for one in _listed(tool.pop("functionDeclarations", None))]
+        for tool in listed(body.get("tools")):
+            tool = camel(tool)
+            tools += [self._definition(camel(one)) for one in listed(tool.pop("functionDeclarations", None))]
             if tool:
                 others.append(tool)
-        config, settings = _camel(body.get("toolConfig")), _camel(body.get("generationConfig"))
-        calling = _camel(config.pop("functionCallingConfig", None))
+        config, settings = camel(body.get("toolConfig")), camel(body.get("generationConfig"))
+        calling = camel(config.pop("functionCallingConfig", None))
         choice = _read_choice(calling)
         if calling:
             config["functionCallingConfig"] = calling
@@ -222,12 +229,12 @@ class Gemini(ProviderApi):
 
     def _read_told(self, told: Any) -> Iterator[Message]:
         if told:
-            parts = [{"text": told}] if isinstance(told, str) else _listed(told.get("parts"))
+            parts = [{"text": told}] if isinstance(told, str) else listed(told.get("parts"))
             yield Message("system", tuple(TextPart(str(part["text"])) for part in parts))
 
     def _read_contents(self, contents: Any) -> Iterator[Message]:
-        for content in _listed(contents):
-            parts = [(part, _camel(part)) for part in _listed(content.get("parts"))]
+        for content in listed(contents):
+            parts = [(part, camel(part)) for part in listed(content.get("parts"))]
             if content.get("role") == "model":
                 yield Message("assistant", tuple(made for raw, part in parts for made in self._read_part(raw, part)))
                 continue
@@ -235,7 +242,7 @@ class Gemini(ProviderApi):
             others: list[Part] = []
             for raw, part in parts:
                 if isinstance(answer := part.get("functionResponse"), Mapping):
-                    result, media = self._read_result(_camel(answer))
+                    result, media = self._read_result(camel(answer))
                     results.append(result)
                     others += media
                 else:
@@ -252,12 +259,12 @@ class Gemini(ProviderApi):
                 yield ReasoningPart(text, signature, self.kind if signature else "")
                 return
             if signature:
-                yield _signature(signature, text)
+                yield signature_part(signature, text)
             if text:
                 yield TextPart(text)
         elif isinstance(call := part.get("functionCall"), Mapping):
             if signature:
-                yield _signature(signature)
+                yield signature_part(signature)
             yield ToolCall(str(call["name"]), object_of(call.get("args")), str(call.get("id") or ""), format=self.kind)
         else:
             yield _image(part) or OpaquePart(dict(raw), self.kind)
@@ -266,8 +273,8 @@ class Gemini(ProviderApi):
         """A result, and what came with it that a result has no place for."""
         images: list[ImagePart] = []
         others: list[Part] = []
-        for raw in _listed(answer.get("parts")):
-            if (image := _image(_camel(raw))) is not None:
+        for raw in listed(answer.get("parts")):
+            if (image := _image(camel(raw))) is not None:
                 images.append(image)
             else:
                 others.append(OpaquePart(dict(raw), self.kind))
@@ -283,12 +290,12 @@ class Gemini(ProviderApi):
 
     def read_response(self, response: Json, assembler: Assembler) -> None:
         """Tell the assembler what a response says."""
-        _Reader(self.kind, assembler).answer(response, whole=True)
+        StreamReader(self.kind, assembler).answer(response, whole=True)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """The body of a response."""
         parts = self._model_parts(response.parts, notes, own_ids=True)
-        return _answer(head, parts, response.finish_reason, response.usage or Usage())
+        return answer_of(head, parts, response.finish_reason, response.usage or Usage())
 
     # -- streams -------------------------------------------------------------------------------------------------
 
@@ -298,12 +305,12 @@ class Gemini(ProviderApi):
 
     def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
         """What reads the responses of one stream."""
-        reader = _Reader(self.kind, assembler)
+        reader = StreamReader(self.kind, assembler)
         return lambda frame: reader.answer(frame.value)
 
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The responses of a stream, each call whole in one of them."""
-        signer = _Signer()
+        signer = Signer()
         usage: Usage | None = None
         reason = FinishReason.STOP
         for event in in_order(events):
@@ -316,9 +323,9 @@ class Gemini(ProviderApi):
                 case ReasoningEnd(part) if part.provider == self.kind and part.signature:
                     parts = signer.reasoning(part, told=True)
                 case CallEnd(_, call, True):
-                    parts = [signer.signed({"functionCall": _call(call, own_ids=True)})]
+                    parts = [signer.signed({"functionCall": write_call(call, own_ids=True)})]
                 case CallEnd():
-                    signer = _Signer()
+                    signer = Signer()
                 case Passed(OpaquePart(data, self.kind)):
                     parts = [*signer.left(), data]
                 case UsageCounted(usage):
@@ -328,212 +335,8 @@ class Gemini(ProviderApi):
                 case _:  # what a call consists of, a problem: nothing stands for them
                     pass
             if parts:
-                yield sse(_answer(head, parts))
-        yield sse(_answer(head, signer.left() or [{"text": ""}], reason, usage))
-
-
-class _Signer:
-    """Puts signatures on the parts that they belong to."""
-
-    def __init__(self) -> None:
-        self._signature = ""
-
-    def reasoning(self, part: ReasoningPart, *, told: bool = False) -> list[Json]:
-        """What stands for reasoning; `told`: its text was written already."""
-        made = self.left()
-        if part.data is not None:
-            made.append(part.data)
-        elif part.text:
-            said: Json = {"text": "" if told else part.text, "thought": True}
-            made.append({**said, "thoughtSignature": part.signature} if part.signature else said)
-        else:
-            self._signature = part.signature
-        return made
-
-    def signed(self, part: Json) -> Json:
-        """The part that follows."""
-        made = {**part, "thoughtSignature": self._signature} if self._signature else part
-        self._signature = ""
-        return made
-
-    def left(self) -> list[Json]:
-        """A signature that nothing follows."""
-        return [self.signed({"text": ""})] if self._signature else []
-
-
-class _Reader:
-    """Reads a response, or those of one stream."""
-
-    def __init__(self, kind: str, assembler: Assembler) -> None:
-        self._kind = kind
-        self._assembler = assembler
-        self._thought: list[str] = []  # of which the end has not come
-        self._pieces: _Pieces | None = None
-
-    def answer(self, response: Mapping[str, Any], *, whole: bool = False) -> None:
-        """One response; `whole`: every part of it is complete."""
-        response = _camel(response)
-        assembler = self._assembler
-        if error := response.get("error"):
-            assembler.reason = FinishReason.ERROR
-            said = error.get("message") if isinstance(error, Mapping) else None
-            assembler.problem("provider_error", str(said or error))
-            return
-        if _camel(response.get("promptFeedback")).get("blockReason"):
-            assembler.reason = FinishReason.CONTENT_FILTER
-        first = next((one for one in response.get("candidates") or () if not one.get("index")), None)
-        if first is not None:
-            candidate = _camel(first)
-            for part in (candidate.get("content") or {}).get("parts") or ():
-                self._part(part, _camel(part), whole=whole)
-            self._finish(candidate)
-        _read_usage(_camel(response.get("usageMetadata")), assembler)
-
-    def _part(self, raw: Mapping[str, Any], part: Json, *, whole: bool) -> None:
-        assembler = self._assembler
-        signature = str(part.get("thoughtSignature") or "")
-        text = part.get("text")
-        if isinstance(text, str) and part.get("thought"):
-            self._thought.append(text)
-            assembler.reasoning(text)
-            if signature or whole:
-                self._thought_over(signature)
-            return
-        self._thought_over()
-        call = part.get("functionCall")
-        if signature and (isinstance(text, str) or isinstance(call, Mapping)):
-            assembler.reasoned(_signature(signature, text))
-        if isinstance(call, Mapping):
-            self._call(_camel(call))
-        elif isinstance(text, str):
-            assembler.text(text)
-        elif raw.keys() - {"thoughtSignature"}:
-            assembler.passed(raw)
-
-    def _thought_over(self, signature: str = "") -> None:
-        if self._thought:
-            text = _sound("".join(self._thought))
-            self._assembler.reasoned(ReasoningPart(text, signature, self._kind if signature else ""))
-            self._thought.clear()
-
-    def _call(self, call: Json) -> None:
-        """A whole call, or one piece of a call that comes in pieces."""
-        assembler = self._assembler
-        goes_on, given = bool(call.get("willContinue")), call.get("partialArgs")
-        pieces = self._pieces
-        if call.get("name") and pieces is not None:
-            self._pieces = None
-            pieces.end(assembler)
-            pieces = None
-        if pieces is None:
-            if not goes_on and not given:
-                assembler.call(call.get("name"), call.get("args"), call.get("id"))
-                return
-            self._pieces = pieces = _Pieces(object_of(call.get("args")))
-            assembler.begin(pieces, call.get("name"), call.get("id"))
-            assembler.arguments(pieces, "{")  # so that a call whose end never comes is no complete one
-        else:
-            pieces.value |= object_of(call.get("args"))
-        if not goes_on:
-            self._pieces = None
-        pieces.add(given or ())
-        if not goes_on:
-            pieces.end(assembler)
-
-    def _finish(self, candidate: Json) -> None:
-        word = candidate.get("finishReason")
-        reason = read_reason(self._kind, word)
-        if reason is None:
-            return
-        assembler = self._assembler
-        assembler.reason = reason
-        if word == "MALFORMED_FUNCTION_CALL" or (word == "UNEXPECTED_TOOL_CALL" and not assembler.calls):
-            said = str(candidate.get("finishMessage") or "")
-            assembler.problem("malformed", f"the model's call could not be read by its provider: {word}", said)
-
-
-class _Pieces:
-    """The arguments of a call that come in pieces, each with the path of its place."""
-
-    def __init__(self, value: Json) -> None:
-        self.value = value
-        self._text: dict[str, list[str]] = {}  # by the path of a text that goes on
-        self._broken = False
-
-    def add(self, pieces: Iterable[Mapping[str, Any]]) -> None:
-        """More of them."""
-        self._broken, broken = True, self._broken
-        for piece in map(_camel, pieces):
-            path = str(piece["jsonPath"])
-            kind = next((kind for kind in ("stringValue", "numberValue", "boolValue") if kind in piece), "")
-            if kind == "stringValue":
-                begun = self._text.setdefault(path, [])
-                begun.append(str(piece[kind]))
-                if piece.get("willContinue"):
-                    if len(begun) == 1:
-                        _put(self.value, path, begun[0])
-                    continue
-                _put(self.value, path, "".join(self._text.pop(path)))
-            elif kind or "nullValue" in piece:
-                _put(self.value, path, piece[kind] if kind else None)
-        self._broken = broken
-
-    def end(self, assembler: Assembler) -> None:
-        """There are no more."""
-        if not self._broken and not self._text:
-            assembler.arguments(self, arguments_text(self.value)[1:])
-        assembler.end(self)
-
-
-_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])(.*?)\3\]""")
-
-
-def _put(root: Json, path: str, value: Any) -> None:
-    """Put a value where a JSON path says.
-
-    Raises:
-        ValueError: there is no such place.
-    """
-    steps: list[str | int] = []
-    pos = 1
-    while path.startswith("$") and (match := _STEP.match(path, pos)):
-        steps.append(int(match[2]) if match[2] else match[1] or match[4] or "")
-        pos = match.end()
-    if not steps or pos != len(path) or len(steps) > MAX_DEPTH:
-        raise ValueError(f"{path!r:.80} is no path")
-    node: Any = root
-    for at, step in enumerate(steps, 1):
-        last = at == len(steps)
-        fresh: Any = value if last else [] if isinstance(steps[at], int) else {}
-        if isinstance(step, str) and isinstance(node, dict):
-            node[step] = fresh if last else node.get(step, fresh)
-        elif isinstance(step, int) and isinstance(node, list) and step <= len(node):
-            node[step:] = [fresh if last else node[step] if step < len(node) else fresh, *node[step + 1 :]]
-        else:
-            raise ValueError(f"{path!r:.80} leads nowhere")
-        node = node[step]
-
-
-def _camel(data: Any) -> Json:
-    """An object with its names in camel case; both are taken."""
-    if data is None:
-        return {}
-    return {re.sub(r"_([a-z])", lambda match: match[1].upper(), key): value for key, value in data.items()}
-
-
-def _listed(value: Any) -> list[Any]:
-    """The items of a list, which may be left out where there is one."""
-    return [value] if isinstance(value, Mapping) else list(value or ())
-
-
-def _sound(text: str) -> str:
-    """Text without halves of characters."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _signature(signature: str, text: Any = None) -> ReasoningPart:
-    """A signature as it stands before the part that it is on; one on empty text is a part of its own."""
-    return ReasoningPart("", signature, "gemini", {"text": "", "thoughtSignature": signature} if text == "" else None)
+                yield sse(answer_of(head, parts))
+        yield sse(answer_of(head, signer.left() or [{"text": ""}], reason, usage))
 
 
 def _told(messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
@@ -566,16 +369,6 @@ def _read_choice(calling: Json) -> ToolChoice:
     return ToolChoice(mode, () if mode == "none" else names)
 
 
-def _call(call: ToolCall, *, own_ids: bool) -> Json:
-    made: Json = {"name": call.name, "args": call.arguments}
-    return {"id": call.id, **made} if call.id and (own_ids or _is_theirs(call.id)) else made
-
-
-def _is_theirs(id: str) -> bool:
-    """Whether an id may be sent: those that were made up here begin like this."""
-    return bool(id) and not id.startswith("call_")
-
-
 def _result(result: ToolResult) -> Json:
     value = result.result
     if result.error is not None:
@@ -584,7 +377,7 @@ def _result(result: ToolResult) -> Json:
         response = {"result": result.text}
     else:
         response = value if isinstance(value, dict) and set(value) not in _WRAPPED else {"result": value}
-    made: Json = {"id": result.call_id} if _is_theirs(result.call_id) else {}
+    made: Json = {"id": result.call_id} if is_theirs(result.call_id) else {}
     made |= {"name": result.tool_name, "response": response}
     if result.images:
         made["parts"] = list(map(_media, result.images))
@@ -614,11 +407,15 @@ def _media(image: ImagePart) -> Json:
 def _image(part: Json) -> ImagePart | None:
     """The image that a part is, if it is one and nothing else."""
     key = next((key for key in ("inlineData", "fileData") if isinstance(part.get(key), Mapping)), "")
-    blob = _camel(part[key]) if key else {}
+    blob = camel(part[key]) if key else {}
     kind = str(blob.get("mimeType") or "")
     if len(part) > 1 or not kind.startswith("image/"):
         return None
     return ImagePart(str(blob.get("data") or ""), kind, str(blob.get("fileUri") or ""))
+
+
+_TYPES = ("", "string", "number", "integer", "boolean", "array", "object")
+"""Types by the numbers that clients of the protocol-buffer interface write."""
 
 
 def _plain(schema: Any, depth: int = 0) -> Any:
@@ -628,10 +425,12 @@ def _plain(schema: Any, depth: int = 0) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     made: Json = {}
-    for key, value in _camel(schema).items():
+    for key, value in camel(schema).items():
         match key, value:
             case "type", str():
                 made[key] = value.lower()
+            case "type", int() if 0 < value < len(_TYPES):
+                made[key] = _TYPES[value]
             case "properties", Mapping():
                 made[key] = {name: _plain(one, depth + 1) for name, one in value.items()}
             case "anyOf", list():
@@ -648,36 +447,6 @@ def _plain(schema: Any, depth: int = 0) -> Any:
         if isinstance(made.get("enum"), list) and None not in made["enum"]:
             made["enum"] = [*made["enum"], None]
     return made
-
-
-def _read_usage(usage: Json, assembler: Assembler) -> None:
-    if not usage.keys() & {"promptTokenCount", "candidatesTokenCount"}:
-        return
-    thoughts = int(usage.get("thoughtsTokenCount") or 0)
-    assembler.usage(
-        Usage(
-            int(usage.get("promptTokenCount") or 0),
-            int(usage.get("candidatesTokenCount") or 0) + thoughts,
-            int(usage.get("cachedContentTokenCount") or 0),
-            thoughts,
-        )
-    )
-
-
-def _answer(head: Head, parts: list[Json], reason: FinishReason | None = None, usage: Usage | None = None) -> Json:
-    candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
-    if reason is not None:
-        candidate["finishReason"] = write_reason("gemini", reason)
-    made: Json = {"candidates": [candidate]}
-    if usage is not None:
-        made["usageMetadata"] = {
-            "promptTokenCount": usage.input_tokens,
-            "candidatesTokenCount": max(usage.output_tokens - usage.reasoning_tokens, 0),
-            "thoughtsTokenCount": usage.reasoning_tokens,
-            "cachedContentTokenCount": usage.cached_tokens,
-            "totalTokenCount": usage.input_tokens + usage.output_tokens,
-        }
-    return {**made, "modelVersion": head.model, "responseId": head.id}
 
 
 APIS = (Gemini(), Gemini("gemini_openapi", openapi=True))
