@@ -82,7 +82,9 @@ def written(wire: WireFormat, value: str, *, entities: bool = False) -> str:
     """The value as the format writes it inside a call."""
     match kind(wire):
         case "json" | "python":
-            return json.dumps(value, ensure_ascii=False)[1:-1]
+            text = json.dumps(value, ensure_ascii=False)[1:-1]
+            twice = any(isinstance(node, syntax.JsonCall) and node.text for node in walk(wire.blocks[:1]))
+            return json.dumps(text, ensure_ascii=False)[1:-1] if twice else text
         case "elements" if entities:
             return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         case "elements":

@@ -23,7 +23,9 @@ from toolwire import (
     replay,
 )
 
-APIS = pytest.mark.parametrize("name", toolwire.apis())
+ALIKE = frozenset(("azure", "xai", "together", "fireworks", "cerebras", "moonshot", "vllm", "sglang", "llama_cpp"))
+"""Providers whose facts are those of another one here."""
+APIS = pytest.mark.parametrize("name", [name for name in toolwire.apis() if name not in ALIKE])
 ORDERED = ("anthropic_messages", "bedrock_converse", "gemini", "gemini_openapi", "openai_responses")
 """APIs in which text and calls have an order."""
 
