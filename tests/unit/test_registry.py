@@ -1,49 +1,143 @@
-"""Formats that other packages bring."""
+"""Tools under one roof."""
 
-import subprocess
-import sys
-from pathlib import Path
+import threading
+from itertools import count
 
 import pytest
 
-FORMAT = """
-from toolwire.wire.syntax import JsonCall, Lit, WireFormat
-
-FORMAT = WireFormat(name={name!r}, aliases=("brought",), blocks=((Lit("<<call>>"), JsonCall(), Lit("<<end>>")),))
-NONE = object()
-"""
-USE = """
 import toolwire
-
-TEXT = '<<call>>{"name": "f", "arguments": {"a": 1}}<<end>>'
-for format in ("mine", "Brought", "auto"):
-    call = toolwire.parse(TEXT, format=format).tool_calls[0]
-    print(call.format, call.arguments)
-print("mine" in toolwire.formats())
-"""
+from toolwire import DefinitionError, Tier, ToolDefinition
+from toolwire.errors import UnknownTool
+from toolwire.registry import ToolRegistry
 
 
-def run(folder: Path, point: str, name: str = "mine") -> subprocess.CompletedProcess[str]:
-    """A process that sees a package with this entry point."""
-    (folder / "bringer.py").write_text(FORMAT.format(name=name))
-    info = folder / "bringer-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bringer\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[toolwire.formats]\nmine = bringer:{point}\n")
-    code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{USE}"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+def read(path: str) -> str:
+    """Reads a file."""
+    return path
 
 
-def test_a_package_brings_a_format(tmp_path: Path) -> None:
-    done = run(tmp_path, "FORMAT")
-    assert done.stdout == "mine {'a': 1}\n" * 3 + "True\n", done.stderr
+def other(path: str) -> str:
+    """Does something else."""
+    return path
 
 
-@pytest.mark.parametrize(
-    ("point", "name", "message"),
-    [("NONE", "mine", "which is no WireFormat"), ("FORMAT", "hermes", "has a name that is taken")],
-)
-def test_what_cannot_be_brought(tmp_path: Path, point: str, name: str, message: str) -> None:
-    done = run(tmp_path, point, name)
-    assert "DefinitionError" in done.stderr
-    assert message in done.stderr
+def test_a_tool_is_told_and_read_by_being_registered() -> None:
+    registry = ToolRegistry()
+
+    @registry.register
+    def get_weather(city: str) -> str:
+        """The weather."""
+        return city
+
+    text = toolwire.prompt(registry, format="hermes")
+    assert "get_weather" in text
+    parsed = toolwire.parse(
+        '{"name": "get_weather", "arguments": {"city": "Rome"}}', format="bare_json", tools=registry
+    )
+    assert parsed.tool_calls[0].arguments == {"city": "Rome"}
+    assert registry.lookup("get_weather").run is get_weather
+    assert get_weather("x") == "x"
+
+
+def test_one_name_is_one_tool() -> None:
+    registry = ToolRegistry([read])
+    with pytest.raises(DefinitionError, match="has a tool of this name already"):
+        registry.register(other, name="read")
+    registry.remove("read")
+    registry.register(other, name="read")
+    assert registry.lookup("read").run is other
+
+
+def test_equal_names_of_two_servers_are_kept_apart() -> None:
+    registry = ToolRegistry()
+    registry.register(ToolDefinition("search"), server="web", run=read)
+    assert [tool.name for tool in registry] == ["search"]
+    registry.register(ToolDefinition("search"), server="docs", run=other)
+    assert [tool.name for tool in registry] == ["web.search", "docs.search"]
+    assert registry.lookup("docs.search").run is other
+    assert registry.lookup("search", "docs").run is other
+    assert registry.lookup("docs.search", "local").run is other
+    with pytest.raises(UnknownTool, match=r"Several tools are called 'search'; say which: web.search, docs.search"):
+        registry.lookup("search")
+    with pytest.raises(DefinitionError, match="server 'docs' has a tool"):
+        registry.register(ToolDefinition("search"), server="docs")
+    registry.remove_server("web")
+    assert [tool.name for tool in registry] == ["search"]
+    with pytest.raises(UnknownTool):
+        registry.lookup("other", "docs")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
+    registry = ToolRegistry([read, other])
+    with pytest.raises(UnknownTool, match=r"There is no tool 'raed'. Did you mean read\? There are: read, other."):
+        registry.lookup("raed")
+    with pytest.raises(UnknownTool, match="There are no tools"):
+        ToolRegistry().lookup("x")
+    many = ToolRegistry(ToolDefinition(f"t{number}") for number in range(30))
+    with pytest.raises(UnknownTool, match="and 10 more"):
+        many.lookup("zzz")
+
+
+def test_hidden_and_disabled_tools() -> None:
+    registry = ToolRegistry([read])
+    registry.register(other, hidden=True)
+    assert [tool.name for tool in registry] == ["read"]
+    assert [tool.name for tool in registry.definitions(hidden=True)] == ["read", "other"]
+    assert registry.lookup("other").run is other
+    registry.enable("read", enabled=False)
+    assert ("read" in registry, "other" in registry) == (False, True)
+    assert list(registry) == []
+    with pytest.raises(UnknownTool, match="switched off"):
+        registry.lookup("read")
+    registry.enable("read")
+    assert "read" in registry
+    assert len(registry) == 2
+
+
+def test_tiers_and_descriptions() -> None:
+    asked = count()
+    registry = ToolRegistry()
+    registry.register(read, tier=Tier.WALK, description=lambda: f"{next(asked)}", requires_confirmation=True)
+    registry.register(other, description="Mine.")
+    assert [tool.name for tool in registry.definitions(tier=Tier.CRAWL)] == ["other"]
+    first, second = registry.definitions(tier=Tier.RUN)[0], registry.definitions(servers=[""])[1]
+    assert (first.tier, first.requires_confirmation, second.description) == (Tier.WALK, True, "Mine.")
+    assert registry.definitions(servers=["none"]) == []
+    assert int(registry.definitions()[0].description) > int(first.description)
+
+
+def test_a_schema_is_made_when_it_is_asked_for() -> None:
+    def broken(x: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Cannot be told."""
+
+    registry = ToolRegistry([read])
+    registry.register(broken)
+    with pytest.raises(DefinitionError):
+        registry.definitions()
+    registry.remove("broken")
+    assert registry.definitions()[0] is registry.definitions()[0]
+
+
+def test_several_threads() -> None:
+    registry = ToolRegistry()
+    errors: list[BaseException] = []
+
+    def work(start: int) -> None:
+        try:
+            for number in range(start, start + 50):
+                registry.register(ToolDefinition(f"t{number}"))
+                registry.lookup(f"t{number}")
+                list(registry)
+                if number % 2:
+                    registry.remove(f"t{number}")
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(at * 100,)) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(registry) == 8 * 25

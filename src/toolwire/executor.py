@@ -1,0 +1,332 @@
+"""Run calls: look up, repair, validate, decide, ask, run; each call gets exactly one result, in the order of the calls.
+
+What is validated is what is decided about, what somebody agrees to, and what runs: the same arguments, by a copy that
+nothing else holds. Whatever goes wrong answers the model with a message that it can act on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any, Literal
+
+from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.hashing import approval_key
+from toolwire.jsontext import read_json
+from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
+from toolwire.policy import Allow, Ask, Context, Deny, Policy
+from toolwire.registry import Registered, ToolRegistry
+from toolwire.schema import UNUSABLE, validate
+from toolwire.tools import Tier, ToolDefinition
+
+MAX_ERROR = 1_000
+"""Characters of an error that the model is told."""
+REMEMBERED = 10_000
+"""Calls that a session remembers for its limits."""
+
+Preview = Callable[[dict[str, Any]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What somebody is asked to agree to.
+
+    Attributes:
+        call: exactly what would run.
+        definition: the tool.
+        reason: why it is asked.
+        preview: what it would do, in words or as a diff; "" if the tool has none.
+    """
+
+    call: ToolCall
+    definition: ToolDefinition
+    reason: str
+    preview: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """An answer: `remember` holds it for the same tool with the same arguments, as long as the session lasts."""
+
+    agreed: bool
+    remember: bool = False
+    reason: str = ""
+
+
+Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
+
+
+@dataclass(slots=True)
+class Session:
+    """What a conversation has come to; kept by its program from call to call.
+
+    Attributes:
+        tier: how far it is unlocked.
+        untrusted: text of strangers has entered it.
+    """
+
+    tier: Tier = Tier.CRAWL
+    untrusted: bool = False
+    _ran: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _agreed: set[str] = field(default_factory=set)
+    _refused: set[str] = field(default_factory=set)
+
+    def context(self, *, now: float) -> Context:
+        """What a decision may know; for this moment."""
+        return Context(self.tier, self.untrusted, now, self._ran, self._agreed, self._refused)
+
+    def ran(self, name: str, at: float) -> None:
+        """A call runs now."""
+        self._ran.append((name, at))
+
+    def decided(self, key: str, *, agreed: bool) -> None:
+        """Somebody has decided for the session."""
+        (self._agreed if agreed else self._refused).add(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something that stands in a call's way.
+
+    Attributes:
+        kind: what it is; `confirmation` can be helped.
+        message: for the model, or for the program.
+    """
+
+    kind: Literal["unknown_tool", "invalid_arguments", "denied", "confirmation", "not_runnable"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that was looked up, repaired and validated."""
+
+    call: ToolCall
+    tool: Registered
+
+
+class ToolExecutor:
+    """Runs calls against a registry, under a policy.
+
+    Args:
+        registry: the tools.
+        policy: the rules.
+        confirm: asks somebody; without it nothing that has to be asked runs.
+        timeout: seconds that one call may take; None for no limit. A plain function that takes longer is left behind in
+            its thread.
+        confirm_timeout: seconds that somebody has to answer; no answer is none.
+        concurrency: calls that run at the same time.
+        previews: by a tool's name, what shows beforehand what a call would do.
+        clock: seconds, for limits.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        *,
+        policy: Policy | None = None,
+        confirm: Confirm | None = None,
+        timeout: float | None = None,
+        confirm_timeout: float = 300.0,
+        concurrency: int = 16,
+        previews: dict[str, Preview] | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._registry = registry
+        self._policy = policy or Policy()
+        self._confirm = confirm
+        self._timeout = timeout
+        self._confirm_timeout = confirm_timeout
+        self._concurrency = concurrency
+        self._previews = previews or {}
+        self._clock = clock
+
+    async def execute(
+        self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
+    ) -> list[ToolResult]:
+        """One result for each call, in their order.
+
+        Args:
+            calls: complete calls; incomplete ones have no business here.
+            session: what the conversation has come to.
+            problems: of the response; a call that one of them names does not run.
+        """
+        broken = {problem.index for problem in problems if problem.index is not None}
+        gate = asyncio.Semaphore(self._concurrency)
+
+        async def one(at: int, call: ToolCall) -> ToolResult:
+            if at in broken:
+                return _failed(call, "The call could not be read whole, so it did not run.")
+            async with gate:
+                return await self.run(call, session)
+
+        if len(calls) == 1:
+            return [await one(0, calls[0])]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
+        return [task.result() for task in tasks]
+
+    async def run(self, call: ToolCall, session: Session) -> ToolResult:
+        """The result of one call; every failure is one, but for cancellation."""
+        ready = self._prepare(call)
+        if isinstance(ready, Issue):
+            return _failed(call, ready.message)
+        issue = await self._permit(ready, session)
+        if issue is not None:
+            return _failed(call, issue.message)
+        session.ran(ready.call.name, self._clock())
+        with _Caught() as caught:
+            return _result(call, await self._called(ready))
+        return _failed(call, caught.message)
+
+    def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
+        """What stands in the way of a call; nothing runs, and nobody is asked."""
+        ready = self._prepare(call)
+        if isinstance(ready, Issue):
+            return [ready]
+        match self._policy.decide(ready.call, ready.tool.definition, session.context(now=self._clock())):
+            case Deny(reason):
+                return [Issue("denied", reason)]
+            case Ask(reason):
+                return [Issue("confirmation", reason)]
+        return []
+
+    # -- before it runs ------------------------------------------------------------------------------------------
+
+    def _prepare(self, call: ToolCall) -> _Ready | Issue:
+        try:
+            tool = self._registry.lookup(call.name, call.server)
+        except UnknownTool as error:
+            return Issue("unknown_tool", str(error))
+        except DefinitionError as error:
+            return Issue("not_runnable", f"The tool {call.name!r} cannot be used: {error}")
+        if tool.run is None:
+            return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
+        definition = tool.definition
+        arguments = _copied(call.arguments)
+        coerced = definition.shape.coerce(arguments, _json_value)
+        issues = validate(coerced, definition.parameters)
+        if issues:
+            why = "; ".join(map(str, issues))
+            if issues[0].keyword == UNUSABLE:
+                return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {why}")
+            return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
+        return _Ready(replace(call, name=definition.name, arguments=coerced), tool)
+
+    async def _permit(self, ready: _Ready, session: Session) -> Issue | None:
+        definition = ready.tool.definition
+        decision = self._policy.decide(ready.call, definition, session.context(now=self._clock()))
+        match decision:
+            case Allow():
+                return None
+            case Deny(reason):
+                return Issue("denied", reason)
+            case Ask(reason):
+                return await self._asked(ready, reason, session)
+
+    async def _asked(self, ready: _Ready, reason: str, session: Session) -> Issue | None:
+        call, definition = ready.call, ready.tool.definition
+        if self._confirm is None:
+            return Issue("confirmation", f"{reason} Nobody is there to agree, so it did not run.")
+        preview = self._previews.get(ready.tool.name)
+        shown = ""
+        with _Caught() as caught:
+            shown = preview(_copied(call.arguments)) if preview is not None else ""
+        if caught.error is not None:
+            return Issue("denied", f"What {call.name} would do cannot be shown, so it did not run: {caught.message}")
+        approval = Approval(replace(call, arguments=_copied(call.arguments)), definition, reason, shown)
+        try:
+            async with asyncio.timeout(self._confirm_timeout):
+                answer = await self._confirm(approval)
+        except TimeoutError:
+            return Issue("denied", f"Nobody agreed to {call.name} in time, so it did not run.")
+        agreement = answer if isinstance(answer, Agreement) else Agreement(bool(answer))
+        if agreement.remember:
+            session.decided(approval_key(call, definition), agreed=agreement.agreed)
+        if agreement.agreed:
+            return None
+        why = f": {agreement.reason}" if agreement.reason else "."
+        return Issue("denied", f"The user refused this call of {call.name}{why}")
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    async def _called(self, ready: _Ready) -> Any:
+        run = ready.tool.run
+        assert run is not None
+        arguments = ready.call.arguments
+        work = run(**arguments) if inspect.iscoroutinefunction(run) else _in_thread(run, arguments)
+        if self._timeout is None:
+            return await work
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await work
+        except TimeoutError as error:
+            raise ToolError(f"{ready.call.name} took longer than {self._timeout:g} seconds.") from error
+
+
+class _Caught:
+    """What a tool raised: any error is its own, and the model is told. Cancellation and the like pass through."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __enter__(self) -> _Caught:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if isinstance(error, Exception):
+            self.error = error
+            return True
+        return False
+
+    @property
+    def message(self) -> str:
+        """The error in one line; a `ToolError` speaks for itself."""
+        if isinstance(self.error, ToolError):
+            return str(self.error)
+        return f"{type(self.error).__name__}: {self.error}"
+
+
+async def _in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    value = await asyncio.to_thread(functools.partial(run, **arguments))
+    return await value if inspect.isawaitable(value) else value
+
+
+def _copied(value: Any) -> Any:
+    """A JSON value that nobody else holds; arguments are never nested deeper than reading allows."""
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_copied(inner) for inner in value]
+    return value
+
+
+def _json_value(text: str) -> Any:
+    return read_json(text)[0]
+
+
+def _failed(call: ToolCall, message: str) -> ToolResult:
+    return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
+
+
+def _result(call: ToolCall, value: Any) -> ToolResult:
+    """What a tool gave back, as a result: a result of its own, an image, any JSON value, or text."""
+    if isinstance(value, ToolResult):
+        return replace(value, call_id=call.id, tool_name=call.name)
+    if isinstance(value, ImagePart):
+        return ToolResult(call.id, call.name, images=(value,))
+    if callable(dump := getattr(value, "model_dump", None)):
+        value = dump(mode="json")
+    if isinstance(value, str) or value is None:
+        return ToolResult(call.id, call.name, value)
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")
+    return ToolResult(call.id, call.name, value)

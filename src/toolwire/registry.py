@@ -1,0 +1,265 @@
+"""The tools that a program has, under one roof: functions, definitions, and those of servers.
+
+A tool is known by its server ("" for one of this program) and its name. Models see a name of their own for it: the
+plain name where no other tool has it, else `server.name`. Both lead back to the tool.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import Any
+
+from toolwire.errors import DefinitionError, UnknownTool
+from toolwire.tools import Tier, Tool, ToolDefinition, as_definition
+
+SUGGESTED = 3
+LISTED = 20
+"""Names that an answer to an unknown one lists."""
+
+Description = str | Callable[[], str]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A tool as it was registered; its definition is made when it is first asked for."""
+
+    source: Any
+    key: tuple[str, str]  # server and name
+    description: Description | None
+    changes: dict[str, Any]
+    hidden: bool = False
+    disabled: bool = False
+    made: ToolDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A tool that was looked up.
+
+    Attributes:
+        definition: what models are told, under the name that they know.
+        name: its own name.
+        run: the function behind it, or None if only its definition is here.
+    """
+
+    definition: ToolDefinition
+    name: str
+    run: Callable[..., Any] | None
+
+
+class ToolRegistry:
+    """Tools by server and name; safe to use from several threads.
+
+    It is an iterable of the definitions that models may see, so it can stand wherever tools are asked for.
+    """
+
+    def __init__(self, tools: Iterable[Any] = ()) -> None:
+        """Begin with some tools.
+
+        Raises:
+            DefinitionError: see `register`.
+        """
+        self._lock = RLock()
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._run: dict[tuple[str, str], Callable[..., Any]] = {}
+        self._shared: Counter[str] = Counter()  # how many tools have a name
+        for tool in tools:
+            self.register(tool)
+
+    def register(
+        self,
+        tool: Any,
+        *,
+        name: str = "",
+        server: str = "",
+        description: Description | None = None,
+        tier: Tier | None = None,
+        requires_confirmation: bool | None = None,
+        hidden: bool = False,
+        run: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Add a tool, and give it back, so that this can stand over a function as a decorator.
+
+        Args:
+            tool: a function, a `Tool`, a definition in any shape; see `as_definition`.
+            name: its name, if not its own.
+            server: the server that it lives on.
+            description: what models are told, if not its own; a function is asked each time.
+            tier: the tier that a session must have reached, if not its own.
+            requires_confirmation: whether somebody must agree to each call, if not its own.
+            hidden: it can be called, and models are not told of it.
+            run: what to call for a tool that is only a definition.
+
+        Raises:
+            DefinitionError: another tool of this server has the name, or the tool has none.
+        """
+        own = name or _name_of(tool)
+        key = server, own
+        changes: dict[str, Any] = {"server": server} if server else {}
+        if tier is not None:
+            changes["tier"] = tier
+        if requires_confirmation is not None:
+            changes["requires_confirmation"] = requires_confirmation
+        function = run or (tool.function if isinstance(tool, Tool) else _function(tool))
+        with self._lock:
+            if key in self._entries:
+                where = f"the server {server!r}" if server else "this registry"
+                raise DefinitionError(f"{where} has a tool of this name already", tool=own)
+            self._entries[key] = _Entry(tool, key, description, changes, hidden)
+            self._shared[own] += 1
+            if function is not None:
+                self._run[key] = function
+        return tool
+
+    def remove(self, name: str, server: str = "") -> None:
+        """Forget a tool.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        with self._lock:
+            self._forget(self._find(name, server).key)
+
+    def remove_server(self, server: str) -> None:
+        """Forget all tools of a server."""
+        with self._lock:
+            for key in [key for key in self._entries if key[0] == server]:
+                self._forget(key)
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        del self._entries[key]
+        self._run.pop(key, None)
+        self._shared[key[1]] -= 1
+
+    def enable(self, name: str, server: str = "", *, enabled: bool = True) -> None:
+        """Let a tool be called and be seen again; or not, with `enabled=False`.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        with self._lock:
+            self._find(name, server).disabled = not enabled
+
+    def definitions(
+        self, *, tier: Tier | None = None, hidden: bool = False, servers: Iterable[str] | None = None
+    ) -> list[ToolDefinition]:
+        """The definitions that models may see, in the order in which the tools were registered.
+
+        Args:
+            tier: only those that a session of this tier may run.
+            hidden: hidden ones as well.
+            servers: only those of these servers ("" is this program).
+
+        Raises:
+            DefinitionError: a tool cannot be used.
+        """
+        wanted = None if servers is None else set(servers)
+        with self._lock:
+            entries = [
+                entry
+                for entry in self._entries.values()
+                if not entry.disabled and (hidden or not entry.hidden) and (wanted is None or entry.key[0] in wanted)
+            ]
+            made = [self._definition(entry) for entry in entries]
+        return [one for one in made if tier is None or one.tier <= tier]
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        """The definitions that models may see."""
+        return iter(self.definitions())
+
+    def __len__(self) -> int:
+        """How many tools there are, hidden and disabled ones included."""
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a tool can be called by this name."""
+        with self._lock:
+            return isinstance(name, str) and any(not entry.disabled for entry in self._matching(name, ""))
+
+    def lookup(self, name: str, server: str = "") -> Registered:
+        """The tool that a call names.
+
+        Raises:
+            UnknownTool: there is none, it is disabled, or several servers have one; the message lists what there is.
+            DefinitionError: the tool cannot be used.
+        """
+        with self._lock:
+            entry = self._find(name, server)
+            if entry.disabled:
+                raise UnknownTool(f"The tool {name!r} is switched off.{self._known()}")
+            return Registered(self._definition(entry), entry.key[1], self._run.get(entry.key))
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def _find(self, name: str, server: str) -> _Entry:
+        found = self._matching(name, server)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            full = ", ".join(f"{entry.key[0]}.{entry.key[1]}" for entry in found)
+            raise UnknownTool(f"Several tools are called {name!r}; say which: {full}.")
+        names = [self._exposed(entry) for entry in self._entries.values() if not entry.hidden]
+        near = difflib.get_close_matches(name, names, n=SUGGESTED, cutoff=0.5)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise UnknownTool(f"There is no tool {name!r}.{hint}{self._known()}")
+
+    def _matching(self, name: str, server: str) -> list[_Entry]:
+        """The entries that a name may mean: exactly this one, or the only one that has it."""
+        exact = self._entries.get((server, name))
+        if exact is not None:
+            return [exact]
+        if server:  # formats without a field for the server write the exposed name, and some a default server
+            found = [
+                entry for entry in self._entries.values() if entry.key[0] == server and self._exposed(entry) == name
+            ]
+            return found or ([] if self._has_server(server) else self._matching(name, ""))
+        return [
+            entry
+            for entry in self._entries.values()
+            if entry.key[1] == name or f"{entry.key[0]}.{entry.key[1]}" == name
+        ]
+
+    def _has_server(self, server: str) -> bool:
+        return any(key[0] == server for key in self._entries)
+
+    def _exposed(self, entry: _Entry) -> str:
+        server, name = entry.key
+        return name if not server or self._shared[name] == 1 else f"{server}.{name}"
+
+    def _known(self) -> str:
+        names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
+        if not names:
+            return " There are no tools."
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        return f" There are: {', '.join(names[:LISTED])}{more}."
+
+    def _definition(self, entry: _Entry) -> ToolDefinition:
+        if entry.made is None:
+            made = as_definition(entry.source, strict=True)
+            entry.made = replace(made, name=entry.key[1], **entry.changes)
+        changes: dict[str, Any] = {}
+        if (name := self._exposed(entry)) != entry.made.name:
+            changes["name"] = name
+        if entry.description is not None:
+            changes["description"] = entry.description if isinstance(entry.description, str) else entry.description()
+        return replace(entry.made, **changes) if changes else entry.made
+
+
+def _function(tool: Any) -> Callable[..., Any] | None:
+    """The function itself, where a function is registered."""
+    return tool if callable(tool) and not isinstance(tool, type) else None
+
+
+def _name_of(tool: Any) -> str:
+    """The name of a tool, without making its schema where that is not needed."""
+    if isinstance(tool, ToolDefinition):
+        return tool.name
+    if isinstance(tool, Tool):
+        return tool.definition.name
+    if _function(tool) is not None and isinstance(getattr(tool, "__name__", None), str):
+        return str(tool.__name__)
+    return as_definition(tool).name
