@@ -93,7 +93,7 @@ class _Lowering:
         if self._dialect.inline and "$ref" in node:
             node, inside = self._followed(node, pointer, inside)
         if self._dialect.keywords:
-            self._say_otherwise(node, pointer)
+            inside = self._say_otherwise(node, pointer, inside)
         made: dict[str, Any] = {}
         for key, value in node.items():
             if self._dialect.inline and key in ("$defs", "definitions"):
@@ -135,19 +135,23 @@ class _Lowering:
             node = {**target, **beside}
         return node, inside
 
-    def _say_otherwise(self, node: dict[str, Any], pointer: str) -> None:
-        """Say with the dialect's keywords what others say."""
+    def _say_otherwise(self, node: dict[str, Any], pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
+        """Say with the dialect's keywords what others say; the schemas that the node stands in then."""
         keywords = self._dialect.keywords
+        more = True
+        while more:  # what is filled in may be said otherwise as well
+            if "oneOf" in node and "oneOf" not in keywords and "anyOf" not in node:
+                node["anyOf"] = node.pop("oneOf")
+                self._changed(pointer, "'oneOf' is said with 'anyOf'")
+            if more := isinstance(parts := node.get("allOf"), list) and "allOf" not in keywords:
+                del node["allOf"]
+                inside = self._merge(node, parts, pointer, inside)
+            elif more := self._dialect.nullable and self._is_alone(node):
+                inside = self._fill(node, node.pop("anyOf")[0], pointer, inside)
         if "const" in node and "const" not in keywords:
             node.setdefault("enum", [node.pop("const")])
-        if "oneOf" in node and "oneOf" not in keywords and "anyOf" not in node:
-            node["anyOf"] = node.pop("oneOf")
-            self._changed(pointer, "'oneOf' is said with 'anyOf'")
-        if isinstance(parts := node.get("allOf"), list) and "allOf" not in keywords:
-            del node["allOf"]
-            self._merge(node, parts, pointer)
         if self._dialect.nullable:
-            self._nullable(node, pointer)
+            self._several(node, pointer)
         if self._dialect.text_enums and isinstance(node.get("enum"), list):
             texts = [one for one in node["enum"] if isinstance(one, str)]
             if len(texts) < len(node["enum"]):
@@ -156,48 +160,61 @@ class _Lowering:
                 self._changed(f"{pointer}/enum", "values that are no text are told in the description")
             elif "type" not in node:
                 node["type"] = "string"
+        return inside
 
-    def _merge(self, node: dict[str, Any], parts: list[Any], pointer: str) -> None:
+    def _merge(self, node: dict[str, Any], parts: list[Any], pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
+        """Say in a node what stands in all of these parts."""
         for part in parts:
-            if isinstance(part, Mapping):
-                if "$ref" in part:
-                    part, _ = self._followed(dict(part), pointer, ())
-                for key, value in part.items():
-                    known = node.get(key)
-                    if isinstance(known, dict) and isinstance(value, Mapping):
-                        node[key] = {**value, **known}
-                    elif key == "required" and isinstance(known, list) and isinstance(value, list):
-                        node[key] = [*known, *(one for one in value if one not in known)]
-                    else:
-                        node.setdefault(key, value)
+            inside = self._fill(node, part, pointer, inside)
         self._changed(pointer, "'allOf' is said as one schema")
+        return inside
 
-    def _nullable(self, node: dict[str, Any], pointer: str) -> None:
-        kinds = node.get("type")
-        if isinstance(kinds, list):
-            real = [kind for kind in kinds if kind != "null"]
-            if len(real) < len(kinds):
-                node["nullable"] = True
-            if len(real) == 1:
-                node["type"] = real[0]
+    def _fill(self, node: dict[str, Any], part: Any, pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
+        """Say in a node what a part says, followed if it is a reference."""
+        if not isinstance(part, Mapping):
+            return inside
+        part = dict(part)
+        if "$ref" in part:
+            part, inside = self._followed(part, pointer, inside)
+        for key, value in part.items():
+            known = node.get(key)
+            if isinstance(known, dict) and isinstance(value, Mapping):
+                node[key] = {**value, **known}
+            elif key in ("required", "allOf") and isinstance(known, list) and isinstance(value, list):
+                node[key] = [*known, *(one for one in value if one not in known)]
             else:
-                del node["type"]
-                node["anyOf"] = [{"type": kind} for kind in real]
-                self._changed(f"{pointer}/type", "several types are said with 'anyOf'")
+                node.setdefault(key, value)
+        return inside
+
+    @staticmethod
+    def _is_alone(node: dict[str, Any]) -> bool:
+        """Take null from a node's alternatives; whether one alone is left."""
         options = node.get("anyOf")
-        if isinstance(options, list) and {"type": "null"} in options:
-            rest = [one for one in options if one != {"type": "null"}]
+        if not isinstance(options, list) or {"type": "null"} not in options:
+            return False
+        rest = [one for one in options if one != {"type": "null"}]
+        if rest:
             node["nullable"] = True
-            if len(rest) == 1 and isinstance(rest[0], Mapping):
-                del node["anyOf"]
-                for key, value in rest[0].items():
-                    node.setdefault(key, value)
-                if self._dialect.inline and "$ref" in node:
-                    followed, _ = self._followed(node, pointer, ())
-                    node.clear()
-                    node.update(followed)
-            else:
-                node["anyOf"] = rest
+        node["anyOf"] = rest or [{"type": "null"}]
+        return len(node["anyOf"]) == 1
+
+    def _several(self, node: dict[str, Any], pointer: str) -> None:
+        """Say a list of types with one type, or with alternatives."""
+        kinds = node.get("type")
+        if not isinstance(kinds, list):
+            return
+        real = [kind for kind in kinds if kind != "null"]
+        if real and len(real) < len(kinds):
+            node["nullable"] = True
+        if len(real) < 2:
+            node["type"] = real[0] if real else "null"
+            return
+        del node["type"]
+        if "anyOf" in node:
+            self.lost(f"{pointer}/type", "several types are not taken beside 'anyOf'")
+        else:
+            node["anyOf"] = [{"type": kind} for kind in real]
+            self._changed(f"{pointer}/type", "several types are said with 'anyOf'")
 
     def _close(self, made: dict[str, Any], pointer: str) -> None:
         """Strict mode: every property required, what was optional nullable, nothing else allowed."""

@@ -30,6 +30,14 @@ def test_json_schema_stays() -> None:
         ({"type": ["string", "null"]}, {"type": "string", "nullable": True}, 0),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": "integer", "nullable": True}, 0),
         ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}, 1),
+        ({"type": ["null"]}, {"type": "null"}, 0),
+        ({"anyOf": [{"type": "null"}]}, {"type": "null"}, 0),
+        ({"anyOf": [{"const": "x"}, {"type": "null"}]}, {"enum": ["x"], "type": "string", "nullable": True}, 0),
+        (
+            {"anyOf": [{"allOf": [{"$ref": "#/$defs/A"}]}, {"type": "null"}]},
+            {"type": "string", "description": "a", "nullable": True},
+            1,
+        ),
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}, 1),
         ({"type": "integer", "enum": [1, 2]}, {"type": "integer", "description": "One of: 1, 2."}, 1),
         ({"type": "object", "additionalProperties": False}, {"type": "object"}, 1),
@@ -93,3 +101,25 @@ def test_what_is_no_schema_is_refused() -> None:
     for schema in ({"type": "string"}, {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}):
         with pytest.raises(DefinitionError):
             lowered(schema, OPENAPI)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"$ref": "#/$defs/Node"},
+        {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]},
+        {"allOf": [{"$ref": "#/$defs/Node"}]},
+        {"anyOf": [{"allOf": [{"$ref": "#/$defs/Node"}]}, {"type": "null"}]},
+        {"oneOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]},
+        {"allOf": [{"$ref": "#/$defs/Node"}, {"$ref": "#/$defs/Node"}]},
+    ],
+)
+@pytest.mark.parametrize("dialect", [JSON_SCHEMA, OPENAPI])
+def test_a_schema_that_holds_itself_ends(again: dict[str, Any], dialect: Dialect) -> None:
+    node = {"type": "object", "properties": {"value": {"type": "integer"}, "next": again}}
+    made, _ = lowered({**of(list={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}}, dialect)
+    if dialect is OPENAPI:
+        nested = made["properties"]["list"]["properties"]
+        assert nested["value"] == {"type": "integer"}
+        assert nested["next"]["type"] == "object"
+        assert "$ref" not in str(made)
