@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from toolwire.errors import DefinitionError
-from toolwire.messages import Message, Part, TextPart, ToolCall, ToolResult, call_id
+from toolwire.messages import Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult, call_id
 from toolwire.tools import ToolDefinition
 
 Mode = Literal["auto", "none", "required"]
@@ -121,22 +121,21 @@ class Notes(list[Note]):
 
 
 class _Turn:
-    """The calls of one answer, and what has come since."""
+    """What the model said in a row, and what has come since."""
 
     def __init__(self) -> None:
+        self.said: list[Message] = []
         self.calls: list[tuple[ToolCall, str]] = []  # each with the id that it had
         self.results: dict[int, ToolResult] = {}
-        self.after: list[
-            Message | ToolResult
-        ] = []  # what else came; a result that names none of the calls stands alone
+        self.after: list[Message | ToolResult] = []  # what else came; a result that no call of these asked for
 
     @property
     def goes_on(self) -> bool:
         """Whether nothing has come yet, so that more of the model's own belongs to it."""
         return not (self.results or self.after)
 
-    def take(self, result: ToolResult) -> None:
-        """A result, for the call it names that had none yet."""
+    def takes(self, result: ToolResult) -> bool:
+        """Whether a result was for a call that had none yet: the one that it names."""
         waiting = [at for at in range(len(self.calls)) if at not in self.results]
         named = [at for at in waiting if self.calls[at][1] == result.call_id]
         if not result.call_id:
@@ -144,22 +143,25 @@ class _Turn:
             named = [at for at in same if at in named] or same
         if named:
             self._answer(named[0], result)
-        else:
-            self.after.append(result)
+        return bool(named)
 
     def _answer(self, at: int, result: ToolResult) -> None:
         call = self.calls[at][0]
         self.results[at] = replace(result, call_id=call.id, tool_name=call.name)
 
-    def close(self, notes: Notes, *, last: bool) -> Iterator[Message]:
-        """The results, in the order of the calls; and what else came."""
+    def close(self, notes: Notes, owned: frozenset[str], *, last: bool) -> Iterator[Message]:
+        """The model's messages, the results in the order of the calls, and what else came.
+
+        `owned` are the ids of all calls: a result that has one of them is no other call's.
+        """
+        yield from self.said
         missing = [at for at in range(len(self.calls)) if at not in self.results]
-        strays = [one for one in self.after if isinstance(one, ToolResult)]
+        strays = [one for one in self.after if isinstance(one, ToolResult) and one.call_id not in owned]
         if strays and len(strays) == len(missing):
             for at, stray in zip(missing, strays, strict=True):
                 notes.changed(f"call {self.calls[at][1]}", f"the result of {stray.call_id!r} is taken for its own")
                 self._answer(at, stray)
-            self.after = [one for one in self.after if isinstance(one, Message)]
+            self.after = [one for one in self.after if one not in strays]
             missing = []
         if self.calls and not (last and self.goes_on):
             for at in missing:
@@ -172,7 +174,9 @@ class _Turn:
                 yield one
                 continue
             notes.changed(f"result {one.call_id!r}", "it has no call of its own: it is text now")
-            yield Message("user", (TextPart(f"Result of {one.tool_name or 'a tool'}: {one.text}"),))
+            shown = "" if one.images and one.success and one.result is None else one.text
+            text = f"Result of {one.tool_name or 'a tool'}: {shown}".rstrip()
+            yield Message("user", (TextPart(text), *one.images))
 
 
 def paired(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
@@ -180,30 +184,89 @@ def paired(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
 
     Calls without an id get one; of two calls with the same id the second gets another, and its result with it. A
     result is found by its id, by its tool's name where it has none, and where just as many calls are without a result
-    as results without a call, by its place. A call that was never answered gets an error as its result, unless the
-    conversation ends with it; a result without a call becomes text of the user.
+    as results without a call, by its place, unless its id is another call's. One that comes when the model has gone on
+    already goes to its call. A call that was never answered gets an error as its result, unless the conversation ends
+    with it; a result without a call becomes text of the user.
     """
-    made: list[Message] = []
+    messages = tuple(messages)
+    owned = frozenset(part.id for one in messages for part in one.parts if isinstance(part, ToolCall) and part.id)
     used: set[str] = set()
-    turn = _Turn()
+    turns = [_Turn()]
+    waiting: dict[str, _Turn] = {}  # earlier turns whose calls have no result, by the ids of these
     for number, message in enumerate(messages):
+        turn = turns[-1]
         if message.role == "assistant":
             if not turn.goes_on:  # else the model's messages are one turn, and its calls are answered together
-                made += turn.close(notes, last=False)
+                for at, (_, old) in enumerate(turn.calls):
+                    if at not in turn.results and old:
+                        waiting[old] = turn
                 turn = _Turn()
-            made.append(_with_ids(message, number, used, turn))
+                turns.append(turn)
+            turn.said.append(_with_ids(message, number, used, turn))
             continue
         others: list[Part] = []
         for part in message.parts:
-            if isinstance(part, ToolResult):
-                turn.take(part)
-            else:
+            if not isinstance(part, ToolResult):
                 others.append(part)
+            elif not turn.takes(part):
+                late = waiting.pop(part.call_id, None)
+                if late is not None and late.takes(part):
+                    notes.changed(f"call {part.call_id}", "its result came late: it stands behind it now")
+                else:
+                    turn.after.append(part)
         if others or not message.parts:
             role = "user" if message.role == "tool" else message.role
             turn.after.append(Message(role, tuple(others)))
-    made += turn.close(notes, last=True)
+    return tuple(made for turn in turns for made in turn.close(notes, owned, last=turn is turns[-1]))
+
+
+def joined(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The messages for APIs that want results right behind the calls: what the model says behind a call joins it."""
+    made: list[Message] = []
+    for message in messages:
+        before = made[-1].parts if made and made[-1].role == message.role == "assistant" else ()
+        if any(isinstance(part, ToolCall) for part in before):
+            made[-1] = replace(message, parts=(*before, *message.parts))
+        else:
+            made.append(message)
     return tuple(made)
+
+
+def told(message: Message, api: str, notes: Notes) -> str:
+    """The text of a system message; with a note of what else stands in it, for an API that takes only text there."""
+    for part in message.parts:
+        if not isinstance(part, TextPart):
+            kind = type(part).__name__
+            if isinstance(part, OpaquePart):
+                kind = str(part.data.get("type") or next(iter(part.data), kind))
+            notes.dropped(f"system message/{kind}", f"{api} takes text alone here")
+    return "".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def unsealed(part: Part, kind: str, api: str, notes: Notes) -> str | None:
+    """The text of reasoning that an answer shows without a seal, as it has none of this API; None for all else."""
+    if not isinstance(part, ReasoningPart) or (part.provider == kind and (part.signature or part.data)):
+        return None
+    if part.signature or part.data:
+        notes.dropped("reasoning", f"{api} has no place for what {part.provider} wants back with it")
+    return part.text
+
+
+def note_foreign(request: ChatRequest, kind: str, notes: Notes) -> None:
+    """Take a note of members of messages and tools that only another API than this one knows: each once."""
+    lost: dict[tuple[str, str], None] = {}
+    for message in request.messages:
+        for part in message.parts:
+            inner = part.images if isinstance(part, ToolResult) else ()
+            for one in (part, *inner):
+                extra = None if isinstance(one, ReasoningPart | OpaquePart) else one.extra
+                if extra is not None and extra.provider != kind:
+                    lost.update(((key, extra.provider), None) for key in extra.data)
+    for tool in request.tools if request.provider not in ("", kind) else ():
+        if isinstance(extra := tool.annotations.get(request.provider), Mapping):
+            lost.update(((f"{tool.name}/{key}", request.provider), None) for key in extra)
+    for where, provider in lost:
+        notes.dropped(where, f"only {provider} has it")
 
 
 def _with_ids(message: Message, number: int, used: set[str], turn: _Turn) -> Message:

@@ -5,6 +5,8 @@ All are frozen dataclasses with slots; `arguments` and other containers inside t
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -66,6 +68,8 @@ class ToolCall:
         format: the wire format's name, or the provider API's.
         repairs: names of the repairs made to read it, each once; see `REPAIRS`.
         confidence: 1.0 for a call between a format's own markers; less where text alone told.
+        free: its only argument `input` is text that came as it is, and no JSON.
+        extra: members that only one API knows.
     """
 
     name: str
@@ -76,6 +80,8 @@ class ToolCall:
     format: str = field(default="", compare=False)
     repairs: tuple[str, ...] = ()
     confidence: float = 1.0
+    free: bool = field(default=False, repr=False, compare=False)
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
 
     @property
     def fingerprint(self) -> str:
@@ -84,24 +90,65 @@ class ToolCall:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+_BEGINNINGS = (
+    ("image/png", b"\x89PNG"),
+    ("image/jpeg", b"\xff\xd8\xff"),
+    ("image/gif", b"GIF8"),
+    ("image/bmp", b"BM"),
+)
+
+
+def _media_type(data: str) -> str:
+    """What an image in base64 is, by its first bytes; "" if they do not tell."""
+    try:
+        begins = base64.b64decode(data[:16], validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    if begins[:4] == b"RIFF" and begins[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for kind, beginning in _BEGINNINGS if begins.startswith(beginning)), "")
+
+
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """An image: base64 `data` with its media type, or a `url`."""
+    """An image: base64 `data` with its media type, or a `url`.
+
+    A media type that is not given is told by the first bytes, and a URL that holds the data is taken apart.
+
+    Attributes:
+        extra: members that only one API knows.
+    """
 
     data: str = ""
     media_type: str = ""
     url: str = ""
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Say the same image in one way."""
+        head, _, data = self.url.partition(",")
+        if not self.data and data and head.startswith("data:") and head.endswith(";base64"):
+            object.__setattr__(self, "data", data)
+            object.__setattr__(self, "media_type", self.media_type or head[len("data:") : -len(";base64")])
+            object.__setattr__(self, "url", "")
+        kind = self.media_type.lower() or (_media_type(self.data) if self.data else "")
+        object.__setattr__(self, "media_type", "image/jpeg" if kind == "image/jpg" else kind)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave back: a result (any JSON value, or text) or an error message; and images, if it made any."""
+    """What a call gave back: a result (any JSON value, or text) or an error message; and images, if it made any.
+
+    Attributes:
+        extra: members that only one API knows.
+    """
 
     call_id: str
     tool_name: str
     result: Any = None
     error: str | None = None
     images: tuple[ImagePart, ...] = ()
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
 
     @property
     def success(self) -> bool:
@@ -118,9 +165,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Plain text of a message."""
+    """Plain text of a message.
+
+    Attributes:
+        extra: members that only one API knows.
+    """
 
     text: str
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +195,7 @@ class ReasoningPart:
 
 @dataclass(frozen=True, slots=True)
 class OpaquePart:
-    """Something that only its provider understands: a tool that the provider ran itself, a document, a citation.
+    """Something that only its provider understands: a tool that the provider ran itself, a document, a mark to cache.
 
     Attributes:
         data: the provider's own item, as it came.

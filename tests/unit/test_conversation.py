@@ -2,8 +2,8 @@
 
 import pytest
 
-from toolwire import DefinitionError, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
-from toolwire.conversation import MISSING_RESULT, paired
+from toolwire import DefinitionError, ImagePart, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
+from toolwire.conversation import MISSING_RESULT, joined, paired
 
 A = ToolCall("a", {}, "1")
 B = ToolCall("b", {}, "2")
@@ -92,6 +92,44 @@ def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
 def test_a_model_that_goes_on_is_answered_once() -> None:
     both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
     assert done([says(A), says(B), both])[0] == [says(A), says(B), both]
+
+
+def test_what_the_model_says_behind_a_call_joins_it_where_results_have_to_follow() -> None:
+    sorry = says(TextPart("sorry"))
+    made, _ = done([says(A), sorry, user("go on")])
+    missing = answers(ToolResult("1", "a", error=MISSING_RESULT))
+    assert joined(made) == (says(A, TextPart("sorry")), missing, user("go on"))
+    both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
+    assert joined([says(A), says(B), both]) == (says(A, B), both)
+    assert joined([sorry, says(A), both, sorry]) == (sorry, says(A), both, sorry)
+
+
+@pytest.mark.parametrize("between", [(), (user("hm"),)])
+def test_a_late_result_goes_to_its_own_call(between: tuple[Message, ...]) -> None:
+    late = answers(ToolResult("1", "a", "of a"))
+    made, notes = done([says(A), user("well"), says(B), *between, late])
+    assert made[:4] == [says(A), answers(ToolResult("1", "a", "of a")), user("well"), says(B)]
+    assert made[4:] == ([answers(ToolResult("2", "b", error=MISSING_RESULT)), *between] if between else [])
+    assert len(notes) == 1 + len(between)
+
+
+def test_a_result_is_never_taken_for_another_calls() -> None:
+    made, _ = done([says(A, B), answers(ToolResult("1", "a", "one"), ToolResult("1", "a", "two"))])
+    assert made[1] == answers(ToolResult("1", "a", "one"), ToolResult("2", "b", error=MISSING_RESULT))
+    assert made[2] == user("Result of a: two")
+    made, _ = done([says(B), answers(ToolResult("1", "a", "early")), says(A), user("x")])
+    assert made[1] == answers(ToolResult("2", "b", error=MISSING_RESULT))
+
+
+def test_images_of_a_result_without_a_call_are_kept() -> None:
+    image = ImagePart(url="https://example.org/i.png")
+    made, _ = done(
+        [user("q"), answers(ToolResult("9", "z", images=(image,)), ToolResult("8", "", "t", None, (image,)))]
+    )
+    assert made[1:] == [
+        Message("user", (TextPart("Result of z:"), image)),
+        Message("user", (TextPart("Result of a tool: t"), image)),
+    ]
 
 
 @pytest.mark.parametrize(

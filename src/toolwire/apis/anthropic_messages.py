@@ -10,8 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from toolwire.apis.anthropic_stream import (
+    KIND,
+    StreamReader,
+    StreamWriter,
+    failed,
+    message_of,
+    read_usage,
+    thinking_part,
+)
 from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import (
     Head,
@@ -23,24 +33,14 @@ from toolwire.apis.base import (
     object_of,
 )
 from toolwire.apis.finishing import read_reason, write_reason
-from toolwire.apis.framing import Frame, Framing, ServerSentEvents, sse
+from toolwire.apis.framing import Frame, Framing, ServerSentEvents
 from toolwire.apis.lowering import PLAIN_ROOT
 from toolwire.apis.naming import WORD_64, Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign, unsealed
 from toolwire.events import (
-    ArgumentsDelta,
-    CallEnd,
-    CallStart,
-    ContentDelta,
     Event,
-    Finish,
-    Passed,
-    ReasoningDelta,
-    ReasoningEnd,
-    UsageCounted,
 )
 from toolwire.messages import (
-    FinishReason,
     ImagePart,
     Message,
     OpaquePart,
@@ -57,18 +57,18 @@ from toolwire.tools import ToolDefinition, as_definition
 MAX_TOKENS = 4096
 """Written where a request does not say how long the answer may be: the API wants it said."""
 
+_TOOL = frozenset(("type", "name", "description", "input_schema", "strict", "annotations"))
 _READ = frozenset(
     ("messages", "system", "tools", "tool_choice", "model", "stream", "max_tokens", "temperature", "top_p",
      "stop_sequences")
 )  # fmt: skip
 _MODES: dict[Mode, str] = {"auto": "auto", "required": "any", "none": "none"}
-_RAN_BY_PROVIDER = "server_tool_use"
 
 
 class AnthropicMessages(ProviderApi):
     """The Messages API."""
 
-    kind = "anthropic_messages"
+    kind = KIND
     names = WORD_64
     ids = Alphabet("a-zA-Z0-9_-", 128)
     dialect = PLAIN_ROOT
@@ -78,13 +78,14 @@ class AnthropicMessages(ProviderApi):
 
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
+        note_foreign(request, self.kind, notes)
         body: Json = {"model": request.model} if request.model else {}
         if request.max_tokens is None:
             notes.changed("max_tokens", f"{self.name} wants it said: {MAX_TOKENS}")
         body["max_tokens"] = MAX_TOKENS if request.max_tokens is None else request.max_tokens
         system, rest = self._split(request, notes)
-        if system:
-            body["system"] = self._system(system)
+        if said := self._system(system, notes):
+            body["system"] = said
         body["messages"] = self.write_results(rest, notes)
         listed = [*map(self._tool, tools), *map(dict, request.provider_tools)]
         if listed:
@@ -113,18 +114,8 @@ class AnthropicMessages(ProviderApi):
                 rest.append(message)
         return system, rest
 
-    @staticmethod
-    def _system(messages: Sequence[Message]) -> Any:
-        blocks: list[Json] = []
-        for message in messages:
-            for part in message.parts:
-                match part:
-                    case TextPart(text):
-                        blocks.append({"type": "text", "text": text})
-                    case OpaquePart(data):
-                        blocks.append(data)
-                    case _:
-                        pass
+    def _system(self, messages: Sequence[Message], notes: Notes) -> Any:
+        blocks = [block for one in messages for part in one.parts for block in self._blocks(part, "system", notes)]
         return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} else blocks
 
     @staticmethod
@@ -134,7 +125,8 @@ class AnthropicMessages(ProviderApi):
             made["description"] = tool.description
         if tool.strict is not None:
             made["strict"] = tool.strict
-        return made
+        rest = tool.definition.annotations.get(KIND)
+        return {**made, **rest} if isinstance(rest, Mapping) else made
 
     def _write_choice(self, request: ChatRequest, notes: Notes) -> Json | None:
         choice = request.tool_choice
@@ -175,11 +167,12 @@ class AnthropicMessages(ProviderApi):
     def _blocks(self, part: Part, role: str, notes: Notes) -> list[Json]:
         match part:
             case TextPart(text):
-                return [{"type": "text", "text": text}] if text.strip() else []
+                return [{"type": "text", "text": text, **_own(part)}] if text.strip() else []
             case ImagePart():
                 return [_image(part)]
             case ToolCall():
-                return [{"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}]
+                use = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
+                return [{**use, **_own(part)}]
             case ReasoningPart(text, signature, self.kind, data) if role == "assistant" and (signature or data):
                 return [data or {"type": "thinking", "thinking": text, "signature": signature}]
             case OpaquePart(data, self.kind):
@@ -200,7 +193,7 @@ class AnthropicMessages(ProviderApi):
             made["content"] = result.text
         if not result.success:
             made["is_error"] = True
-        return made
+        return {**made, **_own(result)}
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
@@ -210,7 +203,7 @@ class AnthropicMessages(ProviderApi):
         others: list[Mapping[str, Any]] = []
         for tool in body.get("tools") or ():
             if "input_schema" in tool and tool.get("type") in (None, "custom"):
-                tools.append(as_definition({key: value for key, value in tool.items() if key != "type"}))
+                tools.append(_read_tool(tool))
             else:
                 others.append(tool)
         choice = body.get("tool_choice") or {}
@@ -254,16 +247,18 @@ class AnthropicMessages(ProviderApi):
             return
         for block in content:
             match block.get("type"):
-                case "text" if block.keys() <= {"type", "text", "citations"} and not block.get("citations"):
-                    yield TextPart(block["text"])
+                case "text":
+                    yield TextPart(block["text"], _extra(block, "text"))
                 case "image" if (image := _read_image(block)) is not None:
                     yield image
                 case "tool_use":
-                    yield ToolCall(block["name"], object_of(block.get("input")), block["id"], format=self.kind)
+                    extra = _extra(block, "id", "name", "input")
+                    arguments = object_of(block.get("input"))
+                    yield ToolCall(block["name"], arguments, block["id"], format=self.kind, extra=extra)
                 case "tool_result":
                     yield _read_result(block)
                 case "thinking" | "redacted_thinking":
-                    yield _thinking(block)
+                    yield thinking_part(block)
                 case _:
                     yield OpaquePart(dict(block), self.kind)
 
@@ -271,7 +266,7 @@ class AnthropicMessages(ProviderApi):
 
     def read_response(self, response: Json, assembler: Assembler) -> None:
         """Tell the assembler what a response says."""
-        if _failed(response, assembler):
+        if failed(response, assembler):
             return
         assembler.reason = read_reason(self.kind, response.get("stop_reason"))
         for block in response["content"]:
@@ -279,19 +274,24 @@ class AnthropicMessages(ProviderApi):
                 case "text":
                     assembler.text(block.get("text"))
                 case "thinking" | "redacted_thinking":
-                    part = _thinking(block)
+                    part = thinking_part(block)
                     assembler.reasoning(part.text)
                     assembler.reasoned(part)
                 case "tool_use":
                     assembler.call(block.get("name"), block.get("input"), block.get("id"))
                 case _:
                     assembler.passed(block)
-        _usage(response.get("usage"), {}, assembler)
+        read_usage(response.get("usage"), {}, assembler)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """The body of a response."""
-        blocks = [block for part in response.parts for block in self._blocks(part, "assistant", notes)]
-        body = _message(head, response.usage or Usage())
+        blocks: list[Json] = []
+        for part in response.parts:
+            if (text := unsealed(part, self.kind, self.name, notes)) is not None:
+                blocks += [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
+            else:
+                blocks += self._blocks(part, "assistant", notes)
+        body = message_of(head, response.usage or Usage())
         return {**body, "content": blocks, "stop_reason": write_reason(self.kind, response.finish_reason)}
 
     # -- streams -------------------------------------------------------------------------------------------------
@@ -302,201 +302,11 @@ class AnthropicMessages(ProviderApi):
 
     def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
         """What reads the events of one stream."""
-        return _Reader(self.kind, assembler).read
+        return StreamReader(assembler).read
 
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The events of a stream: blocks one after another, each of one type."""
-        return _Writer(self.kind, head).write(in_order(events))
-
-
-class _Reader:
-    """Reads the events of one stream."""
-
-    def __init__(self, kind: str, assembler: Assembler) -> None:
-        self._kind = kind
-        self._assembler = assembler
-        self._blocks: dict[int, Json] = {}  # those that are open
-        self._pieces: dict[int, list[str]] = {}  # of the text or the JSON of a block that is kept
-        self._counted: Json = {}
-
-    def read(self, frame: Frame) -> None:
-        event = frame.value
-        assembler = self._assembler
-        match event.get("type"):
-            case "content_block_delta":
-                self._delta(event["index"], event["delta"])
-            case "content_block_start":
-                self._start(event["index"], dict(event["content_block"]))
-            case "content_block_stop":
-                self._stop(event["index"])
-            case "message_start":
-                self._counted = dict(event["message"].get("usage") or {})
-            case "message_delta":
-                reason = read_reason(self._kind, event["delta"].get("stop_reason"))
-                assembler.reason = reason or assembler.reason
-                _usage(event.get("usage"), self._counted, assembler)
-            case _:
-                _failed(event, assembler)
-
-    def _start(self, index: int, block: Json) -> None:
-        assembler = self._assembler
-        self._blocks[index] = block
-        self._pieces[index] = []
-        match block.get("type"):
-            case "text":
-                assembler.text(block.get("text"))
-            case "tool_use":
-                assembler.begin(index, block.get("name"), block.get("id"))
-                if block.get("input"):
-                    assembler.arguments(index, block["input"])
-            case "thinking":
-                assembler.reasoning(block.get("thinking"))
-                self._pieces[index].append(block.get("thinking") or "")
-            case _:
-                pass
-
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        assembler = self._assembler
-        block = self._blocks.get(index)
-        match delta.get("type"):
-            case "text_delta":
-                assembler.text(delta["text"])
-            case "input_json_delta":
-                if block is not None and block.get("type") == "tool_use":
-                    assembler.arguments(index, delta["partial_json"])
-                elif block is not None:
-                    self._pieces[index].append(delta["partial_json"])
-            case "thinking_delta":
-                assembler.reasoning(delta["thinking"])
-                self._pieces.setdefault(index, []).append(delta["thinking"])
-            case "signature_delta" if block is not None:
-                block["signature"] = block.get("signature", "") + delta["signature"]
-            case _:
-                pass
-
-    def _stop(self, index: int) -> None:
-        assembler = self._assembler
-        block, pieces = self._blocks.pop(index, None), "".join(self._pieces.pop(index, ()))
-        match block:
-            case None:
-                return
-            case {"type": "tool_use"}:
-                assembler.end(index)
-            case {"type": "thinking"}:
-                assembler.reasoned(_thinking({**block, "thinking": pieces}))
-            case {"type": "redacted_thinking"}:
-                assembler.reasoned(_thinking(block))
-            case {"type": "text"}:
-                pass
-            case _:
-                if pieces:
-                    block["input"] = object_of(pieces)
-                assembler.passed(block)
-
-
-class _Writer:
-    """Writes the events of one stream."""
-
-    def __init__(self, kind: str, head: Head) -> None:
-        self._kind = kind
-        self._head = head
-        self._index = -1
-        self._open = ""  # the type of the open block
-        self._reason = FinishReason.STOP
-        self._usage = Usage()
-
-    def write(self, events: Iterable[Event]) -> Iterator[bytes]:
-        yield _event("message_start", message=_message(self._head, Usage()))
-        for event in events:
-            yield from self._event(event)
-        yield from self._close()
-        usage = {"input_tokens": self._usage.input_tokens, "output_tokens": self._usage.output_tokens}
-        delta = {"stop_reason": write_reason(self._kind, self._reason), "stop_sequence": None}
-        yield _event("message_delta", delta=delta, usage=usage)
-        yield _event("message_stop")
-
-    def _event(self, event: Event) -> Iterator[bytes]:
-        match event:
-            case ContentDelta(text):
-                yield from self._begin("text", text="")
-                yield self._delta("text_delta", text=text)
-            case ReasoningDelta(text):
-                yield from self._begin("thinking", thinking="", signature="")
-                yield self._delta("thinking_delta", thinking=text)
-            case ReasoningEnd(part):
-                yield from self._reasoned(part)
-            case CallStart(_, name, id):
-                yield from self._close()
-                yield from self._begin("tool_use", id=id, name=name, input={})
-            case ArgumentsDelta(_, text):
-                yield self._delta("input_json_delta", partial_json=text)
-            case CallEnd():
-                yield from self._close()
-            case Passed(part) if part.provider == self._kind:
-                yield from self._whole(part.data)
-            case UsageCounted(usage):
-                self._usage = usage
-            case Finish(reason):
-                self._reason = reason
-            case _:  # a problem, or what another provider did: nothing stands for it
-                pass
-
-    def _reasoned(self, part: ReasoningPart) -> Iterator[bytes]:
-        if part.provider == self._kind and part.data is not None:
-            yield from self._whole(part.data)
-        elif part.provider == self._kind and part.signature:
-            yield from self._begin("thinking", thinking="", signature="")
-            yield self._delta("signature_delta", signature=part.signature)
-        if self._open == "thinking":
-            yield from self._close()
-
-    def _whole(self, block: Json) -> Iterator[bytes]:
-        yield from self._close()
-        self._index += 1
-        yield _event("content_block_start", index=self._index, content_block=block)
-        yield _event("content_block_stop", index=self._index)
-
-    def _begin(self, kind: str, **facts: Any) -> Iterator[bytes]:
-        if self._open != kind:
-            yield from self._close()
-            self._open = kind
-            self._index += 1
-            yield _event("content_block_start", index=self._index, content_block={"type": kind, **facts})
-
-    def _delta(self, kind: str, **facts: Any) -> bytes:
-        return _event("content_block_delta", index=self._index, delta={"type": kind, **facts})
-
-    def _close(self) -> Iterator[bytes]:
-        if self._open:
-            self._open = ""
-            yield _event("content_block_stop", index=self._index)
-
-
-def _event(kind: str, **facts: Any) -> bytes:
-    return sse({"type": kind, **facts}, kind)
-
-
-def _message(head: Head, usage: Usage) -> Json:
-    return {
-        "id": f"msg_{head.id}",
-        "type": "message",
-        "role": "assistant",
-        "model": head.model,
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
-    }
-
-
-def _failed(body: Mapping[str, Any], assembler: Assembler) -> bool:
-    """Whether an error stands for the answer; a problem then."""
-    if body.get("type") != "error" and not (body.get("error") and "content" not in body):
-        return False
-    error = body.get("error") or {}
-    assembler.reason = FinishReason.ERROR
-    assembler.problem("provider_error", f"{error.get('type', 'error')}: {error.get('message', '')}")
-    return True
+        return StreamWriter(head).write(in_order(events))
 
 
 def _listed(message: Json) -> list[Json]:
@@ -504,27 +314,38 @@ def _listed(message: Json) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _thinking(block: Mapping[str, Any]) -> ReasoningPart:
-    if block.get("type") == "redacted_thinking" or block.keys() - {"type", "thinking", "signature"}:
-        return ReasoningPart(
-            block.get("thinking") or "", block.get("signature") or "", "anthropic_messages", dict(block)
-        )
-    return ReasoningPart(block.get("thinking") or "", block.get("signature") or "", "anthropic_messages")
+def _own(part: TextPart | ImagePart | ToolCall | ToolResult) -> Json:
+    """What only this API knows of a part."""
+    return part.extra.data if part.extra is not None and part.extra.provider == KIND else {}
+
+
+def _extra(block: Mapping[str, Any], *read: str) -> OpaquePart | None:
+    """What a block says besides its type and these members: a mark to cache, citations."""
+    rest = {key: value for key, value in block.items() if key not in ("type", *read) and value not in (None, [])}
+    return OpaquePart(rest, KIND) if rest else None
+
+
+def _read_tool(tool: Mapping[str, Any]) -> ToolDefinition:
+    definition = as_definition({key: value for key, value in tool.items() if key != "type"})
+    if rest := {key: value for key, value in tool.items() if key not in _TOOL and value is not None}:
+        return replace(definition, annotations={**definition.annotations, KIND: rest})
+    return definition
 
 
 def _image(image: ImagePart) -> Json:
-    if image.url:
-        return {"type": "image", "source": {"type": "url", "url": image.url}}
     source = {"type": "base64", "media_type": image.media_type or "image/png", "data": image.data}
-    return {"type": "image", "source": source}
+    if image.url:
+        source = {"type": "url", "url": image.url}
+    return {"type": "image", "source": source, **_own(image)}
 
 
 def _read_image(block: Mapping[str, Any]) -> ImagePart | None:
+    extra = _extra(block, "source")
     match block.get("source"):
         case {"type": "base64", "data": str(data), "media_type": str(media_type)}:
-            return ImagePart(data, media_type)
+            return ImagePart(data, media_type, extra=extra)
         case {"type": "url", "url": str(url)}:
-            return ImagePart(url=url)
+            return ImagePart(url=url, extra=extra)
     return None
 
 
@@ -532,22 +353,26 @@ def _read_result(block: Mapping[str, Any]) -> ToolResult:
     content = block.get("content")
     texts: list[str] = []
     images: list[ImagePart] = []
+    marks: Json = {}  # a mark to cache on text of a result: the result carries it
     for one in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
         image = _read_image(one) if one.get("type") == "image" else None
         if image is not None:
             images.append(image)
         elif one.get("type") == "text":
             texts.append(one["text"])
+            marks.update((key, one[key]) for key in ("cache_control",) if one.get(key))
         else:  # a document, a reference: told as what it is
             texts.append(json.dumps(one, ensure_ascii=False))
     text = "\n".join(texts)
+    extra = _extra({**marks, **block}, "tool_use_id", "content", "is_error")
+    made = ToolResult(block["tool_use_id"], "", images=tuple(images), extra=extra)
     if block.get("is_error"):
-        return ToolResult(block["tool_use_id"], "", error=text, images=tuple(images))
-    return ToolResult(block["tool_use_id"], "", text if texts or not images else None, images=tuple(images))
+        return replace(made, error=text)
+    return replace(made, result=text if texts or not images else None)
 
 
 def _named(result: ToolResult, names: Mapping[str, str]) -> ToolResult:
-    return ToolResult(result.call_id, names.get(result.call_id, ""), result.result, result.error, result.images)
+    return replace(result, tool_name=names.get(result.call_id, ""))
 
 
 def _read_choice(choice: Mapping[str, Any]) -> ToolChoice:
@@ -559,17 +384,6 @@ def _read_choice(choice: Mapping[str, Any]) -> ToolChoice:
         case "tool":
             return ToolChoice("required", (choice["name"],))
     return ToolChoice()
-
-
-def _usage(usage: Any, counted: Mapping[str, Any], assembler: Assembler) -> None:
-    """Token counts; a stream says those of the input at its beginning."""
-    if not isinstance(usage, Mapping):
-        return
-    known = {**counted, **{key: value for key, value in usage.items() if value is not None}}
-    cached = int(known.get("cache_read_input_tokens") or 0)
-    created = int(known.get("cache_creation_input_tokens") or 0)
-    read = int(known.get("input_tokens") or 0) + cached + created
-    assembler.usage(Usage(read, int(known.get("output_tokens") or 0), cached))
 
 
 APIS = (AnthropicMessages(),)

@@ -202,7 +202,11 @@ class ProviderApi(ABC):
                 case ToolCall():
                     part = replace(part, name=self.names.fit(part.name), id=self.ids.fit(part.id))
                 case ToolResult():
-                    part = replace(part, tool_name=self.names.fit(part.tool_name), call_id=self.ids.fit(part.call_id))
+                    part = replace(
+                        part,
+                        tool_name=part.tool_name and self.names.fit(part.tool_name),
+                        call_id=self.ids.fit(part.call_id),
+                    )
                 case _:
                     pass
             parts.append(part)

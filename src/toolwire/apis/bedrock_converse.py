@@ -18,7 +18,7 @@ from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import AwsEventStream, Frame, Framing, aws_event
 from toolwire.apis.lowering import PLAIN_ROOT
 from toolwire.apis.naming import WORD_64, Alphabet
-from toolwire.conversation import ChatRequest, Notes, ToolChoice
+from toolwire.conversation import ChatRequest, Notes, ToolChoice, note_foreign, unsealed
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -51,6 +51,8 @@ _INFERENCE = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "
 _FORMATS = ("png", "jpeg", "gif", "webp")
 _SERVER = "server_tool_use"
 _NO_CONTENT = " "
+_OWN_JSON = frozenset(("json", "input", "additionalModelRequestFields"))
+"""Members that hold the caller's own JSON."""
 
 
 class BedrockConverse(ProviderApi):
@@ -66,10 +68,11 @@ class BedrockConverse(ProviderApi):
 
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body, with the model as `modelId`, as the operation's parameters have it."""
+        note_foreign(request, self.kind, notes)
         body: Json = {"modelId": request.model} if request.model else {}
         system = [part for message in request.messages if message.role == "system" for part in message.parts]
-        if system:
-            body["system"] = [block for part in system for block in self._blocks(part, "user", notes)]
+        if told := [block for part in system for block in self._blocks(part, "user", notes)]:
+            body["system"] = told
         others = [message for message in request.messages if message.role != "system"]
         body["messages"] = self.write_results(others, notes)
         listed = [*map(self._tool, tools), *map(dict, request.provider_tools)]
@@ -129,27 +132,35 @@ class BedrockConverse(ProviderApi):
             case TextPart(text):
                 return [{"text": text}] if text.strip() else []
             case ImagePart():
-                return [_image(part)] if _can_show(part) else [{"text": f"Image: {part.url}"}]
+                return [self._image(part, notes)]
             case ToolCall():
                 return [{"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}]
             case ToolResult():
-                return [{"toolResult": self._result(part)}]
+                return [{"toolResult": self._result(part, notes)}]
             case ReasoningPart(text, signature, self.kind, data) if role == "assistant" and (signature or data):
-                said = {"reasoningText": {"text": text, "signature": signature}}
-                return [data or {"reasoningContent": said}]
+                return [data or _reasoned(text, signature)]
             case OpaquePart(data, self.kind):
                 return [data]
             case _:
                 dropped(part, self.name, notes)
                 return []
 
-    @staticmethod
-    def _result(result: ToolResult) -> Json:
+    def _image(self, image: ImagePart, notes: Notes) -> Json:
+        form = image.media_type.removeprefix("image/")
+        if image.data and form in _FORMATS:
+            return {"image": {"format": form, "source": {"bytes": image.data}}}
+        if image.url:
+            notes.changed("image", f"{self.name} takes no address of an image: the model is told it")
+            return {"text": f"Image: {image.url}"}
+        notes.dropped("image", f"{self.name} takes none that is {image.media_type or 'of an unknown type'}")
+        return {"text": "An image that cannot be shown."}
+
+    def _result(self, result: ToolResult, notes: Notes) -> Json:
         content: list[Json] = []
         if not result.success or result.result is not None:
             structured = result.success and isinstance(result.result, dict)
             content.append({"json": result.result} if structured else {"text": result.text or _NO_CONTENT})
-        content += [_image(image) if _can_show(image) else {"text": f"Image: {image.url}"} for image in result.images]
+        content += [self._image(image, notes) for image in result.images]
         status = "success" if result.success else "error"
         return {"toolUseId": result.call_id, "content": content or [{"text": _NO_CONTENT}], "status": status}
 
@@ -238,7 +249,12 @@ class BedrockConverse(ProviderApi):
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """The body of a response."""
-        blocks = [block for part in response.parts for block in self._blocks(part, "assistant", notes)]
+        blocks: list[Json] = []
+        for part in response.parts:
+            if (text := unsealed(part, self.kind, self.name, notes)) is not None:
+                blocks += [_reasoned(text)] if text else []
+            else:
+                blocks += self._blocks(part, "assistant", notes)
         return {
             "output": {"message": {"role": "assistant", "content": blocks}},
             "stopReason": write_reason(self.kind, response.finish_reason),
@@ -413,21 +429,37 @@ def _base64(data: Any) -> str:
     return base64.b64encode(data).decode() if isinstance(data, bytes | bytearray) else str(data)
 
 
+def for_boto3(body: Json) -> Json:
+    """The body as boto3 takes it: `client.converse(**for_boto3(body))`.
+
+    boto3 wants bytes (of images, documents, hidden reasoning) where the API has base64, and encodes them itself.
+    """
+    return {key: _for_boto3(value, key) for key, value in body.items()}
+
+
+def _for_boto3(value: Any, key: str) -> Any:
+    if key in _OWN_JSON:
+        return value
+    if key in ("bytes", "redactedContent") and isinstance(value, str):
+        return base64.b64decode(value)
+    if isinstance(value, Mapping):
+        return {inner: _for_boto3(one, inner) for inner, one in value.items()}
+    return [_for_boto3(one, key) for one in value] if isinstance(value, list) else value
+
+
+def _reasoned(text: str, signature: str = "") -> Json:
+    said = {"text": text, "signature": signature} if signature else {"text": text}
+    return {"reasoningContent": {"reasoningText": said}}
+
+
 def _reasoning(block: Mapping[str, Any]) -> ReasoningPart:
     said = block["reasoningContent"]
     text = said.get("reasoningText") or {}
     if "redactedContent" in said:
         data = {"reasoningContent": {"redactedContent": _base64(said["redactedContent"])}}
         return ReasoningPart("", "", "bedrock_converse", data)
-    return ReasoningPart(text.get("text") or "", text.get("signature") or "", "bedrock_converse")
-
-
-def _can_show(image: ImagePart) -> bool:
-    return bool(image.data) and image.media_type.removeprefix("image/") in _FORMATS
-
-
-def _image(image: ImagePart) -> Json:
-    return {"image": {"format": image.media_type.removeprefix("image/"), "source": {"bytes": image.data}}}
+    signature = text.get("signature") or ""
+    return ReasoningPart(text.get("text") or "", signature, "bedrock_converse" if signature else "")
 
 
 def _read_tool(spec: Mapping[str, Any]) -> ToolDefinition:

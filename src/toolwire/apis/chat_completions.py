@@ -40,7 +40,7 @@ from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents
 from toolwire.apis.lowering import JSON_SCHEMA, STRICT, Dialect
 from toolwire.apis.naming import WORD_64, Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, told
 from toolwire.events import (
     Event,
 )
@@ -111,8 +111,13 @@ class ChatCompletions(ProviderApi):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
+    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
+        """Calls and results paired, the results right behind the message that holds their calls."""
+        return joined(super().pair(request, notes))
+
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
+        note_foreign(request, self.kind, notes)
         body: Json = {"model": request.model} if request.model else {}
         custom = frozenset(tool.name for tool in tools if self._is_free(tool))
         body["messages"] = [_as_custom(one, custom) for one in self.write_results(request.messages, notes)]
@@ -175,7 +180,7 @@ class ChatCompletions(ProviderApi):
             case "assistant":
                 return [self._assistant(message.parts, notes)]
             case "system":
-                return [{"role": "system", "content": text_of(message.parts)}]
+                return [{"role": "system", "content": told(message, self.name, notes)}]
         made: list[Json] = []
         pictures: list[Json] = []
         others: list[Part] = []

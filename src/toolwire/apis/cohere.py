@@ -24,13 +24,12 @@ from toolwire.apis.base import (
     image_of,
     in_order,
     object_of,
-    text_of,
 )
 from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents, compact, sse
 from toolwire.apis.lowering import JSON_SCHEMA
 from toolwire.apis.naming import WORD_64
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, told
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -71,8 +70,13 @@ class Cohere(ProviderApi):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
+    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
+        """Calls and results paired, the results right behind the message that holds their calls."""
+        return joined(super().pair(request, notes))
+
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
+        note_foreign(request, self.kind, notes)
         body: Json = {"model": request.model} if request.model else {}
         body["messages"] = self.write_results(request.messages, notes)
         choice = request.tool_choice
@@ -99,7 +103,7 @@ class Cohere(ProviderApi):
             case "assistant":
                 return [self._assistant(message.parts, notes)]
             case "system":
-                return [{"role": "system", "content": text_of(message.parts)}]
+                return [{"role": "system", "content": told(message, self.name, notes)}]
         made: list[Json] = []
         others: list[Part] = []
         pictures: list[Part] = []

@@ -28,7 +28,7 @@ from toolwire.apis.gemini_parts import (
 from toolwire.apis.gemini_stream import Signer, StreamReader
 from toolwire.apis.lowering import JSON_SCHEMA, OPENAPI
 from toolwire.apis.naming import Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     CallEnd,
@@ -85,12 +85,17 @@ class Gemini(ProviderApi):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
+    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
+        """Calls and results paired, the results right behind the message that holds their calls."""
+        return joined(super().pair(request, notes))
+
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
+        note_foreign(request, self.kind, notes)
         extra = dict(request.extra)
         body: Json = {}
-        if told := list(_told(request.messages, notes)):
-            body["systemInstruction"] = {"parts": told}
+        if said := list(self._told(request.messages, notes)):
+            body["systemInstruction"] = {"parts": said}
         unsigned = "gemini-3" in str(request.model)
         body["contents"] = [made for one in request.messages for made in self._content(one, notes, unsigned=unsigned)]
         listed: list[Json] = [{"functionDeclarations": [self._declaration(tool) for tool in tools]}] if tools else []
@@ -112,6 +117,20 @@ class Gemini(ProviderApi):
         if settings:
             body["generationConfig"] = settings
         return {**body, **extra}
+
+    def _told(self, messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
+        before = True
+        for message in messages:
+            if message.role != "system":
+                before = False
+                continue
+            if not before:
+                notes.changed("system message", "it stands before the conversation now")
+            for part in message.parts:
+                if isinstance(part, TextPart):
+                    yield {"text": part.text}
+                else:
+                    dropped(part, self.name, notes)
 
     def _declaration(self, tool: Offered) -> Json:
         made: Json = {"name": tool.name, "description": tool.description}
@@ -337,17 +356,6 @@ class Gemini(ProviderApi):
             if parts:
                 yield sse(answer_of(head, parts))
         yield sse(answer_of(head, signer.left() or [{"text": ""}], reason, usage))
-
-
-def _told(messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
-    before = True
-    for message in messages:
-        if message.role != "system":
-            before = False
-            continue
-        if not before:
-            notes.changed("system message", "it stands before the conversation now")
-        yield from ({"text": part.text} for part in message.parts if isinstance(part, TextPart))
 
 
 def _write_choice(choice: ToolChoice) -> Json:

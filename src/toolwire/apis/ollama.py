@@ -18,7 +18,7 @@ from toolwire.apis.base import Head, Json, Offered, ProviderApi, calls_of, dropp
 from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, JsonLines, json_line
 from toolwire.apis.lowering import JSON_SCHEMA
-from toolwire.conversation import ChatRequest, Notes, ToolChoice
+from toolwire.conversation import ChatRequest, Notes, ToolChoice, joined, note_foreign
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, ReasoningDelta, UsageCounted
 from toolwire.messages import (
     FinishReason,
@@ -46,8 +46,13 @@ class Ollama(ProviderApi):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
+    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
+        """Calls and results paired, the results right behind the message that holds their calls."""
+        return joined(super().pair(request, notes))
+
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
+        note_foreign(request, self.kind, notes)
         extra = dict(request.extra)
         body: Json = {"model": request.model} if request.model else {}
         body["messages"] = self.write_results(request.messages, notes)

@@ -23,14 +23,13 @@ from toolwire.apis.base import (
     dropped,
     image_of,
     object_of,
-    text_of,
 )
 from toolwire.apis.chat_completions import FREE_INPUT
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents
 from toolwire.apis.lowering import JSON_SCHEMA, STRICT
 from toolwire.apis.naming import WORD_64, Alphabet
 from toolwire.apis.responses_stream import KIND, OutputReader, output_items, reasoning_part, response_body, write_stream
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, paired
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign, paired, told
 from toolwire.events import Event
 from toolwire.messages import (
     ImagePart,
@@ -77,16 +76,18 @@ class OpenAIResponses(ProviderApi):
 
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""
+        note_foreign(request, self.kind, notes)
         body: Json = {"model": request.model} if request.model else {}
-        told = 0
-        while told < len(request.messages) and request.messages[told].role == "system":
-            told += 1
-        if told:
-            body["instructions"] = "\n\n".join(text_of(message.parts) for message in request.messages[:told])
+        first = 0
+        while first < len(request.messages) and request.messages[first].role == "system":
+            first += 1
+        if first:
+            said = [told(message, self.name, notes) for message in request.messages[:first]]
+            body["instructions"] = "\n\n".join(said)
         writer = _ItemWriter(self.name, notes)
         writer.custom = frozenset(tool.name for tool in tools if _is_custom(tool))
         writer.stored = request.extra.get("store") is not False
-        body["input"] = [item for message in request.messages[told:] for item in writer.items(message)]
+        body["input"] = [item for message in request.messages[first:] for item in writer.items(message)]
         listed = [_tool(tool) for tool in tools] + [dict(tool) for tool in request.provider_tools]
         if listed:
             body["tools"] = listed
@@ -126,8 +127,8 @@ class OpenAIResponses(ProviderApi):
         if choice is None:  # a tool that the provider runs
             extra["tool_choice"] = body["tool_choice"]
         given = body.get("input") or ()
-        told = body.get("instructions")
-        messages = [Message("system", (TextPart(told),))] if isinstance(told, str) and told else []
+        begins = body.get("instructions")
+        messages = [Message("system", (TextPart(begins),))] if isinstance(begins, str) and begins else []
         if isinstance(given, str):
             messages.append(Message("user", (TextPart(given),)))
         else:

@@ -294,3 +294,70 @@ def test_whatever_a_body_holds_reading_it_does_not_raise() -> None:
         response = API.decode_response({**ANSWER, "content": content})
         assert isinstance(response, ParsedResponse)
         assert not response.tool_calls
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+CACHED: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "system": [{"type": "text", "text": "You are Bob", **MARK}],
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Hello", **MARK},
+                {"type": "image", "source": {"type": "url", "url": "https://example.org/i.png"}, **MARK},
+                {"type": "text", "text": "so", "citations": [{"type": "char_location"}]},
+            ],
+        },
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}, **MARK}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x", **MARK}]},
+    ],
+    "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {}},
+               "defer_loading": True, **MARK}],
+}  # fmt: skip
+
+
+def test_marks_to_cache_come_back() -> None:
+    notes = Notes()
+    assert API.encode_request(API.decode_request(CACHED), notes=notes) == CACHED
+    assert not notes
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "x", **MARK}]}
+    inner = {**CACHED, "messages": [*CACHED["messages"][:-1], {"role": "user", "content": [result]}]}
+    assert API.encode_request(API.decode_request(inner)) == CACHED
+
+
+@pytest.mark.parametrize("name", [name for name in toolwire.apis() if name != "anthropic_messages"])
+def test_what_is_marked_is_still_text_to_others(name: str) -> None:
+    other, notes = toolwire.get_api(name), Notes()
+    body = other.encode_request(API.decode_request(CACHED), notes=notes)
+    read = other.decode_request(body)
+    told, asked = read.messages[0], read.messages[1]
+    assert [part.text for part in told.parts if isinstance(part, TextPart)] == ["You are Bob"]
+    assert "".join(part.text for part in asked.parts if isinstance(part, TextPart)).startswith("Hello")
+    assert "ephemeral" not in str(body)
+    lost = {note.where for note in notes if note.kind == "dropped" and "only anthropic_messages" in note.message}
+    assert lost == {"cache_control", "citations", "f/cache_control", "f/defer_loading"}
+
+
+def test_system_blocks_of_others_are_left_out_with_a_note() -> None:
+    bedrock = toolwire.get_api("bedrock_converse")
+    body = {"system": [{"text": "Bob"}, {"cachePoint": {"type": "default"}}], "messages": []}
+    for name in toolwire.apis():
+        notes = Notes()
+        written = toolwire.get_api(name).encode_request(bedrock.decode_request(body), notes=notes)
+        if name != "bedrock_converse":
+            assert "cachePoint" not in str(written)
+            assert any("cachePoint" in note.where for note in notes), name
+
+
+@pytest.mark.parametrize("part", [ReasoningPart("hm"), ReasoningPart("hm", "sealed", "gemini")])
+@pytest.mark.parametrize("name", ["anthropic_messages", "bedrock_converse"])
+def test_reasoning_without_a_seal_is_shown_whole_and_streamed(name: str, part: ReasoningPart) -> None:
+    api, notes = toolwire.get_api(name), Notes()
+    response = ParsedResponse("hi", "hm", parts=(part, TextPart("hi")))
+    whole = api.decode_response(api.encode_response(response, notes=notes))
+    decoder = api.stream_decoder()
+    streamed = collect([*decoder.feed(b"".join(api.encode_stream(replay(response)))), *decoder.finish()])
+    assert whole.parts == streamed.parts == (ReasoningPart("hm"), TextPart("hi"))
+    assert len(notes) == bool(part.signature)

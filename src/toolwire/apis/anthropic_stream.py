@@ -1,0 +1,239 @@
+"""The streams of Anthropic Messages, and what they share with whole answers: thinking, errors, counts.
+
+Source: https://docs.anthropic.com/en/docs/build-with-claude/streaming
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from toolwire.apis.assembly import Assembler
+from toolwire.apis.base import Head, Json, object_of
+from toolwire.apis.finishing import read_reason, write_reason
+from toolwire.apis.framing import Frame, sse
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    Passed,
+    ReasoningDelta,
+    ReasoningEnd,
+    UsageCounted,
+)
+from toolwire.messages import FinishReason, ReasoningPart, Usage
+
+KIND = "anthropic_messages"
+
+
+class StreamReader:
+    """Reads the events of one stream."""
+
+    def __init__(self, assembler: Assembler) -> None:
+        self._assembler = assembler
+        self._blocks: dict[int, Json] = {}  # those that are open
+        self._pieces: dict[int, list[str]] = {}  # of the text or the JSON of a block that is kept
+        self._counted: Json = {}
+
+    def read(self, frame: Frame) -> None:
+        """Tell the assembler what the next event says."""
+        event = frame.value
+        assembler = self._assembler
+        match event.get("type"):
+            case "content_block_delta":
+                self._delta(event["index"], event["delta"])
+            case "content_block_start":
+                self._start(event["index"], dict(event["content_block"]))
+            case "content_block_stop":
+                self._stop(event["index"])
+            case "message_start":
+                self._counted = dict(event["message"].get("usage") or {})
+            case "message_delta":
+                reason = read_reason(KIND, event["delta"].get("stop_reason"))
+                assembler.reason = reason or assembler.reason
+                read_usage(event.get("usage"), self._counted, assembler)
+            case _:
+                failed(event, assembler)
+
+    def _start(self, index: int, block: Json) -> None:
+        assembler = self._assembler
+        self._blocks[index] = block
+        self._pieces[index] = []
+        match block.get("type"):
+            case "text":
+                assembler.text(block.get("text"))
+            case "tool_use":
+                assembler.begin(index, block.get("name"), block.get("id"))
+                if block.get("input"):
+                    assembler.arguments(index, block["input"])
+            case "thinking":
+                assembler.reasoning(block.get("thinking"))
+                self._pieces[index].append(block.get("thinking") or "")
+            case _:
+                pass
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        assembler = self._assembler
+        block = self._blocks.get(index)
+        match delta.get("type"):
+            case "text_delta":
+                assembler.text(delta["text"])
+            case "input_json_delta":
+                if block is not None and block.get("type") == "tool_use":
+                    assembler.arguments(index, delta["partial_json"])
+                elif block is not None:
+                    self._pieces[index].append(delta["partial_json"])
+            case "thinking_delta":
+                assembler.reasoning(delta["thinking"])
+                self._pieces.setdefault(index, []).append(delta["thinking"])
+            case "signature_delta" if block is not None:
+                block["signature"] = block.get("signature", "") + delta["signature"]
+            case _:
+                pass
+
+    def _stop(self, index: int) -> None:
+        assembler = self._assembler
+        block, pieces = self._blocks.pop(index, None), "".join(self._pieces.pop(index, ()))
+        match block:
+            case None:
+                return
+            case {"type": "tool_use"}:
+                assembler.end(index)
+            case {"type": "thinking"}:
+                assembler.reasoned(thinking_part({**block, "thinking": pieces}))
+            case {"type": "redacted_thinking"}:
+                assembler.reasoned(thinking_part(block))
+            case {"type": "text"}:
+                pass
+            case _:
+                if pieces:
+                    block["input"] = object_of(pieces)
+                assembler.passed(block)
+
+
+class StreamWriter:
+    """Writes the events of one stream."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._index = -1
+        self._open = ""  # the type of the open block
+        self._reason = FinishReason.STOP
+        self._usage = Usage()
+
+    def write(self, events: Iterable[Event]) -> Iterator[bytes]:
+        """The events that say these."""
+        yield _event("message_start", message=message_of(self._head, Usage()))
+        for event in events:
+            yield from self._event(event)
+        yield from self._close()
+        usage = {"input_tokens": self._usage.input_tokens, "output_tokens": self._usage.output_tokens}
+        delta = {"stop_reason": write_reason(KIND, self._reason), "stop_sequence": None}
+        yield _event("message_delta", delta=delta, usage=usage)
+        yield _event("message_stop")
+
+    def _event(self, event: Event) -> Iterator[bytes]:
+        match event:
+            case ContentDelta(text):
+                yield from self._begin("text", text="")
+                yield self._delta("text_delta", text=text)
+            case ReasoningDelta(text):
+                yield from self._begin("thinking", thinking="", signature="")
+                yield self._delta("thinking_delta", thinking=text)
+            case ReasoningEnd(part):
+                yield from self._reasoned(part)
+            case CallStart(_, name, id):
+                yield from self._close()
+                yield from self._begin("tool_use", id=id, name=name, input={})
+            case ArgumentsDelta(_, text):
+                yield self._delta("input_json_delta", partial_json=text)
+            case CallEnd():
+                yield from self._close()
+            case Passed(part) if part.provider == KIND:
+                yield from self._whole(part.data)
+            case UsageCounted(usage):
+                self._usage = usage
+            case Finish(reason):
+                self._reason = reason
+            case _:  # a problem, or what another provider did: nothing stands for it
+                pass
+
+    def _reasoned(self, part: ReasoningPart) -> Iterator[bytes]:
+        if part.provider == KIND and part.data is not None:
+            yield from self._whole(part.data)
+        elif part.provider == KIND and part.signature:
+            yield from self._begin("thinking", thinking="", signature="")
+            yield self._delta("signature_delta", signature=part.signature)
+        if self._open == "thinking":
+            yield from self._close()
+
+    def _whole(self, block: Json) -> Iterator[bytes]:
+        yield from self._close()
+        self._index += 1
+        yield _event("content_block_start", index=self._index, content_block=block)
+        yield _event("content_block_stop", index=self._index)
+
+    def _begin(self, kind: str, **facts: Any) -> Iterator[bytes]:
+        if self._open != kind:
+            yield from self._close()
+            self._open = kind
+            self._index += 1
+            yield _event("content_block_start", index=self._index, content_block={"type": kind, **facts})
+
+    def _delta(self, kind: str, **facts: Any) -> bytes:
+        return _event("content_block_delta", index=self._index, delta={"type": kind, **facts})
+
+    def _close(self) -> Iterator[bytes]:
+        if self._open:
+            self._open = ""
+            yield _event("content_block_stop", index=self._index)
+
+
+def _event(kind: str, **facts: Any) -> bytes:
+    return sse({"type": kind, **facts}, kind)
+
+
+def message_of(head: Head, usage: Usage) -> Json:
+    """An answer that says nothing yet."""
+    return {
+        "id": f"msg_{head.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": head.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+    }
+
+
+def failed(body: Mapping[str, Any], assembler: Assembler) -> bool:
+    """Whether an error stands for the answer; a problem then."""
+    if body.get("type") != "error" and not (body.get("error") and "content" not in body):
+        return False
+    error = body.get("error") or {}
+    assembler.reason = FinishReason.ERROR
+    assembler.problem("provider_error", f"{error.get('type', 'error')}: {error.get('message', '')}")
+    return True
+
+
+def thinking_part(block: Mapping[str, Any]) -> ReasoningPart:
+    """Thinking as it has to travel back; without a signature it is plain reasoning."""
+    text, signature = block.get("thinking") or "", block.get("signature") or ""
+    if block.get("type") == "redacted_thinking" or block.keys() - {"type", "thinking", "signature"}:
+        return ReasoningPart(text, signature, KIND, dict(block))
+    return ReasoningPart(text, signature, KIND if signature else "")
+
+
+def read_usage(usage: Any, counted: Mapping[str, Any], assembler: Assembler) -> None:
+    """Token counts; a stream says those of the input at its beginning."""
+    if not isinstance(usage, Mapping):
+        return
+    known = {**counted, **{key: value for key, value in usage.items() if value is not None}}
+    cached = int(known.get("cache_read_input_tokens") or 0)
+    created = int(known.get("cache_creation_input_tokens") or 0)
+    read = int(known.get("input_tokens") or 0) + cached + created
+    assembler.usage(Usage(read, int(known.get("output_tokens") or 0), cached))
