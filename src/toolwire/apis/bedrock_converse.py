@@ -222,7 +222,7 @@ class BedrockConverse(ProviderApi):
             case {"reasoningContent": _}:
                 yield _reasoning(block)
             case _:
-                yield OpaquePart(dict(block), self.kind)
+                yield OpaquePart(_in_base64(dict(block)), self.kind)
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -445,6 +445,15 @@ def _for_boto3(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return {inner: _for_boto3(one, inner) for inner, one in value.items()}
     return [_for_boto3(one, key) for one in value] if isinstance(value, list) else value
+
+
+def _in_base64(value: Any) -> Any:
+    """What boto3's users write, as it goes over the wire."""
+    if isinstance(value, Mapping):
+        return {key: _in_base64(one) for key, one in value.items()}
+    if isinstance(value, bytes | bytearray):
+        return _base64(value)
+    return [_in_base64(one) for one in value] if isinstance(value, list) else value
 
 
 def _reasoned(text: str, signature: str = "") -> Json:

@@ -1,5 +1,6 @@
 """Bedrock Converse: requests, answers and binary streams."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from toolwire import (
     collect,
     replay,
 )
+from toolwire.apis.bedrock_converse import for_boto3
 from toolwire.apis.framing import aws_event
 
 API = toolwire.get_api("bedrock_converse")
@@ -157,3 +159,66 @@ def test_errors_become_problems() -> None:
     for content in (5, [5], [{"toolUse": {}}], [{"toolUse": 5}]):
         body = {**ANSWER, "output": {"message": {"content": content}}}
         assert not API.decode_response(body).tool_calls
+
+
+JPEG = base64.b64encode(b"\xff\xd8\xff\xe0" + bytes(20)).decode()
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+
+
+@pytest.mark.parametrize(
+    ("image", "form"),
+    [
+        (ImagePart(JPEG), "jpeg"),
+        (ImagePart(PNG), "png"),
+        (ImagePart(base64.b64encode(b"RIFF\x00\x00\x00\x00WEBPVP8 ").decode()), "webp"),
+        (ImagePart(base64.b64encode(b"GIF89a").decode()), "gif"),
+        (ImagePart(PNG, "image/jpg"), "jpeg"),
+        (ImagePart(url=f"data:image/jpg;base64,{JPEG}"), "jpeg"),
+        (ImagePart(url=f"data:;base64,{PNG}"), "png"),
+    ],
+)
+def test_an_image_is_what_it_says_or_begins_like(image: ImagePart, form: str) -> None:
+    notes = Notes()
+    body = API.encode_request([Message("user", (image,))], notes=notes)
+    assert body["messages"][0]["content"] == [{"image": {"format": form, "source": {"bytes": image.data}}}]
+    assert not notes
+
+
+@pytest.mark.parametrize("image", [ImagePart("AAAA"), ImagePart(base64.b64encode(b"BM123456").decode())])
+def test_an_image_that_cannot_be_shown_is_noted(image: ImagePart) -> None:
+    for message in (Message("user", (image,)), Message("tool", (ToolResult("1", "f", images=(image,)),))):
+        notes = Notes()
+        API.encode_request([message], notes=notes)
+        assert "image" in [note.where for note in notes]
+
+
+def test_images_of_ollama_keep_their_kind() -> None:
+    body = {"messages": [{"role": "user", "content": "see", "images": [JPEG]}]}
+    request = toolwire.get_api("ollama").decode_request(body)
+    assert API.encode_request(request)["messages"][0]["content"][1]["image"]["format"] == "jpeg"
+    claude = toolwire.get_api("anthropic_messages").encode_request(request)
+    assert claude["messages"][0]["content"][1]["source"]["media_type"] == "image/jpeg"
+
+
+def test_boto3_gets_bytes() -> None:
+    hidden = {"reasoningContent": {"redactedContent": "eHg="}}
+    call = ToolCall("f", {"bytes": "eHg="}, "1")
+    document = {"document": {"format": "pdf", "name": "d", "source": {"bytes": "eHg="}}}
+    body = API.encode_request(
+        [
+            Message("user", (ImagePart(PNG), OpaquePart(document, "bedrock_converse"))),
+            Message("assistant", (ReasoningPart("", "", "bedrock_converse", hidden), call)),
+            Message("tool", (ToolResult("1", "f", {"bytes": "eHg="}, images=(ImagePart(JPEG),)),)),
+        ],
+        tools=[ToolDefinition("f", parameters={"type": "object", "properties": {"bytes": {"type": "string"}}})],
+    )
+    user, model, result = for_boto3(body)["messages"]
+    assert user["content"][0]["image"]["source"]["bytes"] == base64.b64decode(PNG)
+    assert model["content"][0]["reasoningContent"]["redactedContent"] == b"xx"
+    assert model["content"][1]["toolUse"]["input"] == {"bytes": "eHg="}
+    shown = result["content"][0]["toolResult"]["content"]
+    assert shown[0] == {"json": {"bytes": "eHg="}}
+    assert shown[1]["image"]["source"]["bytes"] == base64.b64decode(JPEG)
+    assert for_boto3(body)["toolConfig"] == body["toolConfig"]
+    again = API.decode_request(for_boto3(body))
+    assert API.encode_request(again) == body
