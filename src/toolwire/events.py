@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.messages import (
@@ -57,11 +57,12 @@ class UsageCounted:
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """A call is certain to be meant: its name is known, its arguments follow."""
+    """A call is certain to be meant: its name is known, its arguments follow. `free`: see `ToolCall`."""
 
     index: int
     name: str
     id: str
+    free: bool = field(default=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +244,6 @@ def replay(response: ParsedResponse) -> Iterator[Event]:
 
 def _call(index: int, call: ToolCall, *, complete: bool) -> Iterator[Event]:
     text = arguments_text(call.arguments)
-    yield CallStart(index, call.name, call.id)
+    yield CallStart(index, call.name, call.id, call.free)
     yield ArgumentsDelta(index, text if complete else text[:-1])  # what was cut stays open
     yield CallEnd(index, call, complete)

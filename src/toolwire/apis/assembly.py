@@ -248,7 +248,7 @@ class Assembler:
         call.begun = True
         call.name = self._names.get(call.name, call.name)
         call.id = call.id or call_id(self._seed, call.index, call.name)
-        self._events.append(CallStart(call.index, call.name, call.id))
+        self._events.append(CallStart(call.index, call.name, call.id, call.free))
         if call.let:
             self._events.append(ArgumentsDelta(call.index, "".join(call.let)))
 
@@ -279,7 +279,8 @@ class Assembler:
             return
         value, repairs, problem = self._value(call, cut=cut)
         arguments = call.whole_values if value is None else value
-        made = ToolCall(call.name, arguments, call.id, raw=call.raw, format=self.api, repairs=repairs)
+        free = call.free and call.given is None
+        made = ToolCall(call.name, arguments, call.id, raw=call.raw, format=self.api, repairs=repairs, free=free)
         self._events.append(CallEnd(call.index, made, problem is None))
         if problem is None:
             self._complete += 1

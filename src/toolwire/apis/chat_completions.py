@@ -28,6 +28,7 @@ from toolwire.apis.chat_parts import (
     detail,
     failed,
     is_custom,
+    is_signature,
     read_usage,
     reasoning_parts,
     signatures_of,
@@ -76,24 +77,22 @@ class Facts:
     Attributes:
         ids: what it takes as the id of a call.
         strict: whether it has strict mode.
+        custom: whether it has tools whose input is text and no JSON.
         reasoning: the member that carries reasoning in a request; "" if it takes none back.
         max_tokens: what it calls the limit of an answer.
         required: what it calls the choice that some tool has to be called.
-        parallel: whether it has a switch for parallel calls.
-        typed: tools and calls carry their `type`.
-        result_images: whether a result may hold images.
         whole_calls: a stream gives each call in one piece.
+        seals: the providers whose signed reasoning it takes back.
     """
 
     ids: Alphabet = _VISIBLE_40
     strict: bool = True
+    custom: bool = True
     reasoning: str = "reasoning_content"
     max_tokens: str = "max_tokens"
     required: str = "required"
-    parallel: bool = True
-    typed: bool = True
-    result_images: bool = False
     whole_calls: bool = False
+    seals: frozenset[str] = frozenset()
 
 
 class ChatCompletions(ProviderApi):
@@ -128,10 +127,7 @@ class ChatCompletions(ProviderApi):
             if choice != ToolChoice():
                 body["tool_choice"] = self._write_choice(choice, custom, notes)
             if request.parallel is not None:
-                if self.facts.parallel:
-                    body["parallel_tool_calls"] = request.parallel
-                else:
-                    notes.dropped("parallel", f"{self.name} has no switch for it")
+                body["parallel_tool_calls"] = request.parallel
         if request.stream:
             body["stream"] = True
         if request.max_tokens is not None:
@@ -158,7 +154,7 @@ class ChatCompletions(ProviderApi):
 
     def _is_free(self, tool: Offered) -> bool:
         """Whether a tool is offered as one whose input is text and no JSON."""
-        return self.facts.strict and isinstance(tool.definition.annotations.get("custom"), Mapping)
+        return self.facts.custom and isinstance(tool.definition.annotations.get("custom"), Mapping)
 
     def _write_choice(self, choice: ToolChoice, custom: frozenset[str], notes: Notes) -> Any:
         listed: list[Json] = []
@@ -197,16 +193,13 @@ class ChatCompletions(ProviderApi):
 
     def _result(self, result: ToolResult, pictures: list[Json]) -> Json:
         text = result.text if result.success else f"Error: {result.text}"
-        content: Any = text
+        content = text
         if result.images:
             shown = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in result.images]
-            if self.facts.result_images:
-                content = [{"type": "text", "text": text}, *shown] if result.result is not None else shown
-            else:
-                if result.result is None and result.success:
-                    content = "The image follows."
-                pictures.append({"type": "text", "text": f"Images of the result of {result.tool_name}:"})
-                pictures += shown
+            if result.result is None and result.success:
+                content = "The image follows."
+            pictures.append({"type": "text", "text": f"Images of the result of {result.tool_name}:"})
+            pictures += shown
         return {"role": "tool", "tool_call_id": result.call_id, "content": content}
 
     def _content(self, parts: Sequence[Part], notes: Notes) -> Any:
@@ -229,32 +222,48 @@ class ChatCompletions(ProviderApi):
         made: Json = {"role": "assistant", "content": text_of(parts) or None}
         calls: list[Json] = []
         reasoning: list[str] = []
-        for at, part in enumerate(parts):
+        details: list[Json] = []
+        signature: ReasoningPart | None = None  # that the next call carries
+        for part in parts:
             match part:
                 case ToolCall():
-                    calls.append(self.write_call(part))
+                    calls.append(with_signature(self.write_call(part), signature))
+                    signature = None
                 case ReasoningPart(text, provider=provider):
+                    if provider in self.facts.seals and (part.signature or part.data):
+                        if not is_signature(part):
+                            details.append(detail(part))
+                            continue
+                        part, signature = signature or ReasoningPart(""), part
                     if text and self.facts.reasoning and provider in ("", self.kind):
                         reasoning.append(text)
                     elif part != ReasoningPart(""):
-                        self._signed(part, parts[at + 1 :], notes)
+                        self._signed(part, notes)
                 case TextPart():
                     pass
                 case _:
                     dropped(part, self.name, notes)
+        if signature is not None:
+            self._signed(signature, notes)
         if reasoning:
             made[self.facts.reasoning] = "".join(reasoning)
+        if details:
+            made["reasoning_details"] = details
         if calls:
             made["tool_calls"] = calls
         elif made["content"] is None:
             made["content"] = ""
         return made
 
-    def _signed(self, part: ReasoningPart, after: Sequence[Part], notes: Notes) -> None:
+    def _signed(self, part: ReasoningPart, notes: Notes) -> None:
+        """Reasoning that it has no place for."""
         dropped(part, self.name, notes)
 
     def write_call(self, call: ToolCall) -> Json:
         """A call, in a message or a response."""
+        if call.free and self.facts.custom:
+            input = str(call.arguments.get("input", ""))
+            return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": input}}
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_of(call)}}
 
     # -- reading requests ----------------------------------------------------------------------------------------
@@ -330,7 +339,8 @@ class ChatCompletions(ProviderApi):
             function = call.get("function") or {}
             if is_custom(call):
                 custom = call["custom"]
-                yield ToolCall(str(custom["name"]), {"input": str(custom.get("input", ""))}, str(call.get("id") or ""))
+                given, id = {"input": str(custom.get("input") or "")}, str(call.get("id") or "")
+                yield ToolCall(str(custom["name"]), given, id, format=self.kind, free=True)
             else:
                 arguments = object_of(function.get("arguments"))
                 yield ToolCall(str(function["name"]), arguments, str(call.get("id") or ""), format=self.kind)
@@ -405,9 +415,11 @@ class ChatCompletions(ProviderApi):
         for part in parts:
             match part:
                 case ToolCall():
+                    if part.free and not self.facts.custom:
+                        notes.changed(f"call {part.id}", "its input is text, and goes as the only argument")
                     calls.append(with_signature(self.write_call(part), signature))
                     signature = None
-                case ReasoningPart(text="", signature=sign, provider="gemini") if sign:
+                case ReasoningPart() if is_signature(part):
                     signature = part
                 case ReasoningPart():
                     if part.signature or part.data:
@@ -452,7 +464,9 @@ class ChatCompletions(ProviderApi):
 
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The chunks of a stream."""
-        return StreamWriter(self.kind, head, self.reasoning_delta, whole_calls=self.facts.whole_calls).write(events)
+        facts = self.facts
+        writer = StreamWriter(self.kind, head, self.reasoning_delta, whole_calls=facts.whole_calls, custom=facts.custom)
+        return writer.write(events)
 
 
 def _read_result(call_id: str, name: str, content: Any) -> ToolResult:

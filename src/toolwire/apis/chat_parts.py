@@ -9,6 +9,8 @@ from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import Head, Json
 from toolwire.messages import FinishReason, ReasoningPart, Usage
 
+OPENROUTER = "openrouter"
+
 
 def is_custom(call: Mapping[str, Any]) -> bool:
     """Whether a call's input is text and no JSON; some servers send an empty `custom` beside the function."""
@@ -79,24 +81,32 @@ def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, Reasonin
     if isinstance(text, str) and text and (not covered or covered != text):
         yield text, ReasoningPart(text)
     for one in signed:
-        said, data = str(one.get("text") or ""), one.get("data")
+        said, provider = str(one.get("text") or ""), str(one.get("provider") or "")
+        data = one.get("data") if provider else dict(one)  # `detail` writes the provider
         part = ReasoningPart(
             said,
             str(one.get("signature") or ""),
-            str(one.get("provider") or "openrouter"),
-            data if isinstance(data, dict) else None if data is None else dict(one),
+            provider or OPENROUTER,
+            data if isinstance(data, dict) else None,
         )
         yield said if covered == text else "", part
 
 
 def detail(part: ReasoningPart) -> Json:
-    """Reasoning that has to travel back, through clients that keep what they do not know."""
+    """Reasoning that has to travel back, through clients that keep what they do not know; OpenRouter's as it came."""
+    if part.provider == OPENROUTER and part.data is not None:
+        return {**part.data, "text": part.text} if part.text else part.data
     made: Json = {"type": "reasoning.text", "text": part.text, "provider": part.provider}
     if part.signature:
         made["signature"] = part.signature
     if part.data is not None:
         made["data"] = part.data
     return made
+
+
+def is_signature(part: ReasoningPart) -> bool:
+    """Whether this is a thought signature of Google's, which stands on the call that follows."""
+    return part.provider == "gemini" and bool(part.signature) and not part.text
 
 
 def with_signature(call: Json, signature: ReasoningPart | None) -> Json:

@@ -14,6 +14,7 @@ from toolwire.apis.chat_parts import (
     detail,
     failed,
     is_custom,
+    is_signature,
     read_usage,
     reasoning_parts,
     signatures_of,
@@ -45,6 +46,7 @@ class StreamReader:
         self._assembler = assembler
         self._keys: dict[Hashable, Hashable] = {}  # of open calls, by the index or id that chunks give
         self._last: Hashable = None
+        self._whole: dict[Hashable, None] = {}  # calls whose arguments have closed: the next call ends them
         self._count = 0
         self._thought: list[str] = []  # reasoning that nothing has been said of
 
@@ -108,9 +110,10 @@ class StreamReader:
         if key is not None and self._is_new(key, name, id, arguments):
             key = None
         if key is None or not assembler.known(key):
-            for open_key in set(self._keys.values()):
-                if assembler.known(open_key) and assembler.is_whole(open_key):
-                    assembler.end(open_key)
+            for other in self._whole:
+                if assembler.known(other) and assembler.is_whole(other):
+                    assembler.end(other)
+            self._whole.clear()
             for part in signatures_of(call):
                 self._reasoned(part)
             key = self._count
@@ -121,6 +124,8 @@ class StreamReader:
         self._keys[place] = self._last = key
         if arguments is not None and arguments != "":
             assembler.arguments(key, arguments)
+            if assembler.is_whole(key):
+                self._whole[key] = None
 
     def _place(self, index: Any, id: str, at: int) -> Hashable:
         """What tells the calls of a stream apart: the index, else the id, else the order in the chunk."""
@@ -149,13 +154,16 @@ class StreamWriter:
         head: what the answer says of itself.
         reasoning: a delta of reasoning.
         whole_calls: calls are written in one piece.
+        custom: there are calls whose input is text and no JSON.
     """
 
-    def __init__(self, kind: str, head: Head, reasoning: Callable[[str], Json], *, whole_calls: bool) -> None:
+    def __init__(
+        self, kind: str, head: Head, reasoning: Callable[[str], Json], *, whole_calls: bool, custom: bool
+    ) -> None:
         self._kind = kind
         self._head = head
         self._reasoning = reasoning
-        self._calls = _CallWriter(whole=whole_calls)
+        self._calls = _CallWriter(whole=whole_calls, custom=custom)
         self._details = 0
         self._usage: Usage | None = None
         self._reason = FinishReason.STOP
@@ -180,7 +188,7 @@ class StreamWriter:
                 yield self._chunk({"content": text})
             case ReasoningDelta(text):
                 yield self._chunk(self._reasoning(text))
-            case ReasoningEnd(part) if part.provider == "gemini" and part.signature and not part.text:
+            case ReasoningEnd(part) if is_signature(part):
                 self._calls.signature = part
             case ReasoningEnd(part) if part.signature or part.data:
                 yield self._detail(part)
@@ -207,8 +215,10 @@ class StreamWriter:
 class _CallWriter:
     """Writes the calls of one stream, as it goes or each in one piece."""
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, *, whole: bool, custom: bool) -> None:
         self._whole = whole
+        self._custom = custom
+        self._free: set[int] = set()  # calls whose input is text, which comes with their end
         self._places: dict[int, int] = {}  # of calls, among the calls
         self._waiting: dict[int, tuple[Json, list[str]]] = {}  # calls that have to be whole, and their arguments
         self.signature: ReasoningPart | None = None  # that the next call carries
@@ -216,6 +226,17 @@ class _CallWriter:
     def write(self, event: CallStart | ArgumentsDelta | CallEnd) -> Iterator[Json]:
         index = event.index
         match event:
+            case CallStart(_, name, id, True) if self._custom:
+                place = self._places[index] = len(self._places)
+                call = {"index": place, "id": id, "type": "custom", "custom": {"name": name, "input": ""}}
+                yield with_signature(call, self.signature)
+                self.signature = None
+                self._free.add(index)
+            case ArgumentsDelta() if index in self._free:
+                pass
+            case CallEnd(_, call, complete) if index in self._free:
+                input = str(call.arguments.get("input", "")) if complete else call.raw
+                yield {"index": self._places[index], "type": "custom", "custom": {"input": input}}
             case CallStart(_, name, id):
                 place = self._places[index] = len(self._places)
                 function = {"name": name, "arguments": ""}

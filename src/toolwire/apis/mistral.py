@@ -18,6 +18,7 @@ from toolwire.messages import Message, ParsedResponse, Part, ReasoningPart, Text
 _FACTS = Facts(
     ids=Alphabet("a-zA-Z0-9", 9, least=9),
     strict=False,
+    custom=False,
     reasoning="",
     required="any",
     whole_calls=True,
@@ -48,7 +49,7 @@ class Mistral(ChatCompletions):
         made = super()._assistant(parts, notes)
         return {**made, "content": content} if (content := self._thinking(parts)) else made
 
-    def _signed(self, part: ReasoningPart, after: Sequence[Part], notes: Notes) -> None:
+    def _signed(self, part: ReasoningPart, notes: Notes) -> None:
         if not self._is_own(part):
             dropped(part, self.name, notes)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolwire.apis.chat_completions import ChatCompletions, Facts
+from toolwire.apis.chat_parts import OPENROUTER
 from toolwire.apis.naming import Alphabet
 
-_OPEN = Facts(strict=False)
+_OPEN = Facts(strict=False, custom=False)
 """A server of open models: vLLM, SGLang, llama.cpp."""
 
 PROVIDERS = {
@@ -19,7 +20,7 @@ PROVIDERS = {
     "groq": Facts(reasoning="reasoning", max_tokens="max_completion_tokens"),
     "deepseek": replace(_OPEN, ids=Alphabet(r"\x21-\x7e", 64)),
     "xai": Facts(),
-    "openrouter": Facts(reasoning="reasoning", ids=Alphabet(r"\x21-\x7e", 64)),
+    "openrouter": Facts(reasoning="reasoning", ids=Alphabet(r"\x21-\x7e", 64), seals=frozenset((OPENROUTER,))),
     "together": _OPEN,
     "fireworks": _OPEN,
     "cerebras": Facts(),
@@ -27,6 +28,7 @@ PROVIDERS = {
     "vllm": _OPEN,
     "sglang": _OPEN,
     "llama_cpp": _OPEN,
+    "gemini_chat": replace(_OPEN, reasoning="", seals=frozenset(("gemini",))),  # Gemini's own compatible API
 }
 
 APIS = tuple(ChatCompletions(name, facts) for name, facts in PROVIDERS.items())

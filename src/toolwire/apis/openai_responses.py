@@ -190,6 +190,7 @@ class _ItemWriter:
         self._api = api
         self._notes = notes
         self.custom: frozenset[str] = frozenset()
+        self._free: set[str] = set()  # the ids of calls that are written with such an input
         self.stored = True
 
     def items(self, message: Message) -> list[Json]:
@@ -258,7 +259,8 @@ class _ItemWriter:
 
     def _call(self, call: ToolCall) -> Json:
         made: Json = {"type": "function_call", "call_id": call.id, "name": call.name}
-        if call.name in self.custom:
+        if call.free or call.name in self.custom:
+            self._free.add(call.id)
             made["type"] = "custom_tool_call"
             made["input"] = str(call.arguments.get("input", ""))
         else:
@@ -273,7 +275,8 @@ class _ItemWriter:
         if result.images:
             said = [{"type": "input_text", "text": text}] if result.result is not None or not result.success else []
             output = [*said, *map(_image, result.images)]
-        kind = "custom_tool_call" if result.tool_name in self.custom else "function_call"
+        free = result.call_id in self._free or result.tool_name in self.custom
+        kind = "custom_tool_call" if free else "function_call"
         return {"type": f"{kind}_output", "call_id": result.call_id, "output": output}
 
 
@@ -330,7 +333,8 @@ def _read_said(type: str, item: Mapping[str, Any]) -> Iterator[Part]:
         case "function_call":
             yield ToolCall(str(item["name"]), object_of(item.get("arguments")), id, server, format=KIND)
         case "custom_tool_call":
-            yield ToolCall(str(item["name"]), {"input": str(item.get("input") or "")}, id, server, format=KIND)
+            given = {"input": str(item.get("input") or "")}
+            yield ToolCall(str(item["name"]), given, id, server, format=KIND, free=True)
         case "reasoning":
             yield reasoning_part(item)
         case _:

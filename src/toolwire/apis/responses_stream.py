@@ -96,7 +96,7 @@ def _sealed(part: ReasoningPart, text: str, id: str) -> Json:
 class _Item:
     """An item of which something has come."""
 
-    __slots__ = ("call_id", "came", "closed", "first", "id", "matched", "parts", "type")
+    __slots__ = ("call_id", "came", "closed", "first", "id", "matched", "part", "parts", "type")
 
     def __init__(self, type: str, id: Any) -> None:
         self.type = type
@@ -104,7 +104,8 @@ class _Item:
         self.call_id: Any = None
         self.first: Mapping[str, Any] = {}  # as it was when it was announced
         self.came: list[str] = []  # its text
-        self.parts: list[tuple[str, Any]] = []  # the parts that the text was of
+        self.parts: dict[tuple[str, Any], None] = {}  # the parts that the text was of, in order
+        self.part: tuple[str, Any] = ("", 0)  # the last of them
         self.closed = False
         self.matched = False  # with an item of the whole response
 
@@ -191,10 +192,11 @@ class OutputReader:
             return
         if part not in item.parts:
             if item.type == "reasoning" and item.parts:
-                if item.parts[0][0] != part[0]:
+                if item.part[0] != part[0]:
                     return  # the same once more, in other words
-                self._say(item, item.parts[-1], _BETWEEN)
-            item.parts.append(part)
+                self._say(item, item.part, _BETWEEN)
+            item.parts[part] = None
+            item.part = part
         item.came.append(text)
         match item.type:
             case "message":
@@ -208,8 +210,7 @@ class OutputReader:
         """What has not come yet of the whole text."""
         came = "".join(item.came)
         if isinstance(text, str) and text.startswith(came):
-            part = item.parts[-1] if item.parts else ("", 0)
-            self._say(item, part, text[len(came) :])
+            self._say(item, item.part, text[len(came) :])
 
     def _close(self, item: _Item, whole: Mapping[str, Any]) -> None:
         """An item is over."""
@@ -369,7 +370,8 @@ def output_items(response: ParsedResponse, head: Head) -> list[Json]:
         texts = []
         match part:
             case ToolCall(name, arguments, id):
-                made.append(_call(item_id("fc", head, len(made)), name, id, arguments_text(arguments)))
+                said = str(arguments.get("input", "")) if part.free else arguments_text(arguments)
+                made.append(_call(item_id("fc", head, len(made)), name, id, said, free=part.free))
             case ReasoningPart() if part != ReasoningPart(""):
                 made.append(reasoning_item(part, item_id("rs", head, len(made))))
             case _ if part is not None and getattr(part, "provider", "") == KIND:
@@ -391,9 +393,9 @@ def _content(text: str) -> Json:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _call(id: str, name: str, call_id: str, arguments: str, status: str = "completed") -> Json:
-    made = {"id": id, "type": "function_call", "status": status}
-    return {**made, "arguments": arguments, "call_id": call_id, "name": name}
+def _call(id: str, name: str, call_id: str, said: str, status: str = "completed", *, free: bool = False) -> Json:
+    type = "custom_tool_call" if free else "function_call"
+    return {"id": id, "type": type, "status": status, _CALLS[type]: said, "call_id": call_id, "name": name}
 
 
 def write_stream(events: Iterable[Event], head: Head) -> Iterator[bytes]:
@@ -412,14 +414,12 @@ def write_stream(events: Iterable[Event], head: Head) -> Iterator[bytes]:
                 yield from writer.reasoning(text)
             case ReasoningEnd(part):
                 yield from writer.reasoned(part)
-            case CallStart(_, name, id):
-                yield from writer.call(name, id)
+            case CallStart(_, name, id, free):
+                yield from writer.call(name, id, free=free)
             case ArgumentsDelta(_, text):
-                yield writer.arguments(text)
+                yield from writer.arguments(text)
             case CallEnd(_, call, complete):
-                if complete and not writer.texts:
-                    yield writer.arguments(arguments_text(call.arguments))
-                yield from writer.close("completed" if complete else "incomplete")
+                yield from writer.end(call, complete=complete)
             case Passed(passed) if passed.provider == KIND:
                 yield from writer.whole(passed.data)
             case UsageCounted(usage):
@@ -492,13 +492,23 @@ class _Writer:
             else:
                 yield from self.whole(reasoning_item(part, self._id("rs")))
 
-    def call(self, name: str, call_id: str) -> Iterator[bytes]:
+    def call(self, name: str, call_id: str, *, free: bool) -> Iterator[bytes]:
         yield from self.close()
-        yield self._begin(_call(self._id("fc"), name, call_id, "", "in_progress"))
+        yield self._begin(_call(self._id("fc"), name, call_id, "", "in_progress", free=free))
 
-    def arguments(self, text: str) -> bytes:
-        self.texts.append(text)
-        return self.event("response.function_call_arguments.delta", **self._place(), delta=text)
+    def arguments(self, text: str) -> Iterator[bytes]:
+        if not self._is("custom_tool_call"):  # whose input comes with its end
+            self.texts.append(text)
+            yield self.event("response.function_call_arguments.delta", **self._place(), delta=text)
+
+    def end(self, call: ToolCall, *, complete: bool) -> Iterator[bytes]:
+        if self._is("custom_tool_call"):
+            text = str(call.arguments.get("input", "")) if complete else call.raw
+            self.texts.append(text)
+            yield self.event("response.custom_tool_call_input.delta", **self._place(), delta=text)
+        elif complete and not self.texts:
+            yield from self.arguments(arguments_text(call.arguments))
+        yield from self.close("completed" if complete else "incomplete")
 
     def whole(self, item: Json) -> Iterator[bytes]:
         yield from self.close()
@@ -518,6 +528,9 @@ class _Writer:
                 yield self._done(made)
             case "reasoning":
                 yield from self._end_reasoning(ReasoningPart(text))
+            case "custom_tool_call":
+                yield self.event("response.custom_tool_call_input.done", **place, input=text)
+                yield self._done(_call(item["id"], item["name"], item["call_id"], text, status, free=True))
             case _:
                 name = item["name"]
                 yield self.event("response.function_call_arguments.done", **place, name=name, arguments=text)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import toolwire as tw
+from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import ProviderApi
 from toolwire.conversation import ChatRequest, Notes, ToolChoice
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Finish, replay
@@ -471,3 +472,119 @@ def test_the_older_shape_of_functions() -> None:
 def test_a_body_that_is_no_request(body: Any) -> None:
     with pytest.raises(tw.DefinitionError):
         CHAT.decode_request(body)
+
+
+SEALED = [
+    {"type": "reasoning.text", "text": "hm", "signature": "c2ln", "format": "anthropic-claude-v1", "index": 0},
+    {"type": "reasoning.encrypted", "data": "eHg=", "id": "r1", "format": "openai-responses-v1", "index": 1},
+]
+
+
+def sealed(**members: Any) -> dict[str, Any]:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return {"role": "assistant", "content": None, "tool_calls": [{**call, **members}]}
+
+
+def test_openrouter_gets_back_what_it_signed() -> None:
+    api, notes = tw.get_api("openrouter"), Notes()
+    message = {**sealed(), "reasoning": "hm", "reasoning_details": SEALED}
+    response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    said = Message("assistant", response.parts)
+    written = api.encode_request([USER, said], notes=notes)["messages"][1]
+    assert written == {**sealed(), "reasoning_details": SEALED}
+    assert not notes
+    assert api.encode_request(api.decode_request({"messages": [written]}))["messages"][0] == written
+    read = CHAT.decode_request({"messages": [CHAT.encode_response(response)["choices"][0]["message"]]})
+    assert api.encode_request(read)["messages"][0]["reasoning_details"] == SEALED
+    real = CHAT.encode_request([USER, said], notes=notes)["messages"][1]
+    assert real == sealed()
+    assert {note.where for note in notes} == {"reasoning"}
+
+
+def test_openrouters_stream_gives_the_same() -> None:
+    api = tw.get_api("openrouter")
+    first = {"reasoning": "h", "reasoning_details": [{"type": "reasoning.text", "text": "h", "index": 0}]}
+    second = {"reasoning": "m", "reasoning_details": [{"type": "reasoning.text", "text": "m", "index": 0}]}
+    last = {"reasoning_details": [{**SEALED[0], "text": ""}]}
+    response = decode(api, chunks(first, second, last, piece(0, "{}", "f", "c1")))
+    written = api.encode_request([USER, Message("assistant", response.parts)])["messages"][1]
+    assert written["reasoning_details"] == SEALED[:1]
+    assert "reasoning" not in written
+
+
+def test_googles_signature_goes_back_on_its_call() -> None:
+    api, notes = tw.get_api("gemini_chat"), Notes()
+    message = sealed(extra_content={"google": {"thought_signature": "c2ln"}})
+    response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    said = Message("assistant", response.parts)
+    assert api.encode_request([USER, said], notes=notes)["messages"][1] == message
+    native = tw.get_api("gemini").encode_request([USER, said])
+    assert native["contents"][1]["parts"][0]["thoughtSignature"] == "c2ln"
+    assert not notes
+    assert CHAT.encode_request([USER, said], notes=notes)["messages"][1] == sealed()
+    assert len(notes) == 1
+    alone = Message("assistant", (ReasoningPart("", "c2ln", "gemini"), TextPart("x")))
+    api.encode_request([USER, alone], notes=notes)
+    assert len(notes) == 2
+
+
+CUSTOM = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "4 + 4"}}
+ITEM = {"type": "custom_tool_call", "call_id": "c1", "name": "sql", "input": "4 + 4"}
+
+
+def test_calls_whose_input_is_text_stay_such_calls() -> None:
+    responses = tw.get_api("openai_responses")
+    answer = responses.decode_response({"object": "response", "status": "completed", "output": [ITEM]})
+    assert answer.tool_calls[0].free
+    assert answer.tool_calls[0].arguments == {"input": "4 + 4"}
+    made = responses.encode_response(answer)["output"][0]
+    assert {key: made[key] for key in ITEM} == ITEM
+    body = CHAT.encode_response(answer)
+    assert body["choices"][0]["message"]["tool_calls"] == [CUSTOM]
+    assert CHAT.decode_response(body).tool_calls[0].free
+    for api in (CHAT, responses):
+        data = b"".join(api.encode_stream(replay(answer)))
+        assert b'"custom' in data
+        assert b"function" not in data
+        again = decode(api, data, 7)
+        assert again.tool_calls == answer.tool_calls
+        assert again.tool_calls[0].free
+    notes = Notes()
+    plain = VLLM.encode_response(answer, notes=notes)["choices"][0]["message"]["tool_calls"][0]
+    assert plain["function"] == {"name": "sql", "arguments": '{"input": "4 + 4"}'}
+    assert len(notes) == 1
+
+
+def test_such_calls_of_a_history_stay_with_their_results() -> None:
+    responses = tw.get_api("openai_responses")
+    output = {"type": "custom_tool_call_output", "call_id": "c1", "output": "8"}
+    request = responses.decode_request({"input": [ITEM, output]})
+    assert responses.encode_request(request)["input"] == [ITEM, output]
+    written = CHAT.encode_request(request)["messages"]
+    assert written[0]["tool_calls"] == [CUSTOM]
+    assert CHAT.encode_request(CHAT.decode_request({"messages": written}))["messages"] == written
+
+
+def test_such_a_call_that_was_cut_is_no_call() -> None:
+    for api in (CHAT, tw.get_api("openai_responses")):
+        cut = ToolCall("sql", {"input": "4 +"}, "c1", raw="4 +", free=True)
+        events = replay(ParsedResponse(incomplete=(cut,), finish_reason=FinishReason.LENGTH))
+        read = decode(api, b"".join(api.encode_stream(events)))
+        assert not read.tool_calls
+        assert read.incomplete[0].arguments == {"input": "4 +"}
+
+
+def test_many_open_calls_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    whole = Assembler.is_whole
+
+    def counted(self: Assembler, key: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return whole(self, key)
+
+    monkeypatch.setattr(Assembler, "is_whole", counted)
+    count = 300
+    many = [piece(at, "{", "f", f"c{at}") for at in range(count)] + [piece(at, "}") for at in range(count)]
+    assert len(decode(CHAT, chunks(*many)).tool_calls) == count
+    assert asked < 5 * count
