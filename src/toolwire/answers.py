@@ -23,12 +23,16 @@ from toolwire.events import (
     ContentDelta,
     Event,
     Finish,
+    Passed,
     ProblemFound,
+    ReasoningDelta,
+    ReasoningEnd,
     collect,
     replay,
 )
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.reading import StreamParser
+from toolwire.tools import definitions
 
 
 def parse(text_or_response: Any, *, api: str | ProviderApi | None = None, **options: Any) -> ParsedResponse:
@@ -48,12 +52,13 @@ def parse(text_or_response: Any, *, api: str | ProviderApi | None = None, **opti
     """
     if isinstance(text_or_response, str):
         return reading.parse(text_or_response, **options)
+    options["tools"] = definitions(options.get("tools", ()))  # which may come but once
     data = as_dict(text_or_response)
     known = get_api(api) if api is not None else api_of(data)
     if known is None:
         keys = ", ".join(map(str, list(data)[:8])) or "none"
         raise DefinitionError(f"a response with the keys {keys} is of no known API; say which with api=")
-    facts = {"tools": options.get("tools", ()), "id_seed": options.get("id_seed", "")}
+    facts = {"tools": options["tools"], "id_seed": options.get("id_seed", "")}
     response = known.decode_response(data, **facts)
     return collect(merge_text(replay(response), **options), raw=text_or_response)
 
@@ -62,7 +67,7 @@ def merge_text(events: Iterable[Event], **options: Any) -> Iterator[Event]:
     """The events of an API's answer, with the calls that stand in its text.
 
     Text and reasoning pass as they become certain. Calls in the text come at the end, once it is known which of them
-    are copies.
+    are copies. A native call, or native reasoning, ends the text before it: what stands behind it is read anew.
 
     Args:
         events: of one answer, whole or as they come.
@@ -81,28 +86,51 @@ class Merging:
     """`merge_text` for events that come one by one; see there."""
 
     def __init__(self, **options: Any) -> None:
-        self._parser = StreamParser(**options)
+        self._options = {**options, "tools": definitions(options.get("tools", ()))}  # they may come but once
+        self._parser = StreamParser(**self._options)
         self._merger = _Merger()
         self._finish = Finish(FinishReason.STOP)
+        self._fed = 0  # characters that the parser has been fed
+        self._before = 0  # characters that earlier ones were fed
+        self._parsers = 1
 
     def feed(self, event: Event) -> Iterator[Event]:
         """What the next event makes certain."""
         match event:
             case ContentDelta(text):
-                yield from self._merger.text(self._parser.feed(text))
+                self._fed += len(text)
+                yield from self._text(self._parser.feed(text))
             case Finish():
                 self._finish = event
             case _:
+                if isinstance(event, CallStart | ReasoningDelta | ReasoningEnd | Passed):
+                    yield from self._settle()
                 self._merger.native(event)
                 yield event
 
     def finish(self) -> Iterator[Event]:
         """The answer is over; the remaining events, `Finish` last."""
-        yield from self._merger.text(self._parser.finish())
+        yield from self._text(self._parser.finish())
         yield from self._merger.late()
         if self._merger.found and self._finish.reason is FinishReason.STOP:
             self._finish = Finish(FinishReason.TOOL_CALLS)
         yield self._finish
+
+    def _settle(self) -> Iterator[Event]:
+        """The text so far is over, unless it is in the middle of a call: what comes now stands behind all of it."""
+        if not self._fed or self._merger.reading:
+            return
+        yield from self._text(self._parser.finish())
+        self._merger.next_text()
+        self._before += self._fed
+        self._fed = 0
+        seed = f"{self._options.get('id_seed', '')}\x1f{self._parsers}"  # calls are numbered anew
+        self._parsers += 1
+        begun = {"reasoning_started": False, "primed": "", "id_seed": seed}  # a prompt begins the first text alone
+        self._parser = StreamParser(**{**self._options, **begun})
+
+    def _text(self, events: Iterable[Event]) -> Iterator[Event]:
+        return self._merger.text(events, self._before)
 
 
 class _Merger:
@@ -113,6 +141,8 @@ class _Merger:
         self._native: Counter[tuple[str, str]] = Counter()
         self._next = 0  # the index that a call of the text gets
         self._calls: dict[int, list[Event]] = {}  # of the text, by their own index
+        self._earlier: list[list[Event]] = []  # those of texts that are over
+        self._open = 0  # calls of the text that have not ended
 
     def native(self, event: Event) -> None:
         match event:
@@ -123,12 +153,29 @@ class _Merger:
             case _:
                 pass
 
-    def text(self, events: Iterable[Event]) -> Iterator[Event]:
+    @property
+    def reading(self) -> bool:
+        """Whether the text is in the middle of a call."""
+        return self._open > 0
+
+    def next_text(self) -> None:
+        """Another text begins, whose calls are numbered anew."""
+        self._earlier += self._calls.values()
+        self._calls = {}
+
+    def text(self, events: Iterable[Event], before: int) -> Iterator[Event]:
+        """What is no call; `before`: characters of earlier texts."""
         for event in events:
+            if isinstance(event, ProblemFound) and before:
+                event = ProblemFound(replace(event.problem, position=event.problem.position + before))
             match event:
                 case CallStart(index):
                     self._calls[index] = [event]
-                case ArgumentsDelta(index) | CallEnd(index):
+                    self._open += 1
+                case CallEnd(index):
+                    self._calls[index].append(event)
+                    self._open -= 1
+                case ArgumentsDelta(index):
                     self._calls[index].append(event)
                 case ProblemFound(problem) if problem.index is not None:
                     self._calls[problem.index].append(event)
@@ -139,7 +186,8 @@ class _Merger:
 
     def late(self) -> Iterator[Event]:
         """The calls of the text that are no copies."""
-        for events in self._calls.values():
+        self.next_text()
+        for events in self._earlier:
             end = next((event for event in events if isinstance(event, CallEnd)), None)
             if end is not None and end.complete:
                 key = end.call.name, end.call.fingerprint

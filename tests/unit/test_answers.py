@@ -10,8 +10,11 @@ from toolwire import (
     CallEnd,
     ContentDelta,
     DefinitionError,
+    Finish,
     FinishReason,
     ParsedResponse,
+    ReasoningPart,
+    TextPart,
     ToolCall,
     ToolDefinition,
     collect,
@@ -99,3 +102,60 @@ def test_text_passes_while_calls_of_the_text_wait() -> None:
     assert [(end.index, end.call.arguments) for end in ends] == [(0, {"a": 1}), (1, {"a": 2})]
     assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "before  after"
     assert collect(events).finish_reason is FinishReason.TOOL_CALLS
+
+
+def blocks(*listed: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": list(listed), "stop_reason": "tool_use"}
+
+
+USE = {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def test_text_stays_on_its_side_of_a_native_call() -> None:
+    read = toolwire.parse(blocks(said("is 1 <"), USE, said("end <tool")), tools=[TOOL])
+    assert read.parts == (TextPart("is 1 <"), NATIVE, TextPart("end <tool"))
+    assert read.content == "is 1 <end <tool"
+
+
+def test_a_signature_stays_on_its_own_text() -> None:
+    parts = [{"text": "a <"}, {"text": "b", "thoughtSignature": "c2ln"}]
+    answer = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    assert toolwire.parse(answer).parts == (TextPart("a <"), ReasoningPart("", "c2ln", "gemini"), TextPart("b"))
+
+
+def test_calls_of_several_texts_come_last_with_ids_of_their_own() -> None:
+    broken = '<tool_call>{"name": 5}'
+    read = toolwire.parse(
+        blocks(said("x" + OTHER), USE, said(OTHER + COPY), {**USE, "id": "c2"}, said("y" + broken)),
+        format="hermes",
+        tools=[TOOL],
+    )
+    assert [(call.arguments["a"], call.format) for call in read.tool_calls] == [
+        (1, "anthropic_messages"),
+        (1, "anthropic_messages"),
+        (2, "hermes"),
+        (2, "hermes"),
+    ]
+    assert len({call.id for call in read.tool_calls}) == 4
+    (problem,) = read.problems
+    assert problem.position == len("x" + OTHER + OTHER + COPY + "y")
+
+
+def test_a_call_of_the_text_that_has_begun_goes_on_behind_other_events() -> None:
+    half = len(OTHER) // 2
+    events = [
+        ContentDelta(OTHER[:half]),
+        *(event for event in replay(ParsedResponse(tool_calls=(NATIVE,))) if not isinstance(event, Finish)),
+        ContentDelta(OTHER[half:]),
+    ]
+    read = collect(merge_text(events, format="hermes", tools=[TOOL]))
+    assert [call.arguments["a"] for call in read.tool_calls] == [1, 2]
+
+
+def test_a_prompt_begins_the_first_text_alone() -> None:
+    read = toolwire.parse(blocks(said("hm</think>a"), USE, said("b")), format="hermes", reasoning_started=True)
+    assert (read.reasoning, read.content) == ("hm", "ab")
