@@ -221,7 +221,10 @@ def paired(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
 
 
 def joined(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The messages for APIs that want results right behind the calls: what the model says behind a call joins it."""
+    """The messages, for APIs that want results right behind the message that holds their calls.
+
+    What the model says behind a call joins it.
+    """
     made: list[Message] = []
     for message in messages:
         before = made[-1].parts if made and made[-1].role == message.role == "assistant" else ()

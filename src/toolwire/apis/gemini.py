@@ -28,7 +28,7 @@ from toolwire.apis.gemini_parts import (
 from toolwire.apis.gemini_stream import Signer, StreamReader
 from toolwire.apis.lowering import JSON_SCHEMA, OPENAPI
 from toolwire.apis.naming import Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     CallEnd,
@@ -84,10 +84,6 @@ class Gemini(ProviderApi):
         self.dialect = OPENAPI if openapi else JSON_SCHEMA
 
     # -- requests ------------------------------------------------------------------------------------------------
-
-    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
-        """Calls and results paired, the results right behind the message that holds their calls."""
-        return joined(super().pair(request, notes))
 
     def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
         """The body."""

@@ -588,3 +588,23 @@ def test_many_open_calls_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -
     many = [piece(at, "{", "f", f"c{at}") for at in range(count)] + [piece(at, "}") for at in range(count)]
     assert len(decode(CHAT, chunks(*many)).tool_calls) == count
     assert asked < 5 * count
+
+
+@pytest.mark.parametrize("name", ["openai_chat", "mistral", "cohere", "ollama"])
+def test_results_follow_the_message_with_their_calls(name: str) -> None:
+    api = tw.get_api(name)
+    calls = [Message("assistant", (ToolCall("f", {}, f"call{at}"),)) for at in range(2)]
+    said = Message("assistant", (TextPart("sorry"),))
+    results = Message("tool", tuple(ToolResult(f"call{at}", "f", "x") for at in range(2)))
+    written = api.encode_request([USER, *calls, said, results, USER])["messages"]
+    assert [one["role"] for one in written] == ["user", "assistant", "tool", "tool", "user"]
+    assert len(written[1]["tool_calls"]) == 2
+    assert "sorry" in str(written[1]["content"])
+
+
+def test_a_result_of_a_nameless_tool_has_no_name() -> None:
+    for name in tw.apis():
+        api = tw.get_api(name)
+        made = api.encode_results([ToolResult("call00001", "", "x")])
+        assert "p3dkhqqx" not in str(made), name
+        assert api.names.fit("") == "" or api.names.fit("") not in str(made), name

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import toolwire as tw
-from toolwire.apis.responses_stream import reasoning_item, reasoning_part
+from toolwire.apis.assembly import Assembler
+from toolwire.apis.responses_stream import OutputReader, reasoning_item, reasoning_part
 from toolwire.conversation import ChatRequest, Notes, ToolChoice
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, Finish, replay
 from toolwire.messages import (
@@ -594,3 +595,24 @@ def test_a_body_that_is_no_response(body: Any) -> None:
 def test_a_part_of_a_stream_that_cannot_be_read_costs_nothing_else(bad: Any) -> None:
     response = decode(stream(bad, completed(message("x"))))
     assert response.content == "x"
+
+
+def test_many_parts_of_an_item_are_known_at_once() -> None:
+    count = 3000
+
+    class Counted(tuple[str, int]):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return tuple.__eq__(self, other)
+
+        __hash__ = tuple.__hash__
+
+    assembler = Assembler("openai_responses")
+    reader = OutputReader(assembler)
+    item = reader._new("message", "m")
+    for at in range(count):
+        reader._say(item, Counted(("x", at)), "x")
+        reader._say(item, Counted(("x", at)), "y")
+    assert Counted.compared < 10 * count
