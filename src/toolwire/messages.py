@@ -131,7 +131,7 @@ class ImagePart:
             object.__setattr__(self, "data", data)
             object.__setattr__(self, "media_type", self.media_type or head[len("data:") : -len(";base64")])
             object.__setattr__(self, "url", "")
-        kind = self.media_type.lower() or (_media_type(self.data) if self.data else "")
+        kind = self.media_type.lower().partition(";")[0].strip() or (_media_type(self.data) if self.data else "")
         object.__setattr__(self, "media_type", "image/jpeg" if kind == "image/jpg" else kind)
 
 

@@ -176,7 +176,8 @@ class ChatCompletions(ProviderApi):
             case "assistant":
                 return [self._assistant(message.parts, notes)]
             case "system":
-                return [{"role": "system", "content": told(message, self.name, notes)}]
+                text = told(message, self.name, notes)
+                return [{"role": "system", "content": self._marked(message.parts) or text}]
         made: list[Json] = []
         pictures: list[Json] = []
         others: list[Part] = []
@@ -206,20 +207,29 @@ class ChatCompletions(ProviderApi):
         made: list[Json] = []
         for part in parts:
             match part:
-                case TextPart(text):
-                    made.append({"type": "text", "text": text})
+                case TextPart():
+                    made.append(self._text(part))
                 case ImagePart():
                     made.append({"type": "image_url", "image_url": {"url": data_url(part)}})
                 case OpaquePart(data, provider) if provider == self.kind:
                     made.append(data)
                 case _:
                     dropped(part, self.name, notes)
-        if len(made) == 1 and made[0].get("type") == "text":
+        if len(made) == 1 and made[0].keys() == {"type", "text"}:
             return made[0]["text"]
         return made or ""
 
+    def _text(self, part: TextPart) -> Json:
+        own = part.extra.data if part.extra is not None and part.extra.provider == self.kind else {}
+        return {"type": "text", "text": part.text, **own}
+
+    def _marked(self, parts: Sequence[Part]) -> list[Json]:
+        """The text as blocks, if one of them says more than its text: a mark to cache."""
+        made = [self._text(part) for part in parts if isinstance(part, TextPart)]
+        return made if any(len(block) > 2 for block in made) else []
+
     def _assistant(self, parts: Sequence[Part], notes: Notes) -> Json:
-        made: Json = {"role": "assistant", "content": text_of(parts) or None}
+        made: Json = {"role": "assistant", "content": self._marked(parts) or text_of(parts) or None}
         calls: list[Json] = []
         reasoning: list[str] = []
         details: list[Json] = []
@@ -353,7 +363,9 @@ class ChatCompletions(ProviderApi):
             return
         match block.get("type"):
             case "text" | "refusal":
-                yield TextPart(str(block.get("text", block.get("refusal", ""))))
+                rest = {key: value for key, value in block.items() if key not in ("type", "text", "refusal")}
+                extra = OpaquePart(rest, self.kind) if rest else None
+                yield TextPart(str(block.get("text", block.get("refusal", ""))), extra)
             case "image_url":
                 image = block["image_url"]
                 yield image_of(str(image["url"] if isinstance(image, Mapping) else image))

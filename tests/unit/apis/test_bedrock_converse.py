@@ -175,6 +175,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
         (ImagePart(PNG, "image/jpg"), "jpeg"),
         (ImagePart(url=f"data:image/jpg;base64,{JPEG}"), "jpeg"),
         (ImagePart(url=f"data:;base64,{PNG}"), "png"),
+        (ImagePart(PNG, "IMAGE/PNG; charset=binary"), "png"),
     ],
 )
 def test_an_image_is_what_it_says_or_begins_like(image: ImagePart, form: str) -> None:

@@ -608,3 +608,13 @@ def test_a_result_of_a_nameless_tool_has_no_name() -> None:
         made = api.encode_results([ToolResult("call00001", "", "x")])
         assert "p3dkhqqx" not in str(made), name
         assert api.names.fit("") == "" or api.names.fit("") not in str(made), name
+
+
+def test_marks_on_text_come_back() -> None:
+    block = {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}
+    body = {"messages": [{"role": role, "content": [block]} for role in ("system", "user", "assistant")]}
+    assert tw.get_api("openrouter").encode_request(CHAT.decode_request(body)) == body
+    notes = Notes()
+    written = tw.get_api("ollama").encode_request(CHAT.decode_request(body), notes=notes)
+    assert [one["content"] for one in written["messages"]] == ["a", "a", "a"]
+    assert [note.where for note in notes] == ["cache_control"]
