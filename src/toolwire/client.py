@@ -17,6 +17,7 @@ from toolwire.conversation import ChatRequest, Notes
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.events import ContentDelta, Event, Finish, ProblemFound, collect, replay
 from toolwire.messages import Message, ParsedResponse, Role, TextPart
+from toolwire.tools import ToolDefinition, definitions
 from toolwire.transport import HttpAnswer, HttpRequest, HttpTransport, Transport
 
 MAX_ERROR = 500
@@ -103,7 +104,9 @@ class Client:
         api: the API, or its name.
         model: the model's name.
         base_url: the server's address, if it is not the provider's own.
-        key: the key; else it is taken from the environment when a request is made. It is never shown.
+        key: the key, which is never shown. Else it comes from the environment when a request is made: from `key_env`;
+            or, for the provider's own address, from the variable that it is usually in.
+        key_env: the environment variable that holds the key.
         transport: what carries the requests; else HTTP.
         text_format: the wire format in which calls may stand in the answer's text; "auto" for any, None for none.
 
@@ -119,6 +122,7 @@ class Client:
         *,
         base_url: str = "",
         key: str | None = None,
+        key_env: str = "",
         transport: Transport | None = None,
         text_format: str | None = "auto",
     ) -> None:
@@ -130,6 +134,7 @@ class Client:
         if not self._base:
             raise ConfigurationError(f"{self.api.name} has no address of its own: give a base_url")
         self._key = key
+        self._key_env = key_env
         self._own: HttpTransport | None = None
         if transport is None:
             transport = self._own = HttpTransport()
@@ -171,9 +176,10 @@ class Client:
             ConfigurationError: no key is set.
             DefinitionError: see `ProviderApi.encode_request`.
         """
+        tools = _offered(conversation, tools)
         body = self._body(conversation, tools, True, notes, options)
         async with self._transport.open(self._request(body, stream=True)) as answer:
-            if answer.status >= 400:
+            if not answer.good:
                 for event in replay(await self._refused(answer, tools, id_seed)):
                     yield event
                 return
@@ -200,9 +206,10 @@ class Client:
         **options: Any,
     ) -> ParsedResponse:
         """The whole answer; see `stream` for the arguments and what it raises."""
+        tools = _offered(conversation, tools)
         body = self._body(conversation, tools, False, notes, options)
         async with self._transport.open(self._request(body, stream=False)) as answer:
-            if answer.status >= 400:
+            if not answer.good:
                 return await self._refused(answer, tools, id_seed)
             data = _json(await answer.read())
         if not isinstance(data, dict):
@@ -233,6 +240,8 @@ class Client:
         url = base + path.replace("{model}", quote(self.model, safe=""))
         data = json.dumps({key: value for key, value in body.items() if key not in endpoint.omit}).encode()
         headers = {"content-type": "application/json", **dict(endpoint.headers)}
+        if getattr(self._transport, "offline", False):
+            return HttpRequest(url, data, headers)
         if endpoint.signed:
             return HttpRequest(url, data, signed_headers(url, data, headers))
         key = self._secret()
@@ -241,13 +250,20 @@ class Client:
         return HttpRequest(url, data, headers)
 
     def _secret(self) -> str:
-        if self._key is not None:
-            return self._key
-        names = self._endpoint.key
-        found = next((value for name in names if (value := os.environ.get(name))), "")
-        if not found and names and self._base == self._endpoint.base_url and self._base.startswith("https://"):
+        """The key, or "". A server of somebody else never gets a provider's key by itself."""
+        own = self._base == self._endpoint.base_url
+        names = (self._key_env,) if self._key_env else self._endpoint.key if own else ()
+        key = (
+            self._key
+            if self._key is not None
+            else next((value for name in names if (value := os.environ.get(name))), "")
+        )
+        key = key.strip()
+        if not key and (self._key_env or (names and self._base.startswith("https://"))):
             raise ConfigurationError(f"{self.api.name} needs a key: set {' or '.join(names)}")
-        return found
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigurationError("the key holds characters that no key has")
+        return key
 
     async def _refused(self, answer: HttpAnswer, tools: Any, id_seed: str) -> ParsedResponse:
         """What the model had written, where the server refuses just that; else the refusal as an error."""
@@ -260,8 +276,8 @@ class Client:
         if not said and isinstance(data, dict):
             said = data.get("message")
         text = str(said or body.decode("utf-8", "replace"))[:MAX_ERROR]
-        if self._key:
-            text = text.replace(self._key, "[key]")
+        if secret := ("" if self._endpoint.signed else self._secret()):
+            text = text.replace(secret, "[key]")
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
 
 
@@ -302,6 +318,12 @@ class TextModel:
             finally:
                 runner.run(events.aclose())
                 runner.run(client.close())
+
+
+def _offered(conversation: Any, tools: Any) -> list[ToolDefinition]:
+    """The tools of a request, once: those that are given, else its own."""
+    given = list(definitions(tools).values())
+    return given or (list(conversation.tools) if isinstance(conversation, ChatRequest) else [])
 
 
 def _json(body: bytes) -> Any:

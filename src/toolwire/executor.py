@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal
 
+from toolwire.arguments import fitted
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
 from toolwire.hashing import approval_key
-from toolwire.jsontext import read_json
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.policy import Allow, Ask, Context, Deny, Policy
 from toolwire.registry import Registered, ToolRegistry
@@ -210,7 +210,7 @@ class ToolExecutor:
             return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
         definition = tool.definition
         arguments = _copied(call.arguments)
-        coerced = definition.shape.coerce(arguments, _json_value)
+        coerced = fitted(arguments, definition)
         issues = validate(coerced, definition.parameters)
         if issues:
             why = "; ".join(map(str, issues))
@@ -305,10 +305,6 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return [_copied(inner) for inner in value]
     return value
-
-
-def _json_value(text: str) -> Any:
-    return read_json(text)[0]
 
 
 def _failed(call: ToolCall, message: str) -> ToolResult:

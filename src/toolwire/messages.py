@@ -211,10 +211,18 @@ Part = TextPart | ReasoningPart | ImagePart | ToolCall | ToolResult | OpaquePart
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation; text alone may be given in place of its parts."""
 
     role: Role
     parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Make parts of text, and a tuple of any other sequence."""
+        given: Any = self.parts
+        if isinstance(given, str):
+            object.__setattr__(self, "parts", (TextPart(given),))
+        elif not isinstance(given, tuple):
+            object.__setattr__(self, "parts", tuple(given))
 
 
 @dataclass(frozen=True, slots=True)

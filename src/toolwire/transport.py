@@ -25,11 +25,6 @@ from toolwire.errors import ProviderError
 from toolwire.events import replay
 from toolwire.messages import ParsedResponse
 
-SECRET_HEADERS = frozenset(
-    ("authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token", "cookie", "set-cookie")
-)
-"""Headers that are never shown and never recorded."""
-
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
@@ -48,13 +43,18 @@ class HttpAnswer:
     headers: Mapping[str, str]
     body: AsyncIterator[bytes]
 
+    @property
+    def good(self) -> bool:
+        """Whether the server did what it was asked; a redirection is none of that."""
+        return 200 <= self.status < 300
+
     async def read(self) -> bytes:
         """The whole body."""
         return b"".join([piece async for piece in self.body])
 
 
 class Transport(Protocol):
-    """Carries requests."""
+    """Carries requests. One with `offline = True` asks nobody, so it needs no key."""
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
         """Send a request; the answer's body can be read until the context ends, which also cancels it."""
@@ -75,7 +75,7 @@ class Retry:
     attempts: int = 4
     wait: float = 0.5
     longest: float = 60.0
-    statuses: frozenset[int] = frozenset((408, 409, 429, 500, 502, 503, 504, 529))
+    statuses: frozenset[int] = frozenset((408, 429, 500, 502, 503, 504, 529))
 
     def pause(self, attempt: int, asked: float | None) -> float | None:
         """Seconds to wait after this attempt (the first is 1); None: not again."""
@@ -138,7 +138,10 @@ class HttpTransport:
         Raises:
             ProviderError: the server cannot be reached, or stops in the middle.
         """
-        made = self._client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
+        try:
+            made = self._client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise ProviderError(f"no request can be made to {request.url!r}: {type(error).__name__}") from error
         response = await self._sent(made)
         try:
             yield HttpAnswer(response.status_code, dict(response.headers), _body(response))
@@ -151,10 +154,12 @@ class HttpTransport:
             attempt += 1
             try:
                 response = await self._client.send(request, stream=True)
-            except httpx.TransportError as error:
+            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:  # nothing was sent yet
                 pause = self._retry.pause(attempt, None)
                 if pause is None:
                     raise ProviderError(f"{request.url.host} cannot be reached: {_why(error)}") from error
+            except httpx.RequestError as error:
+                raise ProviderError(f"{request.url.host} did not answer: {_why(error)}") from error
             else:
                 if response.status_code not in self._retry.statuses:
                     return response
@@ -169,7 +174,7 @@ async def _body(response: httpx.Response) -> AsyncIterator[bytes]:
     try:
         async for piece in response.aiter_bytes():
             yield piece
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         raise ProviderError(f"the answer was cut off: {_why(error)}", status=response.status_code) from error
 
 
@@ -196,6 +201,8 @@ class ScriptedTransport:
     Attributes:
         requests: the bodies that were sent, decoded.
     """
+
+    offline = True
 
     def __init__(self, api: ProviderApi, answers: Iterable[Scripted], *, piece: int = 97) -> None:
         self._api = api
@@ -279,6 +286,8 @@ class ReplayTransport:
     Raises:
         ProviderError: (of `open`) no such request was recorded, or each of its answers was given.
     """
+
+    offline = True
 
     def __init__(self, path: str | PathLike[str], *, piece: int = 97) -> None:
         lines = Path(path).read_text("utf-8").splitlines()

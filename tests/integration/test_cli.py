@@ -281,7 +281,9 @@ def test_ask_without_a_model_says_what_to_do(tmp_path: Path) -> None:
     assert "not a directory" in fails(2, "ask", "x", "--root", str(tmp_path / "missing"))
     root = ("--root", str(tmp_path))
     for name in ("7b", str(tmp_path / "m.gguf"), str(tmp_path)):
-        assert "neither a size (0.5b, 1.5b) nor a GGUF file" in fails(2, "ask", "x", *root, "--model", name)
+        assert "neither a size (0.5b, 1.5b), a GGUF file that is there, nor hf:" in fails(
+            2, "ask", "x", *root, "--model", name
+        )
     assert "auto cannot be asked for" in fails(2, "ask", "x", "--format", "auto")
 
 
@@ -329,3 +331,33 @@ def test_profile_says_what_is_known(tmp_path: Path) -> None:
     assert toolwire_cli("profile", "--template", str(template)).stdout.splitlines()[0] == "mistral_args"
     fails(2, "profile")
     fails(2, "profile", "x", "--template", str(template))
+
+
+def test_convert_translates_and_tells_what_is_lost(tmp_path: Path) -> None:
+    openai = toolwire.get_api("openai_chat")
+    response = toolwire.ParsedResponse("hi", tool_calls=(toolwire.ToolCall("f", {"a": 1}, "call_1"),))
+    request, answer, stream = tmp_path / "request", tmp_path / "answer", tmp_path / "stream"
+    asked = {"model": "gpt-5", "messages": [{"role": "user", "content": "q"}], "seed": 1}
+    request.write_text(json.dumps(asked))
+    answer.write_text(json.dumps(openai.encode_response(response, model="gpt-5")))
+    stream.write_bytes(b"".join(openai.encode_stream(toolwire.replay(response), model="gpt-5")))
+    ways = ("--from", "openai", "--to", "anthropic")
+    asked_there = toolwire_cli("convert", *ways, str(request))
+    assert json.loads(asked_there.stdout)["messages"] == [{"role": "user", "content": "q"}]
+    assert "dropped seed" in asked_there.stderr
+    body = json.loads(toolwire_cli("convert", *ways, str(answer)).stdout)
+    assert (body["model"], body["content"][1]["name"]) == ("gpt-5", "f")
+    streamed = toolwire_cli("convert", *ways, str(stream)).stdout
+    assert '"model":"gpt-5"' in streamed
+    assert "tool_use" in streamed
+    for text in ("", "hello", '{"foo": 1}', '{"error": {"message": "quota"}}'):
+        answer.write_text(text)
+        assert "holds no answer of openai_chat" in fails(1, "convert", *ways, str(answer))
+    assert "unknown provider API 'x'" in fails(2, "convert", "--from", "x", "--to", "openai", str(answer))
+
+
+def test_ask_a_server_needs_the_name_of_its_model() -> None:
+    assert "say with --model" in fails(2, "ask", "x", "--base-url", "http://127.0.0.1:9/v1")
+    refused = toolwire_cli("ask", "x", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    assert refused.returncode == 1
+    assert "cannot be reached" in refused.stderr

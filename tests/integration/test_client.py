@@ -220,3 +220,89 @@ def test_a_loop_that_waits_for_nothing() -> None:
         list(model.stream([{"role": "user", "content": "u"}]))
     with pytest.raises(ProviderError, match="no answer left"):
         list(model.stream([{"role": "user", "content": "u"}]))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [(307, b"", "answered 307"), (503, b'{"message": "later"}', "503: later"), (404, b"<html>no</html>", "<html>no")],
+)
+def test_only_an_answer_counts_as_one(status: int, body: bytes, message: str) -> None:
+    transport = ScriptedTransport(toolwire.get_api("openai_chat"), [(status, body)] * 2)
+    client = Client("openai_chat", "m", base_url="http://x", transport=transport)
+
+    async def work() -> None:
+        for ask in (client.ask(QUESTION), streamed(client)):
+            with pytest.raises(ProviderError, match=message):
+                await ask
+
+    run(work)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>502 bad</html>", b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'])
+def test_a_stream_that_is_none_or_breaks_off_is_no_answer(body: bytes) -> None:
+    transport = ScriptedTransport(toolwire.get_api("openai_chat"), [body])
+    found = run(lambda: streamed(Client("openai_chat", "m", base_url="http://x", transport=transport)))
+    assert found.finish_reason is toolwire.FinishReason.ERROR
+    assert [problem.kind for problem in found.problems] == ["truncated"]
+
+
+def test_a_key_stays_with_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ENV")
+    monkeypatch.setenv("MY_KEY", " sk-MINE\n")
+    sent: list[str] = []
+
+    def answer(asked: Asked) -> Answer:
+        sent.append(asked.headers.get("authorization", ""))
+        return Answer(f'{{"error": "no {sent[-1]}"}}'.encode(), 401)
+
+    async def ask(base: str, **options: Any) -> None:
+        async with Client("openai_chat", "m", base_url=base, **options) as client:
+            await client.ask(QUESTION)
+
+    with serving(answer) as base:
+        for options in ({}, {"key_env": "MY_KEY"}, {"key": "sk-GIVEN\n"}):
+            with pytest.raises(ProviderError) as caught:
+                asyncio.run(ask(base, **options))
+            assert "sk-" not in str(caught.value)
+    assert sent == ["", "Bearer sk-MINE", "Bearer sk-GIVEN"]
+    for wrong, message in (({"key": "sk-a\nb"}, "characters"), ({"key_env": "NOT_SET"}, "set NOT_SET")):
+        with pytest.raises(toolwire.ConfigurationError, match=message):
+            asyncio.run(ask("http://127.0.0.1:9", **wrong))
+
+
+def test_tools_of_a_request_and_of_a_generator_come_back_by_their_names() -> None:
+    api = toolwire.get_api("openai_chat")
+    transport = ScriptedTransport(api, [RESPONSE] * 2)
+    client = Client("openai_chat", "m", base_url="http://x", transport=transport)
+
+    async def work() -> None:
+        whole = toolwire.ChatRequest(tuple(QUESTION), tools=(TOOL,))
+        for found in (await client.ask(whole), await client.ask(QUESTION, tools=(tool for tool in [TOOL]))):
+            assert [call.name for call in found.tool_calls] == ["files.read"]
+
+    run(work)
+    assert len(transport.requests[0]["tools"]) == 1
+
+
+def test_what_was_sent_is_not_sent_again() -> None:
+    seen: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        seen.append(str(request.url))
+        if "slow" in str(request.url):
+            raise httpx.ReadTimeout("slow", request=request)
+        return httpx.Response(200, headers={"content-encoding": "gzip"}, content=b"no gzip")
+
+    async def work(base: str) -> None:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(handle)) as http:
+            client = Client("openai_chat", "m", base_url=base, transport=HttpTransport(http, retry=Retry(wait=0.001)))
+            await client.ask(QUESTION)
+
+    for base, message in (
+        ("http://slow", "did not answer"),
+        ("http://broken", "did not answer|cut off"),
+        ("x", "no request|did not"),
+    ):
+        with pytest.raises(ProviderError, match=message):
+            asyncio.run(work(base))
+    assert len(seen) == 3

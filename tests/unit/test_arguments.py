@@ -77,3 +77,15 @@ def test_a_schema_that_cannot_be_used_admits_nothing(schema: dict[str, Any]) -> 
         assert read.problem is not None
         assert read.problem.kind == "invalid_arguments"
         assert "'odd' cannot be checked: the tool's own schema cannot be used" in read.problem.message
+
+
+def test_a_null_that_strict_mode_asked_for_is_no_argument() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": ["integer", "null"]}, "d": {}},
+        "required": ["a"],
+    }
+    tool = toolwire.ToolDefinition("f", parameters=schema)
+    read = toolwire.read_arguments('{"a": "x", "b": null, "c": null, "d": null}', tool)
+    assert (read.value, read.repairs) == ({"a": "x", "c": None, "d": None}, ("coerced",))
+    assert toolwire.read_arguments('{"a": null}', tool).value is None

@@ -50,15 +50,15 @@ class _Arguments(JsonScanner):
 
     def __init__(self) -> None:
         super().__init__(fast=FastTries())
-        self.taken = 0  # characters that were let through and taken
-        self.whole_until = 0  # of all that was let through, up to the end of the last whole value
+        self.taken = 0  # pieces that were let through and taken
+        self.whole_until = 0  # of all pieces that were let through, those up to the end of the last whole value
 
     def on_top_value(self) -> None:
-        self.whole_until = self.taken + sum(map(len, self.ready))
+        self.whole_until = self.taken + len(self.ready)
 
-    def take(self) -> str:
-        """What was let through since it was last taken."""
-        made = "".join(self.ready)
+    def take(self) -> list[str]:
+        """The pieces that were let through since they were last taken."""
+        made = self.ready.copy()
         self.ready.clear()
         self.taken += len(made)
         return made
@@ -136,14 +136,14 @@ class _OpenCall:
         return self._take(self.scanner)
 
     def _take(self, scanner: _Arguments) -> str:
-        if made := scanner.take():
-            self.let.append(made)
-        return made
+        made = scanner.take()
+        self.let += made
+        return "".join(made)
 
     @property
     def whole_values(self) -> dict[str, Any]:
         """Of arguments that were cut or broken: those that are whole."""
-        text = "".join(self.let)[: self.scanner.whole_until] if self.scanner is not None else ""
+        text = "".join(self.let[: self.scanner.whole_until]) if self.scanner is not None else ""
         if not text:
             return {}
         try:
@@ -177,6 +177,11 @@ class Assembler:
         self._complete = 0
         self._half = ""  # half of a character that was cut in two
         self._finished = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was told so far, not even why the answer ended."""
+        return not (self._events or self.calls or self.reason)
 
     def take(self) -> list[Event]:
         """The events since they were last taken."""
@@ -354,9 +359,14 @@ class Assembler:
         text = message[:1].upper() + message[1 : 2 * MESSAGE_LIMIT].rstrip(".") + "."
         self._events.append(ProblemFound(Problem(kind, 0, raw, text + shown, index)))
 
+    def broke_off(self) -> None:
+        """The stream is over, and has not said so."""
+        self.reason = FinishReason.ERROR
+        self.problem("truncated", "the stream broke off before the answer was over")
+
     def end_all(self) -> None:
         """Every call that is open is over."""
-        cut = self.reason in (None, FinishReason.LENGTH, FinishReason.ERROR)  # None: the stream broke off
+        cut = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
         for key in list(self._open):
             self.end(key, cut=cut)
 

@@ -21,9 +21,20 @@ from toolwire.apis.lowering import Dialect, lower
 from toolwire.apis.naming import ANY, Alphabet, own_names
 from toolwire.conversation import ChatRequest, Notes, ToolChoice, paired
 from toolwire.errors import DefinitionError
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, arguments_text, collect, response_parts
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    Event,
+    Passed,
+    ProblemFound,
+    arguments_text,
+    collect,
+    response_parts,
+)
 from toolwire.jsontext import JsonError, read_json
 from toolwire.messages import (
+    FinishReason,
     ImagePart,
     Message,
     OpaquePart,
@@ -98,6 +109,8 @@ class ProviderApi(ABC):
         stream: bool | None = None,
         max_tokens: int | None = None,
         temperature: float | None = None,
+        top_p: float | None = None,
+        stop: Iterable[str] | None = None,
         notes: Notes | None = None,
     ) -> Json:
         """The body of a request.
@@ -114,13 +127,15 @@ class ProviderApi(ABC):
             stream: whether the answer is to come in pieces.
             max_tokens: how long the answer may be.
             temperature: as everywhere.
+            top_p: as everywhere.
+            stop: texts that end the answer.
             notes: takes a note of everything that could not be said as it was.
 
         Raises:
-            DefinitionError: a tool is of no known shape, or the tool that has to be called is none of them.
+            DefinitionError: a message or a tool is none, or the tool that has to be called is not offered.
         """
         notes = Notes() if notes is None else notes
-        request = conversation if isinstance(conversation, ChatRequest) else ChatRequest(tuple(conversation))
+        request = conversation if isinstance(conversation, ChatRequest) else ChatRequest(_messages(conversation))
         given: Json = {
             "tools": None if tools is None else tuple(definitions(tools).values()),
             "tool_choice": None if tool_choice is None else ToolChoice.of(tool_choice),
@@ -129,6 +144,8 @@ class ProviderApi(ABC):
             "stream": stream,
             "max_tokens": max_tokens,
             "temperature": temperature,
+            "top_p": top_p,
+            "stop": None if stop is None else tuple(stop),
         }
         request = replace(request, **{key: value for key, value in given.items() if value is not None})
         offered = list(self._offer(request.tools, notes))
@@ -136,7 +153,7 @@ class ProviderApi(ABC):
         messages = tuple(map(self._fitted, self.pair(request, notes)))
         if request.provider and request.provider != self.kind:
             for key in request.extra:
-                notes.dropped(key, f"only {request.provider} has it")
+                notes.dropped(key, f"it is {request.provider}'s, and nothing is known to stand for it")
             for tool in request.provider_tools:
                 what = tool.get("type") or next(iter(tool), "")
                 notes.dropped(f"tools/{what}", f"only {request.provider} runs this tool")
@@ -221,7 +238,7 @@ class ProviderApi(ABC):
         data = as_dict(body)
         try:
             return self.read_request(data)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
             raise DefinitionError(f"the body is no request of {self.name}: {type(error).__name__} {error}") from error
 
     def encode_results(self, results: Sequence[ToolResult], *, notes: Notes | None = None) -> list[Json]:
@@ -250,9 +267,12 @@ class ProviderApi(ABC):
         assembler = self._assembler(tools, id_seed)
         try:
             self.read_response(data, assembler)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError) as error:
             why = f"the body is no response of {self.name}: {type(error).__name__} {error}"
             assembler.problem("malformed", why, _shown(data))
+        if assembler.empty:
+            assembler.reason = FinishReason.ERROR
+            assembler.problem("malformed", f"the body holds no answer of {self.name}", _shown(data))
         assembler.finish()
         return collect(assembler.take(), raw=response)
 
@@ -277,6 +297,8 @@ class ProviderApi(ABC):
             notes: takes a note of everything that the API has no place for.
         """
         notes = Notes() if notes is None else notes
+        if response.finish_reason is FinishReason.ERROR:
+            notes.changed("finish_reason", f"{self.name} has no word for an answer that failed")
         for call in response.incomplete:
             notes.dropped(f"call {call.id}", f"the call of {call.name} was cut: only a stream can show it")
         parts = self._fitted(Message("assistant", response_parts(response))).parts
@@ -284,11 +306,24 @@ class ProviderApi(ABC):
         return self.write_response(replace(response, parts=parts), head, notes)
 
     def encode_stream(
-        self, events: Iterable[Event], *, model: str = "", id: str = "", created: int = 0
+        self, events: Iterable[Event], *, model: str = "", id: str = "", created: int = 0, notes: Notes | None = None
     ) -> Iterator[bytes]:
         """The bytes in which this API would have streamed these events; see `encode_response` for the arguments."""
         head = Head(model or "unknown", id or "0" * 24, created)
+        events = self._told(events, Notes() if notes is None else notes)
         return self.write_stream(map(self._fitted_event, _open_where_cut(events)), head)
+
+    def _told(self, events: Iterable[Event], notes: Notes) -> Iterator[Event]:
+        """The events, with a note of each that this API has no place for."""
+        for event in events:
+            match event:
+                case Passed(part) if part.provider != self.kind:
+                    dropped(part, self.name, notes)
+                case ProblemFound(problem):
+                    notes.dropped(problem.kind, problem.message)
+                case _:
+                    pass
+            yield event
 
     def _fitted_event(self, event: Event) -> Event:
         match event:
@@ -361,6 +396,8 @@ class StreamDecoder:
         """The stream is over; the remaining events, `Finish` last. A second call gives nothing."""
         for frame in self._framing.finish():
             self._frame(frame)
+        if self._assembler.reason is None and not self._framing.ended:
+            self._assembler.broke_off()
         self._assembler.finish()
         return self._assembler.take()
 
@@ -371,9 +408,20 @@ class StreamDecoder:
             return
         try:
             self._read(frame)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError) as error:
             why = f"a part of the stream is none of this API: {type(error).__name__} {error}"
             self._assembler.problem("malformed", why, _shown(frame.value))
+
+
+def _messages(conversation: Any) -> tuple[Message, ...]:
+    if isinstance(conversation, str):
+        return (Message("user", (TextPart(conversation),)),)
+    messages = tuple(conversation)
+    for message in messages:
+        if not isinstance(message, Message):
+            kind = type(message).__name__
+            raise DefinitionError(f"a {kind} is no toolwire.Message; messages of an API are read with decode_request")
+    return messages
 
 
 def as_dict(obj: Any) -> Json:

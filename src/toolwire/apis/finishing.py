@@ -10,11 +10,11 @@ _FILTER, _ERROR = FinishReason.CONTENT_FILTER, FinishReason.ERROR
 # Of each cell the first word is written, and all are read.
 WORDS: dict[str, dict[FinishReason, tuple[str, ...]]] = {
     "openai_chat": {
-        _STOP: ("stop",),
-        _CALLS: ("tool_calls", "function_call"),
-        _LENGTH: ("length", "model_length"),
+        _STOP: ("stop", "eos", "eos_token", "stop_sequence", "end_turn"),
+        _CALLS: ("tool_calls", "function_call", "tool_use"),
+        _LENGTH: ("length", "model_length", "max_tokens"),
         _FILTER: ("content_filter",),
-        _ERROR: ("stop", "error"),
+        _ERROR: ("stop", "error", "insufficient_system_resource", "abort", "network_error"),
     },
     "mistral": {
         _STOP: ("stop",),
@@ -80,10 +80,13 @@ _READ = {
 
 
 def read_reason(api: str, word: object) -> FinishReason | None:
-    """The reason that an API's word stands for; None for no word, `STOP` for one that nobody knows."""
+    """The reason that an API's word stands for; None for no word.
+
+    A word that nobody knows is an error: whatever it says, it does not say that the answer is whole.
+    """
     if word is None or word == "":
         return None
-    return _READ[api].get(str(word), FinishReason.STOP)
+    return _READ[api].get(str(word), FinishReason.ERROR)
 
 
 def write_reason(api: str, reason: FinishReason) -> str:

@@ -37,7 +37,13 @@ class Frame:
 
 
 class Framing(Protocol):
-    """Cuts bytes into frames."""
+    """Cuts bytes into frames.
+
+    Attributes:
+        ended: the stream has said that it is over.
+    """
+
+    ended: bool
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """The frames that the next bytes complete."""
@@ -71,6 +77,8 @@ class _Lines:
         self._held: list[bytes] = []
 
     def feed(self, data: bytes) -> Iterator[bytes]:
+        if not data:
+            return
         if self._held and self._held[-1].endswith(b"\r"):  # it may have been half of a line end
             line = b"".join(self._held)[:-1]
             self._held = []
@@ -103,6 +111,7 @@ class ServerSentEvents:
     """`data:` lines up to an empty one; a body without any may be one JSON array or object, as Gemini sends it."""
 
     def __init__(self) -> None:
+        self.ended = False
         self._lines = _Lines()
         self._data: list[bytes] = []
         self._event = ""
@@ -156,6 +165,7 @@ class ServerSentEvents:
         self._data, self._event = [], ""
         data = lines[0] if len(lines) == 1 else b"\n".join(lines)
         if data.strip() in (b"", DONE):
+            self.ended = self.ended or data.strip() == DONE
             return
         frame = _frame(data, event)
         if frame.error and len(lines) > 1:  # some servers leave out the empty lines
@@ -168,6 +178,7 @@ class JsonLines:
     """An object on each line."""
 
     def __init__(self) -> None:
+        self.ended = False
         self._lines = _Lines()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -190,6 +201,7 @@ class JsonObjects:
     _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
     def __init__(self) -> None:
+        self.ended = False
         self._held = bytearray()
         self._at = 0  # up to where it was looked at
         self._depth = 0
@@ -257,6 +269,7 @@ class AwsEventStream:
     _PRELUDE = Struct(">III")
 
     def __init__(self) -> None:
+        self.ended = False
         self._held = bytearray()
         self._broken = False
         self._kinds: dict[bytes, str] = {}  # by headers

@@ -32,6 +32,7 @@ Models this small read little and err often: ask for one fact, and name the fold
 
 Exit status 1: the question was not answered."""
 
+DEFAULT_MODEL = "1.5b"
 RESULT_LINES = 15
 RESULT_CHARACTERS = 1_500
 
@@ -45,13 +46,16 @@ def ask(
     model: Annotated[
         str,
         typer.Option(help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name."),
-    ] = "1.5b",
+    ] = DEFAULT_MODEL,
     api: Annotated[
         str | None, typer.Option(help="The API of a model that is not on this machine; the key is in the environment.")
     ] = None,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="The server's address; its API is openai_chat unless --api says.")
     ] = None,
+    key_env: Annotated[
+        str, typer.Option("--key-env", help="The environment variable that holds the key for --base-url.")
+    ] = "",
     max_rounds: Annotated[int, typer.Option(min=1, max=100, help="How many times the model may write.")] = 6,
     require_tool_call: Annotated[
         bool, typer.Option("--require-tool-call", help="Fail unless a tool call was read and run.")
@@ -62,6 +66,9 @@ def ask(
     if format.lower() in (AUTO, "plain"):
         raise CliError(f"{format} cannot be asked for; `toolwire formats` lists formats that a model can write")
     toolwire.get_format(format)
+    remote = api is not None or base_url is not None
+    if remote and model == DEFAULT_MODEL:
+        raise CliError("say with --model what the server calls the model")
     try:
         tools = FileTools(*([root] if root is not None else [])).tools
     except ToolError as error:
@@ -70,10 +77,9 @@ def ask(
         say("toolwire: no --root, so the model cannot look into any file", "yellow")
     show = _emit if json else _Screen().show
     ran, answered = False, False
-    remote = api is not None or base_url is not None
-    opened = _remote(api or "openai_chat", model, base_url or "") if remote else _opened(model)
+    opened = _remote(api or "openai_chat", model, base_url or "", key_env) if remote else _opened(model)
     steps = agent.run(question, model=opened, tools=tools, format=format, max_rounds=max_rounds)
-    for step in _waited_for(steps):
+    for step in _waited_for(steps, here=not remote):
         show(step)
         ran = ran or bool(step.result and step.result.success)
         answered = answered or step.reason == "answered"
@@ -85,11 +91,12 @@ def ask(
         raise typer.Exit(1)
 
 
-def _waited_for(steps: Iterator[Step]) -> Iterator[Step]:
+def _waited_for(steps: Iterator[Step], *, here: bool) -> Iterator[Step]:
     """The steps; while none comes a terminal shows, on standard error, what is waited for."""
     screen = console(stderr=True)
     if not screen.is_terminal:
-        say("toolwire: the model reads the prompt; on a small machine that takes up to a minute")
+        if here:
+            say("toolwire: the model reads the prompt; on a small machine that takes up to a minute")
         yield from steps
         return
     reading = screen.status(styled("the model reads", "dim"))
@@ -104,12 +111,14 @@ def _waited_for(steps: Iterator[Step]) -> Iterator[Step]:
         reading.stop()
 
 
-def _remote(api: str, name: str, base_url: str) -> agent.Model:
+def _remote(api: str, name: str, base_url: str, key_env: str) -> agent.Model:
     """A model behind an API, which is asked with text alone, so that any model will do."""
-    from toolwire.client import Client, TextModel
-
+    try:
+        from toolwire.client import Client, TextModel
+    except ImportError as error:
+        raise CliError("a model behind an API needs httpx: pip install 'toolwire[api]'", status=1) from error
     toolwire.get_api(api)  # before anything else is done
-    return TextModel(lambda: Client(api, name, base_url=base_url, text_format=None))
+    return TextModel(lambda: Client(api, name, base_url=base_url, key_env=key_env, text_format=None))
 
 
 def _opened(name: str) -> agent.Model:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +26,7 @@ toolwire convert --from gemini --to openai_chat stream.txt > chunks.txt
 curl -s ... | toolwire convert --from groq --to bedrock_converse -
 
 What a file holds is told by its content; --kind says it. What cannot be said in the other API is told on standard
-error, a line each."""
+error, a line each. APIs: """ + ", ".join(toolwire.apis())
 
 _ASKS = frozenset(("messages", "contents", "input"))
 _ANSWERS = frozenset(("choices", "output", "candidates", "stop_reason", "stopReason"))
@@ -52,15 +53,46 @@ def convert(
     data = read_bytes(file)
     value = _object(data, named(file), kind)
     notes = Notes()
+    failed = ""
     if value is None:
-        for piece in _stream(read, written, data, model):
+        events = list(_events(read, data))
+        failed = _why_none(toolwire.collect(events))
+        for piece in (
+            () if failed else written.encode_stream(events, model=model or _streamed_model(read, data), notes=notes)
+        ):
             sys.stdout.buffer.write(piece)
     else:
         asks = kind is Kind.REQUEST or (kind is None and bool(_ASKS & value.keys()) and not _ANSWERS & value.keys())
-        body = _request(read, written, value, model, notes) if asks else _response(read, written, value, model, notes)
-        sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+        response = None if asks else read.decode_response(value)
+        failed = _why_none(response) if response is not None else ""
+        if not failed:
+            body = (
+                _request(read, written, value, model, notes)
+                if response is None
+                else _response(written, response, model or _model_of(value), notes)
+            )
+            sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
     for note in notes:
         say(f"toolwire: {note}", "yellow")
+    if failed:
+        raise CliError(f"{named(file)} holds no answer of {read.name}: {failed}", status=1)
+
+
+def _why_none(response: toolwire.ParsedResponse) -> str:
+    """The problems of a response of which nothing else was read; "" if something was."""
+    said = response.content or response.reasoning or response.tool_calls or response.incomplete or response.parts
+    return "" if said else " ".join(problem.message for problem in response.problems)
+
+
+def _streamed_model(read: ProviderApi, data: bytes) -> str:
+    """The model's name, where one of the first objects of a stream says it."""
+    for frame in islice(read.framing().feed(data), 5):
+        value = frame.value if isinstance(frame.value, dict) else {}
+        inner = [value.get(key) for key in ("message", "response")]
+        for one in (value, *(part for part in inner if isinstance(part, dict))):
+            if name := _model_of(one):
+                return name
+    return ""
 
 
 def _object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | None:
@@ -83,11 +115,10 @@ def _request(read: ProviderApi, written: ProviderApi, body: dict[str, Any], mode
     return written.encode_request(read.decode_request(body), model=model or None, notes=notes)
 
 
-def _response(read: ProviderApi, written: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> Any:
-    response = read.decode_response(body)
+def _response(written: ProviderApi, response: toolwire.ParsedResponse, model: str, notes: Notes) -> Any:
     for problem in response.problems:
-        say(f"toolwire: {problem.kind}: {problem.message}", "yellow")
-    return written.encode_response(response, model=model or _model_of(body), notes=notes)
+        notes.dropped(problem.kind, problem.message)
+    return written.encode_response(response, model=model, notes=notes)
 
 
 def _model_of(body: dict[str, Any]) -> str:
@@ -95,19 +126,8 @@ def _model_of(body: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _stream(read: ProviderApi, written: ProviderApi, data: bytes, model: str) -> Iterator[bytes]:
-    return written.encode_stream(_events(read, data), model=model)
-
-
 def _events(read: ProviderApi, data: bytes) -> Iterator[toolwire.Event]:
     decoder = read.stream_decoder()
     for at in range(0, len(data), PIECE):
-        yield from _told(decoder.feed(data[at : at + PIECE]))
-    yield from _told(decoder.finish())
-
-
-def _told(events: list[toolwire.Event]) -> Iterator[toolwire.Event]:
-    for event in events:
-        if isinstance(event, toolwire.ProblemFound):
-            say(f"toolwire: {event.problem.kind}: {event.problem.message}", "yellow")
-        yield event
+        yield from decoder.feed(data[at : at + PIECE])
+    yield from decoder.finish()

@@ -27,7 +27,7 @@ def profile(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say in which format a model writes calls, and how that is known."""
-    if (name is None) == (template is None):
+    if (not name) == (template is None):
         raise CliError("give either a model's name or --template FILE")
     found = (
         toolwire.profile(name) if name is not None else toolwire.detect_from_template("".join(read_pieces(template)))

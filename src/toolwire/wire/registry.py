@@ -8,6 +8,7 @@ A package brings one with an entry point in the group `toolwire.formats`, whose 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -41,7 +42,11 @@ def all_formats() -> tuple[WireFormat, ...]:
     found = list(FORMATS)
     taken = {AUTO, *_index(FORMATS)}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        wire = point.load()
+        try:
+            wire = point.load()
+        except (ImportError, AttributeError, DefinitionError) as error:  # somebody's package; the others go on
+            warnings.warn(f"the wire format {point.name!r} of {point.value} cannot be loaded: {error}", stacklevel=2)
+            continue
         if not isinstance(wire, WireFormat):
             raise DefinitionError(f"the entry point {point.name!r} of {GROUP} is {point.value}, which is no WireFormat")
         names = {name.lower() for name in (wire.name, *wire.aliases)}

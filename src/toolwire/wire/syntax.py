@@ -57,6 +57,10 @@ class Lit(_Shown):
         """Raise DefinitionError for a marker that could never be read."""
         if not all(spelling.strip() for spelling in self.spellings):
             raise DefinitionError("a marker cannot be empty or blank: white space between markers is free")
+        if any(spelling != spelling.lstrip() for spelling in self.spellings):
+            raise DefinitionError(f"the marker {self.text!r} begins with white space, which is free: use `before`")
+        if self.need not in ("required", "forgiven", "optional"):
+            raise DefinitionError(f"a marker is required, forgiven or optional, not {self.need!r}")
 
     @property
     def spellings(self) -> frozenset[str]:

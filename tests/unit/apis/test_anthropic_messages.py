@@ -240,7 +240,8 @@ def test_a_stream_that_is_cut() -> None:
     data += sse({"type": "content_block_delta", "index": 0, "delta": delta})
     response = collect(events_of(data))
     assert not response.tool_calls
-    assert [problem.kind for problem in response.problems] == ["truncated"]
+    assert [(problem.kind, problem.index) for problem in response.problems] == [("truncated", None), ("truncated", 0)]
+    assert response.finish_reason is FinishReason.ERROR
 
 
 def test_pitfall_12_a_call_without_arguments_has_no_delta() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from toolwire import ArgumentsDelta, CallStart, FinishReason, ParsedResponse, collect
 from toolwire.apis.assembly import Assembler
+from toolwire.apis.finishing import read_reason
 from toolwire.messages import call_id
 
 JSON = st.recursive(
@@ -154,3 +155,22 @@ def test_why_it_ended(told: FinishReason | None, called: bool, reason: str) -> N
     assembler.reason = told
     assembler.finish()
     assert collect(assembler.take()).finish_reason == reason
+
+
+@pytest.mark.parametrize("word", ["content_filter", "insufficient_system_resource", "abort", "nobody knows this"])
+def test_a_call_that_an_odd_end_left_without_arguments_is_none(word: str) -> None:
+    assembler = Assembler("openai_chat")
+    assembler.begin(0, "delete_all", "c")
+    assembler.reason = read_reason("openai_chat", word)
+    assembler.finish()
+    response = collect(assembler.take())
+    assert not response.tool_calls
+    assert [problem.kind for problem in response.problems] == ["truncated"]
+
+
+def test_many_keys_take_as_many_steps() -> None:
+    """Cut or in single quotes they are read without the fast scanner; what is whole is kept without counting again."""
+    keys = 20_000
+    text = "{" + ", ".join(f"'k{number}': {number}" for number in range(keys)) + ", 'cut': "
+    response, _ = read([text[at : at + 1000] for at in range(0, len(text), 1000)])
+    assert len(response.incomplete[0].arguments) == keys

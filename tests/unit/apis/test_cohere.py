@@ -199,7 +199,7 @@ def test_a_whole_answer() -> None:
         (answer("ERROR_TOXIC"), "content_filter", []),
         ({"id": "x", "message": "invalid request"}, "error", ["provider_error"]),
         ({"message": 5}, "stop", ["malformed"]),
-        ({}, "stop", []),
+        ({}, "error", ["malformed"]),
     ],
 )
 def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:

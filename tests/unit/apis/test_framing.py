@@ -55,6 +55,22 @@ def test_lines_of_every_kind(end: str, size: int) -> None:
     assert [(frame.value, frame.event) for frame in found] == [({"a": 1}, "ping"), ({"b": 2}, "")]
 
 
+def test_nothing_between_the_halves_of_a_line_end() -> None:
+    framing = ServerSentEvents()
+    found = [
+        frame for piece in (b'data: {"a":\r', b"", b"\ndata: 1}\r", b"", b"\n\r\n") for frame in framing.feed(piece)
+    ]
+    assert values(found) == [{"a": 1}]
+
+
+def test_the_marker_of_the_end_is_no_frame() -> None:
+    framing = ServerSentEvents()
+    assert list(framing.feed(b'data: {"a":1}\n\n')) == [Frame({"a": 1})]
+    assert not framing.ended
+    assert list(framing.feed(b"data: [DONE]\n\n")) == []
+    assert framing.ended
+
+
 def test_events_without_an_empty_line_between_and_without_an_end() -> None:
     assert values(frames(ServerSentEvents(), b'data: {"a":1}\ndata: {"b":2}\n\ndata: {"c":3}', 5)) == [
         {"a": 1},

@@ -282,7 +282,7 @@ def test_what_the_provider_did_itself_is_passed_on() -> None:
         ({"error": {"code": 503, "message": "overloaded"}}, "error", ["provider_error"]),
         ({"candidates": 5}, "stop", ["malformed"]),
         ({"candidates": [{"content": None, "finishReason": "STOP"}]}, "stop", []),
-        ({"candidates": [{"index": 1, "finishReason": "SAFETY"}]}, "stop", []),
+        ({"candidates": [{"index": 1, "finishReason": "SAFETY"}]}, "error", ["malformed"]),
     ],
 )
 def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
@@ -408,7 +408,7 @@ def test_a_cut_call_is_not_written() -> None:
     assert b"functionCall" not in made
     notes = Notes()
     assert "functionCall" not in json.dumps(API.encode_response(read, notes=notes))
-    assert len(notes) == 1
+    assert [note.where for note in notes] == ["finish_reason", "call p1"]
 
 
 def test_names_come_back_as_they_were() -> None:

@@ -189,7 +189,7 @@ def test_a_whole_answer() -> None:
         ({**message(done=True), "done_reason": "load"}, "stop", []),
         ({"error": "model not found"}, "error", ["provider_error"]),
         ({"message": 5}, "stop", ["malformed"]),
-        ({}, "stop", []),
+        ({}, "error", ["malformed"]),
     ],
 )
 def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
