@@ -90,7 +90,7 @@ class Gemini(ProviderApi):
         note_foreign(request, self.kind, notes)
         extra = dict(request.extra)
         body: Json = {}
-        if said := list(self._told(request.messages, notes)):
+        if said := list(self._told_before(request.messages, notes)):
             body["systemInstruction"] = {"parts": said}
         unsigned = "gemini-3" in str(request.model)
         body["contents"] = [made for one in request.messages for made in self._content(one, notes, unsigned=unsigned)]
@@ -114,7 +114,7 @@ class Gemini(ProviderApi):
             body["generationConfig"] = settings
         return {**body, **extra}
 
-    def _told(self, messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
+    def _told_before(self, messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
         before = True
         for message in messages:
             if message.role != "system":

@@ -28,7 +28,9 @@ PROVIDERS = {
     "vllm": _OPEN,
     "sglang": _OPEN,
     "llama_cpp": _OPEN,
-    "gemini_chat": replace(_OPEN, reasoning="", seals=frozenset(("gemini",))),  # Gemini's own compatible API
 }
+
+GEMINI_CHAT = ChatCompletions("gemini_chat", replace(_OPEN, reasoning="", seals=frozenset(("gemini",))))
+"""Gemini's own API of this shape, which wants its thought signatures back; passed in place of a name."""
 
 APIS = tuple(ChatCompletions(name, facts) for name, facts in PROVIDERS.items())

@@ -10,6 +10,7 @@ import pytest
 import toolwire as tw
 from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import ProviderApi
+from toolwire.apis.openai_chat import GEMINI_CHAT
 from toolwire.conversation import ChatRequest, Notes, ToolChoice
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Finish, replay
 from toolwire.messages import (
@@ -513,7 +514,7 @@ def test_openrouters_stream_gives_the_same() -> None:
 
 
 def test_googles_signature_goes_back_on_its_call() -> None:
-    api, notes = tw.get_api("gemini_chat"), Notes()
+    api, notes = tw.get_api(GEMINI_CHAT), Notes()
     message = sealed(extra_content={"google": {"thought_signature": "c2ln"}})
     response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
     said = Message("assistant", response.parts)
