@@ -99,3 +99,16 @@ def test_text_passes_while_calls_of_the_text_wait() -> None:
     assert [(end.index, end.call.arguments) for end in ends] == [(0, {"a": 1}), (1, {"a": 2})]
     assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "before  after"
     assert collect(events).finish_reason is FinishReason.TOOL_CALLS
+
+
+@pytest.mark.parametrize("name", toolwire.apis())
+def test_an_error_in_the_middle_stays_one_in_every_api(name: str) -> None:
+    api = toolwire.get_api(name)
+    problem = toolwire.ProblemFound(toolwire.Problem("provider_error", 0, "", "Overloaded."))
+    events = [ContentDelta("half"), problem, toolwire.Finish(FinishReason.ERROR)]
+    decoder = api.stream_decoder()
+    data = b"".join(api.encode_stream(events))
+    read = collect([*decoder.feed(data), *decoder.finish()])
+    assert (read.content, read.finish_reason) == ("half", FinishReason.ERROR)
+    assert [one.kind for one in read.problems] == ["provider_error"]
+    assert "Overloaded" in read.problems[0].message

@@ -304,6 +304,10 @@ class AnthropicMessages(ProviderApi):
         """What reads the events of one stream."""
         return _Reader(self.kind, assembler).read
 
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return _event("error", error={"type": "api_error", "message": message})
+
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The events of a stream: blocks one after another, each of one type."""
         return _Writer(self.kind, head).write(in_order(events))
