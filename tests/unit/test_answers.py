@@ -159,3 +159,16 @@ def test_a_call_of_the_text_that_has_begun_goes_on_behind_other_events() -> None
 def test_a_prompt_begins_the_first_text_alone() -> None:
     read = toolwire.parse(blocks(said("hm</think>a"), USE, said("b")), format="hermes", reasoning_started=True)
     assert (read.reasoning, read.content) == ("hm", "ab")
+
+
+@pytest.mark.parametrize("name", toolwire.apis())
+def test_an_error_in_the_middle_stays_one_in_every_api(name: str) -> None:
+    api = toolwire.get_api(name)
+    problem = toolwire.ProblemFound(toolwire.Problem("provider_error", 0, "", "Overloaded."))
+    events = [ContentDelta("half"), problem, toolwire.Finish(FinishReason.ERROR)]
+    decoder = api.stream_decoder()
+    data = b"".join(api.encode_stream(events))
+    read = collect([*decoder.feed(data), *decoder.finish()])
+    assert (read.content, read.finish_reason) == ("half", FinishReason.ERROR)
+    assert [one.kind for one in read.problems] == ["provider_error"]
+    assert "Overloaded" in read.problems[0].message

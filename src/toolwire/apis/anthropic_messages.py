@@ -17,6 +17,7 @@ from toolwire.apis.anthropic_stream import (
     KIND,
     StreamReader,
     StreamWriter,
+    event_of,
     failed,
     message_of,
     read_usage,
@@ -303,6 +304,10 @@ class AnthropicMessages(ProviderApi):
     def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
         """What reads the events of one stream."""
         return StreamReader(assembler).read
+
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return event_of("error", error={"type": "api_error", "message": message})
 
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The events of a stream: blocks one after another, each of one type."""

@@ -126,14 +126,14 @@ class StreamWriter:
 
     def write(self, events: Iterable[Event]) -> Iterator[bytes]:
         """The events that say these."""
-        yield _event("message_start", message=message_of(self._head, Usage()))
+        yield event_of("message_start", message=message_of(self._head, Usage()))
         for event in events:
             yield from self._event(event)
         yield from self._close()
         usage = {"input_tokens": self._usage.input_tokens, "output_tokens": self._usage.output_tokens}
         delta = {"stop_reason": write_reason(KIND, self._reason), "stop_sequence": None}
-        yield _event("message_delta", delta=delta, usage=usage)
-        yield _event("message_stop")
+        yield event_of("message_delta", delta=delta, usage=usage)
+        yield event_of("message_stop")
 
     def _event(self, event: Event) -> Iterator[bytes]:
         match event:
@@ -173,26 +173,27 @@ class StreamWriter:
     def _whole(self, block: Json) -> Iterator[bytes]:
         yield from self._close()
         self._index += 1
-        yield _event("content_block_start", index=self._index, content_block=block)
-        yield _event("content_block_stop", index=self._index)
+        yield event_of("content_block_start", index=self._index, content_block=block)
+        yield event_of("content_block_stop", index=self._index)
 
     def _begin(self, kind: str, **facts: Any) -> Iterator[bytes]:
         if self._open != kind:
             yield from self._close()
             self._open = kind
             self._index += 1
-            yield _event("content_block_start", index=self._index, content_block={"type": kind, **facts})
+            yield event_of("content_block_start", index=self._index, content_block={"type": kind, **facts})
 
     def _delta(self, kind: str, **facts: Any) -> bytes:
-        return _event("content_block_delta", index=self._index, delta={"type": kind, **facts})
+        return event_of("content_block_delta", index=self._index, delta={"type": kind, **facts})
 
     def _close(self) -> Iterator[bytes]:
         if self._open:
             self._open = ""
-            yield _event("content_block_stop", index=self._index)
+            yield event_of("content_block_stop", index=self._index)
 
 
-def _event(kind: str, **facts: Any) -> bytes:
+def event_of(kind: str, **facts: Any) -> bytes:
+    """An event of a stream, as bytes."""
     return sse({"type": kind, **facts}, kind)
 
 

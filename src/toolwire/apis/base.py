@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from toolwire.apis.assembly import Assembler
-from toolwire.apis.framing import Frame, Framing
+from toolwire.apis.framing import Frame, Framing, sse
 from toolwire.apis.lowering import Dialect, lower
 from toolwire.apis.naming import ANY, Alphabet, own_names
 from toolwire.conversation import ChatRequest, Notes, ToolChoice, paired
@@ -40,6 +40,7 @@ from toolwire.messages import (
     OpaquePart,
     ParsedResponse,
     Part,
+    Problem,
     ReasoningPart,
     TextPart,
     ToolCall,
@@ -308,10 +309,16 @@ class ProviderApi(ABC):
     def encode_stream(
         self, events: Iterable[Event], *, model: str = "", id: str = "", created: int = 0, notes: Notes | None = None
     ) -> Iterator[bytes]:
-        """The bytes in which this API would have streamed these events; see `encode_response` for the arguments."""
+        """The bytes in which this API would have streamed these events; see `encode_response` for the arguments.
+
+        An error of the provider in the middle ends the stream, as this API's errors do.
+        """
         head = Head(model or "unknown", id or "0" * 24, created)
         events = self._told(events, Notes() if notes is None else notes)
-        return self.write_stream(map(self._fitted_event, _open_where_cut(events)), head)
+        try:
+            yield from self.write_stream(map(self._fitted_event, _open_where_cut(events)), head)
+        except _Failed as failed:
+            yield self.write_error(str(failed))
 
     def _told(self, events: Iterable[Event], notes: Notes) -> Iterator[Event]:
         """The events, with a note of each that this API has no place for."""
@@ -319,6 +326,8 @@ class ProviderApi(ABC):
             match event:
                 case Passed(part) if part.provider != self.kind:
                     dropped(part, self.name, notes)
+                case ProblemFound(Problem("provider_error", message=message)):
+                    raise _Failed(message)
                 case ProblemFound(problem):
                     notes.dropped(problem.kind, problem.message)
                 case _:
@@ -364,6 +373,10 @@ class ProviderApi(ABC):
     def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
         """What reads the frames of one stream."""
 
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return sse({"error": {"message": message, "type": "server_error", "code": None}})
+
     @abstractmethod
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The bytes of a stream."""
@@ -376,6 +389,10 @@ class Head:
     model: str
     id: str
     created: int
+
+
+class _Failed(Exception):
+    """The provider failed in the middle of an answer."""
 
 
 class StreamDecoder:

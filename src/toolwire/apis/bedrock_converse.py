@@ -272,6 +272,10 @@ class BedrockConverse(ProviderApi):
         """What reads the events of one stream."""
         return _Reader(self.kind, assembler).read
 
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return aws_event({"message": message}, "modelStreamErrorException", exception=True)
+
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The frames of a stream: blocks one after another, each of one kind."""
         return _Writer(self.kind).write(in_order(events))

@@ -275,6 +275,10 @@ class Cohere(ProviderApi):
         """What reads the events of one stream."""
         return _Reader(self.kind, assembler).read
 
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return sse({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": message}})
+
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The events of a stream."""
         usage: Usage | None = None

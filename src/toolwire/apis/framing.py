@@ -343,11 +343,12 @@ def json_line(value: Any) -> bytes:
     return _encoded(value) + b"\n"
 
 
-def aws_event(value: Any, event: str) -> bytes:
-    """One frame of an AWS event stream."""
+def aws_event(value: Any, event: str, *, exception: bool = False) -> bytes:
+    """One frame of an AWS event stream; `exception`: one that says what went wrong."""
+    kind = "exception" if exception else "event"
     headers = b"".join(
         bytes([len(name)]) + name.encode() + b"\x07" + len(text).to_bytes(2, "big") + text.encode()
-        for name, text in ((":event-type", event), (":content-type", "application/json"), (":message-type", "event"))
+        for name, text in ((f":{kind}-type", event), (":content-type", "application/json"), (":message-type", kind))
     )
     payload = _encoded(value)
     prelude = (16 + len(headers) + len(payload)).to_bytes(4, "big") + len(headers).to_bytes(4, "big")

@@ -323,6 +323,10 @@ class Gemini(ProviderApi):
         reader = StreamReader(self.kind, assembler)
         return lambda frame: reader.answer(frame.value)
 
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return sse({"error": {"code": 500, "message": message, "status": "INTERNAL"}})
+
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The responses of a stream, each call whole in one of them."""
         signer = Signer()

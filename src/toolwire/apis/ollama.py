@@ -235,6 +235,10 @@ class Ollama(ProviderApi):
         """What reads the lines of one stream."""
         return lambda frame: self.read_response(frame.value, assembler)
 
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return json_line({"error": message})
+
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The lines of a stream, each call whole in one of them."""
         usage: Usage | None = None

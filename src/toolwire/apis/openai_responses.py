@@ -25,7 +25,7 @@ from toolwire.apis.base import (
     object_of,
 )
 from toolwire.apis.chat_completions import FREE_INPUT
-from toolwire.apis.framing import Frame, Framing, ServerSentEvents
+from toolwire.apis.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.apis.lowering import JSON_SCHEMA, STRICT
 from toolwire.apis.naming import WORD_64, Alphabet
 from toolwire.apis.responses_stream import KIND, OutputReader, output_items, reasoning_part, response_body, write_stream
@@ -169,6 +169,12 @@ class OpenAIResponses(ProviderApi):
     def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
         """What reads the events of one stream."""
         return OutputReader(assembler).read
+
+    def write_error(self, message: str) -> bytes:
+        """How a stream says that it failed."""
+        return sse(
+            {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}, "error"
+        )
 
     def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
         """The events of a stream."""
