@@ -3,6 +3,7 @@ encoded, and what they send is read as what was asked."""
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +15,14 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, ReasoningPart, TextPart, ToolCall, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the clients themselves warn of
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """What the clients leave open is collected here, not in somebody else's test."""
+    yield
+    gc.collect()
+
 
 Seen = tuple[str, list[tuple[str, str, Any]]]
 """Text and calls, as a client sees them: id, name, arguments."""
