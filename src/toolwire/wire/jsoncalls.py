@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolwire.jsontext import JsonScanner
+from toolwire.shapes import TYPE_NAMES
 from toolwire.wire.build import Arguments, Builder, EndOfText, Unreadable, decoded
 from toolwire.wire.leaves import Json, Leaf, Marker, Pieces
 from toolwire.wire.literals import CONTAINER, Literals, literals
@@ -102,8 +103,9 @@ def _announce(reader: BlockReader, call: Builder) -> None:
     """Announce a call whose arguments are whole, unless it is the definition of a tool, in a format without markers."""
     if call.index < 0 and not reader.turn.wire.markers:
         own, arguments = reader.turn.options.tools[call.name].parameters, call.arguments
-        typed = arguments.get("type") == "object" and "type" not in call.shape.property_names
-        if typed or (arguments and arguments == own):
+        kind = arguments.get("type")
+        known = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
+        if (known == "object" and "type" not in call.shape.property_names) or (arguments and arguments == own):
             raise Unreadable("the definition of a tool is no call to it")
     reader.announce(call)
 
