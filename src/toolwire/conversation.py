@@ -120,6 +120,40 @@ class Notes(list[Note]):
         self.append(Note("quarantined", where, message))
 
 
+def settled(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages of a request as read, with results in messages of their own, in front of what else is said.
+
+    Messages of the role `tool` hold one result each in many APIs: those in a row become one. A result gets the name of
+    the tool whose call it answers, if it has none.
+    """
+    names: dict[str, str] = {}  # of calls, by id
+    results: list[Part] = []
+    for message in messages:
+        if message.role != "tool" and results:
+            yield Message("tool", tuple(results))
+            results = []
+        if message.role == "assistant":
+            names.update((part.id, part.name) for part in message.parts if isinstance(part, ToolCall))
+            yield message
+            continue
+        mine: list[Part] = []
+        others: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                mine.append(part if part.tool_name else replace(part, tool_name=names.get(part.call_id, "")))
+            else:
+                others.append(part)
+        if message.role == "tool":
+            results += mine
+            continue
+        if mine:
+            yield Message("tool", tuple(mine))
+        if others or not mine:
+            yield replace(message, parts=tuple(others))
+    if results:
+        yield Message("tool", tuple(results))
+
+
 class _Turn:
     """What the model said in a row, and what has come since."""
 

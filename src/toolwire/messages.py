@@ -156,6 +156,11 @@ class ToolResult:
         return self.error is None
 
     @property
+    def told(self) -> str:
+        """The text, with a word before an error: where nothing else says that it is one."""
+        return self.text if self.success else f"Error: {self.text}"
+
+    @property
     def text(self) -> str:
         """The error message, text as it is, any other value as JSON."""
         if self.error is not None:

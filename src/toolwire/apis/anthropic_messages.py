@@ -37,7 +37,7 @@ from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents
 from toolwire.apis.lowering import PLAIN_ROOT
 from toolwire.apis.naming import WORD_64, Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign, unsealed
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign, settled, unsealed
 from toolwire.events import (
     Event,
 )
@@ -212,7 +212,7 @@ class AnthropicMessages(ProviderApi):
         system = body.get("system")
         messages = [Message("system", tuple(self._read_blocks(system)))] if system else []
         return ChatRequest(
-            messages=(*messages, *self._read_messages(body["messages"])),
+            messages=(*messages, *settled(self._read_messages(body["messages"]))),
             tools=tuple(tools),
             tool_choice=_read_choice(choice),
             parallel=None if single is None else not single,
@@ -228,19 +228,10 @@ class AnthropicMessages(ProviderApi):
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-        names: dict[str, str] = {}  # of calls, by id
         for message in messages:
-            parts = list(self._read_blocks(message["content"]))
-            names.update((part.id, part.name) for part in parts if isinstance(part, ToolCall))
-            if message["role"] != "user":
-                yield Message("assistant" if message["role"] == "assistant" else "system", tuple(parts))
-                continue
-            results = tuple(_named(part, names) for part in parts if isinstance(part, ToolResult))
-            others = tuple(part for part in parts if not isinstance(part, ToolResult))
-            if results:
-                yield Message("tool", results)
-            if others or not results:
-                yield Message("user", others)
+            role = message["role"]
+            parts = tuple(self._read_blocks(message["content"]))
+            yield Message(role if role in ("assistant", "user") else "system", parts)
 
     def _read_blocks(self, content: Any) -> Iterator[Part]:
         if isinstance(content, str):
@@ -374,10 +365,6 @@ def _read_result(block: Mapping[str, Any]) -> ToolResult:
     if block.get("is_error"):
         return replace(made, error=text)
     return replace(made, result=text if texts or not images else None)
-
-
-def _named(result: ToolResult, names: Mapping[str, str]) -> ToolResult:
-    return replace(result, tool_name=names.get(result.call_id, ""))
 
 
 def _read_choice(choice: Mapping[str, Any]) -> ToolChoice:

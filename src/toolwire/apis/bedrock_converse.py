@@ -18,7 +18,7 @@ from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import AwsEventStream, Frame, Framing, aws_event
 from toolwire.apis.lowering import PLAIN_ROOT
 from toolwire.apis.naming import WORD_64, Alphabet
-from toolwire.conversation import ChatRequest, Notes, ToolChoice, note_foreign, unsealed
+from toolwire.conversation import ChatRequest, Notes, ToolChoice, note_foreign, settled, unsealed
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -181,7 +181,10 @@ class BedrockConverse(ProviderApi):
         system = tuple(part for block in body.get("system") or () for part in self._read_block(block))
         extra = {key: value for key, value in body.items() if key not in _READ}
         return ChatRequest(
-            messages=(*([Message("system", system)] if system else []), *self._read_messages(body["messages"])),
+            messages=(
+                *([Message("system", system)] if system else []),
+                *settled(self._read_messages(body["messages"])),
+            ),
             tools=tuple(tools),
             tool_choice=_read_choice(config.get("toolChoice") or {}),
             model=body.get("modelId") or "",
@@ -194,20 +197,10 @@ class BedrockConverse(ProviderApi):
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-        names: dict[str, str] = {}  # of calls, by id
         for message in messages:
             mine = message["role"] == "assistant"
-            parts = [part for block in message["content"] for part in self._read_block(block, mine=mine)]
-            names.update((part.id, part.name) for part in parts if isinstance(part, ToolCall))
-            if mine:
-                yield Message("assistant", tuple(parts))
-                continue
-            results = [part for part in parts if isinstance(part, ToolResult)]
-            others = tuple(part for part in parts if not isinstance(part, ToolResult))
-            if results:
-                yield Message("tool", tuple(_named(part, names) for part in results))
-            if others or not results:
-                yield Message("user", others)
+            parts = tuple(part for block in message["content"] for part in self._read_block(block, mine=mine))
+            yield Message("assistant" if mine else "user", parts)
 
     def _read_block(self, block: Mapping[str, Any], *, mine: bool = False) -> Iterator[Part]:
         match block:
@@ -507,10 +500,6 @@ def _read_result(result: Mapping[str, Any]) -> ToolResult:
         return ToolResult(result["toolUseId"], "", error=text, images=tuple(images))
     value: Any = values[0] if len(values) == len(texts) == 1 else text if texts or not images else None
     return ToolResult(result["toolUseId"], "", value, images=tuple(images))
-
-
-def _named(result: ToolResult, names: Mapping[str, str]) -> ToolResult:
-    return ToolResult(result.call_id, names.get(result.call_id, ""), result.result, result.error, result.images)
 
 
 def _usage(usage: Any, assembler: Assembler) -> None:

@@ -41,7 +41,7 @@ from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents
 from toolwire.apis.lowering import JSON_SCHEMA, STRICT, Dialect
 from toolwire.apis.naming import WORD_64, Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, told
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, settled, told
 from toolwire.events import (
     Event,
 )
@@ -193,7 +193,7 @@ class ChatCompletions(ProviderApi):
         return made
 
     def _result(self, result: ToolResult, pictures: list[Json]) -> Json:
-        text = result.text if result.success else f"Error: {result.text}"
+        text = result.told
         content = text
         if result.images:
             shown = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in result.images]
@@ -296,7 +296,7 @@ class ChatCompletions(ProviderApi):
         limit = body.get("max_completion_tokens")
         stop = body.get("stop")
         return ChatRequest(
-            messages=tuple(self._read_messages(body["messages"])),
+            messages=tuple(settled(self._read_messages(body["messages"]))),
             tools=tuple(tools),
             tool_choice=_read_choice(body.get("tool_choice", body.get("function_call"))),
             parallel=body.get("parallel_tool_calls"),
@@ -312,25 +312,16 @@ class ChatCompletions(ProviderApi):
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-        names: dict[str, str] = {}  # of calls, by id
-        results: list[Part] = []
         for message in messages:
             role = message["role"]
             if role in ("tool", "function"):
-                call_id = str(message.get("tool_call_id") or "")
-                name = str(message.get("name") or names.get(call_id, ""))
-                results.append(_read_result(call_id, name, message.get("content")))
+                call_id, name = str(message.get("tool_call_id") or ""), str(message.get("name") or "")
+                yield Message("tool", (_read_result(call_id, name, message.get("content")),))
                 continue
-            if results:
-                yield Message("tool", tuple(results))
-                results = []
             parts = tuple(self.read_parts(message))
-            names.update((part.id, part.name) for part in parts if isinstance(part, ToolCall))
             yield Message(
                 "system" if role in ("system", "developer") else "assistant" if role == "assistant" else "user", parts
             )
-        if results:
-            yield Message("tool", tuple(results))
 
     def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
         """The parts of a message that holds no result."""

@@ -29,7 +29,7 @@ from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, ServerSentEvents, compact, sse
 from toolwire.apis.lowering import JSON_SCHEMA
 from toolwire.apis.naming import WORD_64
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, told
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, settled, told
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -171,7 +171,7 @@ class Cohere(ProviderApi):
         """What a body asks for."""
         stop = body.get("stop_sequences")
         return ChatRequest(
-            messages=tuple(self._read_messages(body["messages"])),
+            messages=tuple(settled(self._read_messages(body["messages"]))),
             tools=tuple(as_definition(tool) for tool in body.get("tools") or ()),
             tool_choice=ToolChoice(_read_mode(body.get("tool_choice"))),
             model=str(body.get("model") or ""),
@@ -185,22 +185,14 @@ class Cohere(ProviderApi):
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-        names: dict[str, str] = {}  # of calls, by id
-        results: list[Part] = []
         for message in messages:
             role = message["role"]
             if role == "tool":
-                call_id = str(message.get("tool_call_id") or "")
-                results.append(_read_result(call_id, names.get(call_id, ""), message.get("content")))
+                result = _read_result(str(message.get("tool_call_id") or ""), "", message.get("content"))
+                yield Message("tool", (result,))
                 continue
-            if results:
-                yield Message("tool", tuple(results))
-                results = []
             parts = tuple(self._read_parts(message))
-            names.update((part.id, part.name) for part in parts if isinstance(part, ToolCall))
             yield Message("system" if role == "system" else "assistant" if role == "assistant" else "user", parts)
-        if results:
-            yield Message("tool", tuple(results))
 
     def _read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
         if message.get("tool_plan"):

@@ -28,7 +28,7 @@ from toolwire.apis.gemini_parts import (
 from toolwire.apis.gemini_stream import Signer, StreamReader
 from toolwire.apis.lowering import JSON_SCHEMA, OPENAPI
 from toolwire.apis.naming import Alphabet
-from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign
+from toolwire.conversation import ChatRequest, Mode, Notes, ToolChoice, note_foreign, settled
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     CallEnd,
@@ -215,7 +215,7 @@ class Gemini(ProviderApi):
         rest = {key: value for key, value in settings.items() if key not in _SETTINGS}
         extra |= {key: value for key, value in (("toolConfig", config), ("generationConfig", rest)) if value}
         return ChatRequest(
-            messages=(*self._read_told(body.get("systemInstruction")), *self._read_contents(body["contents"])),
+            messages=(*self._read_told(body.get("systemInstruction")), *settled(self._read_contents(body["contents"]))),
             tools=tuple(tools),
             tool_choice=choice,
             model=str(body.get("model") or ""),
@@ -253,19 +253,14 @@ class Gemini(ProviderApi):
             if content.get("role") == "model":
                 yield Message("assistant", tuple(made for raw, part in parts for made in self._read_part(raw, part)))
                 continue
-            results: list[Part] = []
-            others: list[Part] = []
+            told: list[Part] = []
             for raw, part in parts:
                 if isinstance(answer := part.get("functionResponse"), Mapping):
                     result, media = self._read_result(camel(answer))
-                    results.append(result)
-                    others += media
+                    told += [result, *media]
                 else:
-                    others += self._read_part(raw, part)
-            if results:
-                yield Message("tool", tuple(results))
-            if others or not results:
-                yield Message("user", tuple(others))
+                    told += self._read_part(raw, part)
+            yield Message("user", tuple(told))
 
     def _read_part(self, raw: Mapping[str, Any], part: Json) -> Iterator[Part]:
         signature = str(part.get("thoughtSignature") or "")

@@ -18,7 +18,7 @@ from toolwire.apis.base import Head, Json, Offered, ProviderApi, calls_of, dropp
 from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, Framing, JsonLines, json_line
 from toolwire.apis.lowering import JSON_SCHEMA
-from toolwire.conversation import ChatRequest, Notes, ToolChoice, joined, note_foreign
+from toolwire.conversation import ChatRequest, Notes, ToolChoice, joined, note_foreign, settled
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, ReasoningDelta, UsageCounted
 from toolwire.messages import (
     FinishReason,
@@ -118,7 +118,7 @@ class Ollama(ProviderApi):
         return made
 
     def _result(self, result: ToolResult, notes: Notes) -> Json:
-        text = result.text if result.success else f"Error: {result.text}"
+        text = result.told
         if result.images and result.result is None and result.success:
             text = ""
         made: Json = {"role": "tool", "content": text, "tool_name": result.tool_name}
@@ -150,7 +150,7 @@ class Ollama(ProviderApi):
             extra["options"] = rest
         stream = body.get("stream")
         return ChatRequest(
-            messages=tuple(self._read_messages(body["messages"])),
+            messages=tuple(settled(self._read_messages(body["messages"]))),
             tools=tuple(as_definition(tool) for tool in body.get("tools") or ()),
             model=str(body.get("model") or ""),
             stream=stream is None or bool(stream),
@@ -163,22 +163,16 @@ class Ollama(ProviderApi):
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-        results: list[ToolResult] = []
         waiting: list[ToolCall] = []
         for message in messages:
             role = message["role"]
             if role == "tool":
-                results.append(_answered(_read_result(message), waiting))
+                yield Message("tool", (_answered(_read_result(message), waiting),))
                 continue
-            if results:
-                yield Message("tool", tuple(results))
-                results = []
             parts = tuple(self._read_parts(message))
             if role == "assistant":
                 waiting = calls_of(parts)
             yield Message("system" if role == "system" else "assistant" if role == "assistant" else "user", parts)
-        if results:
-            yield Message("tool", tuple(results))
 
     def _read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
         if message.get("thinking"):

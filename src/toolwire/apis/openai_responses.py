@@ -276,7 +276,7 @@ class _ItemWriter:
         return made
 
     def _result(self, result: ToolResult) -> Json:
-        text = result.text if result.success else f"Error: {result.text}"
+        text = result.told
         output: Any = text
         if result.images:
             said = [{"type": "input_text", "text": text}] if result.result is not None or not result.success else []

@@ -32,11 +32,7 @@ def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
 def _result(wire: WireFormat, result: ToolResult) -> str:
     values = {"{name}": inert(wire, result.tool_name), "{id}": inert(wire, result.call_id)}
     start, end = (PLACE.sub(lambda place: values[place[0]], edge) for edge in wire.result)
-    return start + inert(wire, _result_text(result)) + end
-
-
-def _result_text(result: ToolResult) -> str:
-    return result.text if result.success else f"Error: {result.text}"
+    return start + inert(wire, result.told) + end
 
 
 def inert(wire: WireFormat, text: str) -> str:
