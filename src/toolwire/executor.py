@@ -7,11 +7,13 @@ nothing else holds. Whatever goes wrong answers the model with a message that it
 from __future__ import annotations
 
 import asyncio
-import functools
+import contextvars
 import inspect
 import json
+import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal
@@ -19,6 +21,7 @@ from typing import Any, Literal
 from toolwire.arguments import fitted
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
 from toolwire.hashing import approval_key
+from toolwire.isolation import run_isolated
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.policy import Allow, Ask, Context, Deny, Policy
 from toolwire.registry import Registered, ToolRegistry
@@ -27,10 +30,11 @@ from toolwire.tools import Tier, ToolDefinition
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
+LOST = "The call ran, and its result was lost; it may or may not have done its work."
 REMEMBERED = 10_000
 """Calls that a session remembers for its limits."""
 
-Preview = Callable[[dict[str, Any]], str]
+Shaping = Callable[[ToolCall, ToolResult], ToolResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class _Ready:
 
     call: ToolCall
     tool: Registered
+    typed: dict[str, Any]  # the arguments as the function wants them
 
 
 class ToolExecutor:
@@ -122,7 +127,7 @@ class ToolExecutor:
             its thread.
         confirm_timeout: seconds that somebody has to answer; no answer is none.
         concurrency: calls that run at the same time.
-        previews: by a tool's name, what shows beforehand what a call would do.
+        shape: makes of each result of a call that ran what the model is told, say an envelope's.
         clock: seconds, for limits.
     """
 
@@ -135,7 +140,7 @@ class ToolExecutor:
         timeout: float | None = None,
         confirm_timeout: float = 300.0,
         concurrency: int = 16,
-        previews: dict[str, Preview] | None = None,
+        shape: Shaping | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._registry = registry
@@ -144,7 +149,7 @@ class ToolExecutor:
         self._timeout = timeout
         self._confirm_timeout = confirm_timeout
         self._concurrency = concurrency
-        self._previews = previews or {}
+        self._shape = shape
         self._clock = clock
 
     async def execute(
@@ -158,6 +163,8 @@ class ToolExecutor:
             problems: of the response; a call that one of them names does not run.
         """
         broken = {problem.index for problem in problems if problem.index is not None}
+        if len(calls) == 1 and not broken:
+            return [await self.run(calls[0], session)]
         gate = asyncio.Semaphore(self._concurrency)
 
         async def one(at: int, call: ToolCall) -> ToolResult:
@@ -166,14 +173,14 @@ class ToolExecutor:
             async with gate:
                 return await self.run(call, session)
 
-        if len(calls) == 1:
-            return [await one(0, calls[0])]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
-        return [task.result() for task in tasks]
+        return [
+            _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
+        ]
 
     async def run(self, call: ToolCall, session: Session) -> ToolResult:
-        """The result of one call; every failure is one, but for cancellation."""
+        """The result of one call; every failure is one, but for cancellation of whoever waits for it."""
         ready = self._prepare(call)
         if isinstance(ready, Issue):
             return _failed(call, ready.message)
@@ -181,9 +188,19 @@ class ToolExecutor:
         if issue is not None:
             return _failed(call, issue.message)
         session.ran(ready.call.name, self._clock())
-        with _Caught() as caught:
-            return _result(call, await self._called(ready))
-        return _failed(call, caught.message)
+        try:
+            with _Caught() as caught:
+                result = _result(call, await self._called(ready))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return _failed(call, LOST)  # the tool cancelled itself; nobody else wants to stop
+        if caught.error is not None:
+            result = _failed(call, caught.message)
+        if ready.tool.definition.untrusted:
+            session.untrusted = True
+        return result if self._shape is None else self._shape(ready.call, result)
 
     def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
         """What stands in the way of a call; nothing runs, and nobody is asked."""
@@ -209,15 +226,22 @@ class ToolExecutor:
         if tool.run is None:
             return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
         definition = tool.definition
-        arguments = _copied(call.arguments)
-        coerced = fitted(arguments, definition)
-        issues = validate(coerced, definition.parameters)
-        if issues:
-            why = "; ".join(map(str, issues))
-            if issues[0].keyword == UNUSABLE:
-                return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {why}")
+        arguments = fitted(_copied(call.arguments), definition)
+        issues = validate(arguments, definition.parameters)
+        if issues and issues[0].keyword == UNUSABLE:
+            return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
+        why = "; ".join(map(str, issues))
+        typed = arguments
+        with _Caught() as caught:
+            if not why and tool.check is not None:
+                why = tool.check(_copied(arguments)) or ""
+            if not why and tool.read is not None:
+                typed = tool.read(_copied(arguments))
+        if caught.error is not None:
+            why = str(caught.error) if isinstance(caught.error, ValueError) else caught.message
+        if why:
             return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
-        return _Ready(replace(call, name=definition.name, arguments=coerced), tool)
+        return _Ready(_with(call, definition.name, arguments), tool, typed)
 
     async def _permit(self, ready: _Ready, session: Session) -> Issue | None:
         definition = ready.tool.definition
@@ -234,7 +258,7 @@ class ToolExecutor:
         call, definition = ready.call, ready.tool.definition
         if self._confirm is None:
             return Issue("confirmation", f"{reason} Nobody is there to agree, so it did not run.")
-        preview = self._previews.get(ready.tool.name)
+        preview = ready.tool.preview
         shown = ""
         with _Caught() as caught:
             shown = preview(_copied(call.arguments)) if preview is not None else ""
@@ -259,8 +283,12 @@ class ToolExecutor:
     async def _called(self, ready: _Ready) -> Any:
         run = ready.tool.run
         assert run is not None
-        arguments = ready.call.arguments
-        work = run(**arguments) if inspect.iscoroutinefunction(run) else _in_thread(run, arguments)
+        if ready.tool.isolation is not None:
+            work = run_isolated(run, ready.typed, ready.tool.isolation)
+        elif inspect.iscoroutinefunction(run):
+            work = run(**ready.typed)
+        else:
+            work = _in_thread(run, ready.typed)
         if self._timeout is None:
             return await work
         try:
@@ -273,14 +301,16 @@ class ToolExecutor:
 class _Caught:
     """What a tool raised: any error is its own, and the model is told. Cancellation and the like pass through."""
 
+    __slots__ = ("error",)
+
     def __init__(self) -> None:
-        self.error: Exception | None = None
+        self.error: Exception | SystemExit | None = None
 
     def __enter__(self) -> _Caught:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, Exception):
+        if isinstance(error, Exception | SystemExit):
             self.error = error
             return True
         return False
@@ -290,25 +320,58 @@ class _Caught:
         """The error in one line; a `ToolError` speaks for itself."""
         if isinstance(self.error, ToolError):
             return str(self.error)
-        return f"{type(self.error).__name__}: {self.error}"
+        return f"{type(self.error).__name__}: {self.error}".removesuffix(": ")
 
 
 async def _in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    value = await asyncio.to_thread(functools.partial(run, **arguments))
+    """Call a plain function in a thread of its own: one that never comes back takes nobody's place."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        value: Any = None
+        with _Caught() as caught:
+            value = context.run(run, **arguments)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, done, value, caught.error)
+
+    threading.Thread(target=work, name="toolwire-tool", daemon=True).start()
+    value, error = await done
+    if error is not None:
+        raise error
     return await value if inspect.isawaitable(value) else value
+
+
+def _settle(done: asyncio.Future[Any], value: Any, error: Exception | SystemExit | None) -> None:
+    if not done.done():
+        done.set_result((value, error))
+
+
+_CONTAINERS = (dict, list)
 
 
 def _copied(value: Any) -> Any:
     """A JSON value that nobody else holds; arguments are never nested deeper than reading allows."""
     if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
+        return {key: _copied(inner) if isinstance(inner, _CONTAINERS) else inner for key, inner in value.items()}
     if isinstance(value, list):
-        return [_copied(inner) for inner in value]
+        return [_copied(inner) if isinstance(inner, _CONTAINERS) else inner for inner in value]
     return value
+
+
+def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
+    """The call as it would run; what `dataclasses.replace` does, in a sixth of the time."""
+    return ToolCall(
+        name, arguments, call.id, call.server, call.raw, call.format, call.repairs, call.confidence, call.free
+    )
 
 
 def _failed(call: ToolCall, message: str) -> ToolResult:
     return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
+
+
+_JSON = json.JSONEncoder(allow_nan=False)
 
 
 def _result(call: ToolCall, value: Any) -> ToolResult:
@@ -319,10 +382,10 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
         return ToolResult(call.id, call.name, images=(value,))
     if callable(dump := getattr(value, "model_dump", None)):
         value = dump(mode="json")
-    if isinstance(value, str) or value is None:
+    if value is None or isinstance(value, str | bool | int):
         return ToolResult(call.id, call.name, value)
     try:
-        json.dumps(value, allow_nan=False)
+        _JSON.encode(value)
     except (TypeError, ValueError, RecursionError):
         return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")
     return ToolResult(call.id, call.name, value)
