@@ -7,25 +7,24 @@ nothing else holds. Whatever goes wrong answers the model with a message that it
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import json
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal
 
 from toolwire.arguments import fitted
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.policy import Allow, Ask, Context, Deny, Policy
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
+from toolwire.threads import in_thread
 from toolwire.tools import Tier, ToolDefinition
 
 MAX_ERROR = 1_000
@@ -108,6 +107,21 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call.
+
+    Attributes:
+        call: as it ran: repaired, under the tool's own name; as it came, if it did not run.
+        result: what the model is told.
+        issue: why it did not run; None if it did.
+    """
+
+    call: ToolCall
+    result: ToolResult
+    issue: Issue | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Ready:
     """A call that was looked up, repaired and validated."""
 
@@ -164,14 +178,14 @@ class ToolExecutor:
         """
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
-            return [await self.run(calls[0], session)]
+            return [(await self.run(calls[0], session)).result]
         gate = asyncio.Semaphore(self._concurrency)
 
         async def one(at: int, call: ToolCall) -> ToolResult:
             if at in broken:
                 return _failed(call, "The call could not be read whole, so it did not run.")
             async with gate:
-                return await self.run(call, session)
+                return (await self.run(call, session)).result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
@@ -179,28 +193,27 @@ class ToolExecutor:
             _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
         ]
 
-    async def run(self, call: ToolCall, session: Session) -> ToolResult:
-        """The result of one call; every failure is one, but for cancellation of whoever waits for it."""
+    async def run(self, call: ToolCall, session: Session) -> Outcome:
+        """What became of one call; every failure is a result, but for cancellation of whoever waits for it."""
         ready = self._prepare(call)
         if isinstance(ready, Issue):
-            return _failed(call, ready.message)
-        issue = await self._permit(ready, session)
-        if issue is not None:
-            return _failed(call, issue.message)
+            return _refused(call, ready)
+        if (issue := await self._permit(ready, session)) is not None:
+            return _refused(call, issue)
         session.ran(ready.call.name, self._clock())
         try:
-            with _Caught() as caught:
+            with Caught() as caught:
                 result = _result(call, await self._called(ready))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return _failed(call, LOST)  # the tool cancelled itself; nobody else wants to stop
+            return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
         if caught.error is not None:
             result = _failed(call, caught.message)
         if ready.tool.definition.untrusted:
             session.untrusted = True
-        return result if self._shape is None else self._shape(ready.call, result)
+        return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
 
     def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
         """What stands in the way of a call; nothing runs, and nobody is asked."""
@@ -230,16 +243,8 @@ class ToolExecutor:
         issues = validate(arguments, definition.parameters)
         if issues and issues[0].keyword == UNUSABLE:
             return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
-        why = "; ".join(map(str, issues))
-        typed = arguments
-        with _Caught() as caught:
-            if not why and tool.check is not None:
-                why = tool.check(_copied(arguments)) or ""
-            if not why and tool.read is not None:
-                typed = tool.read(_copied(arguments))
-        if caught.error is not None:
-            why = str(caught.error) if isinstance(caught.error, ValueError) else caught.message
-        if why:
+        why, typed = ("; ".join(map(str, issues)), None) if issues else _typed(arguments, tool)
+        if typed is None:
             return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
         return _Ready(_with(call, definition.name, arguments), tool, typed)
 
@@ -260,7 +265,7 @@ class ToolExecutor:
             return Issue("confirmation", f"{reason} Nobody is there to agree, so it did not run.")
         preview = ready.tool.preview
         shown = ""
-        with _Caught() as caught:
+        with Caught() as caught:
             shown = preview(_copied(call.arguments)) if preview is not None else ""
         if caught.error is not None:
             return Issue("denied", f"What {call.name} would do cannot be shown, so it did not run: {caught.message}")
@@ -288,7 +293,7 @@ class ToolExecutor:
         elif inspect.iscoroutinefunction(run):
             work = run(**ready.typed)
         else:
-            work = _in_thread(run, ready.typed)
+            work = _called_in_thread(run, ready.typed)
         if self._timeout is None:
             return await work
         try:
@@ -298,54 +303,20 @@ class ToolExecutor:
             raise ToolError(f"{ready.call.name} took longer than {self._timeout:g} seconds.") from error
 
 
-class _Caught:
-    """What a tool raised: any error is its own, and the model is told. Cancellation and the like pass through."""
-
-    __slots__ = ("error",)
-
-    def __init__(self) -> None:
-        self.error: Exception | SystemExit | None = None
-
-    def __enter__(self) -> _Caught:
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, Exception | SystemExit):
-            self.error = error
-            return True
-        return False
-
-    @property
-    def message(self) -> str:
-        """The error in one line; a `ToolError` speaks for itself."""
-        if isinstance(self.error, ToolError):
-            return str(self.error)
-        return f"{type(self.error).__name__}: {self.error}".removesuffix(": ")
-
-
-async def _in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call a plain function in a thread of its own: one that never comes back takes nobody's place."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        value: Any = None
-        with _Caught() as caught:
-            value = context.run(run, **arguments)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, done, value, caught.error)
-
-    threading.Thread(target=work, name="toolwire-tool", daemon=True).start()
-    value, error = await done
-    if error is not None:
-        raise error
+async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    value = await in_thread(run, arguments)
     return await value if inspect.isawaitable(value) else value
 
 
-def _settle(done: asyncio.Future[Any], value: Any, error: Exception | SystemExit | None) -> None:
-    if not done.done():
-        done.set_result((value, error))
+def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
+    """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
+    if tool.check is None and tool.read is None:
+        return "", arguments
+    with Caught() as caught:
+        if tool.check is not None and (why := tool.check(_copied(arguments))):
+            return why, None
+        return "", arguments if tool.read is None else tool.read(_copied(arguments))
+    return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
 
 
 _CONTAINERS = (dict, list)
@@ -369,6 +340,10 @@ def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
 
 def _failed(call: ToolCall, message: str) -> ToolResult:
     return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
+
+
+def _refused(call: ToolCall, issue: Issue) -> Outcome:
+    return Outcome(call, _failed(call, issue.message), issue)
 
 
 _JSON = json.JSONEncoder(allow_nan=False)
