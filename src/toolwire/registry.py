@@ -111,7 +111,9 @@ class ToolRegistry:
             untrusted: whether what it gives back may be written by strangers, if not its own.
             hidden: it can be called, and models are not told of it.
             run: what to call for a tool that is only a definition.
-            preview, check, isolated: as for `tool`, if not its own.
+            preview: shows beforehand what a call would do, if not its own.
+            check: looks at arguments that the schema admits, if not its own.
+            isolated: run in a process of its own, with these limits; if not as the tool itself says.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none.
