@@ -1,7 +1,7 @@
 """What somebody has agreed to: how a server is started, and what each of its tools was described as.
 
-It is kept in a small SQLite file of the user's, for as long as nothing changes: a server that is started in another way,
-or a tool that is described in other words, has not been agreed to.
+It is kept in a small SQLite file of the user's, for as long as nothing changes: a server that is started in another
+way, or a tool that is described in other words, has not been agreed to.
 """
 
 from __future__ import annotations
@@ -94,19 +94,18 @@ class Approvals:
 
     def tools(self, server: McpServer) -> dict[str, dict[str, Any]]:
         """The descriptions of the server's tools that were agreed to, by name."""
-        rows = self._rows("SELECT name, definition FROM tools WHERE source = ? AND server = ?", server)
+        rows = self._rows("SELECT name, definition FROM tools WHERE source = ? AND server = ? ORDER BY rowid", server)
         return {name: json.loads(text) for name, text in rows}
 
     def pin(self, server: McpServer, tools: dict[str, dict[str, Any]]) -> None:
         """These descriptions are agreed to, and the server's tools have been seen."""
         with self._open() as store:
             store.executemany(
-                "INSERT OR REPLACE INTO tools (source, server, name, definition) VALUES (?, ?, ?, ?)",
+                "INSERT INTO tools (source, server, name, definition) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (source, server, name) DO UPDATE SET definition = excluded.definition",
                 [(server.source, server.name, name, json.dumps(given)) for name, given in tools.items()],
             )
-            store.execute(
-                "UPDATE servers SET listed = 1 WHERE source = ? AND name = ?", (server.source, server.name)
-            )
+            store.execute("UPDATE servers SET listed = 1 WHERE source = ? AND name = ?", (server.source, server.name))
 
     def forget(self, server: McpServer) -> None:
         """Nothing about this server is agreed to any more."""

@@ -1,7 +1,7 @@
 """What a server says of its tools, read with suspicion: strangers wrote it, and models will read it.
 
-A tool that cannot be used is set aside with the reason, and the others work. Text loses what a reader would not see, and
-its length is bounded; nothing in it is a template, a command or a place to go to.
+A tool that cannot be used is set aside with the reason, and the others work. Text loses what a reader would not see,
+and its length is bounded; nothing in it is a template, a command or a place to go to.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import difflib
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,7 +95,7 @@ def read_tools(given: Iterable[Any], server: McpServer, others: Iterable[str] = 
     listed = list(given)
     found: dict[str, Declared] = {}
     bad: list[Quarantined] = []
-    twice = {name for name in (names := [_name(one) for one in listed]) if name and names.count(name) > 1}
+    twice = {name for name, count in Counter(map(_name, listed)).items() if count > 1}
     foreign = [f"{name}." for name in others if name != server.name]
     for at, one in enumerate(listed[:MAX_TOOLS]):
         shown = cleaned(_name(one), MAX_NAME) or f"(number {at + 1})"
@@ -118,7 +119,9 @@ def from_stored(given: Mapping[str, Any], server: McpServer) -> Declared | None:
     """A description that was stored; None if it is not one."""
     try:
         name = given["name"]
-        return Declared(name, _definition(name, given["description"], given["parameters"], given["annotations"], server))
+        return Declared(
+            name, _definition(name, given["description"], given["parameters"], given["annotations"], server)
+        )
     except (KeyError, TypeError, DefinitionError):
         return None
 

@@ -339,7 +339,9 @@ def _translated(given: Any) -> Any:
     return ours
 
 
-def _checked(path: str | PathLike[str], servers: dict[str, Any], above: tuple[str, ...], line_of: Any) -> list[McpServer]:
+def _checked(
+    path: str | PathLike[str], servers: dict[str, Any], above: tuple[str, ...], line_of: Any
+) -> list[McpServer]:
     source = os.path.abspath(path)
     found: list[McpServer] = []
     for name, given in servers.items():
