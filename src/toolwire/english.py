@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Words written one after the other, as a set."""
     return frozenset(text.split())
 
 
-RUN_WORDS = _words(
+RUN_WORDS = words(
     """edit change modify update fix add remove create write delete replace refactor
     adjust amend append apply archive assign backup build bump clean clear commit compile compress configure copy
     correct cut debug decrease decrypt deploy disable download draft drop duplicate empty enable encrypt erase execute
@@ -22,22 +23,24 @@ RUN_WORDS = _words(
     reduce reformat reinstall rename reorder repair rephrase replicate reply reset resize resolve restart restore
     restructure revert rework rewrite rm rotate run save schedule send set setup shorten shrink simplify sort split
     start stop store strip submit swap switch sync tag tidy touch trim truncate turn tweak uncomment undo uninstall
-    unzip upgrade upload wipe wrap zip"""
+    unzip upgrade upload wipe wrap zip
+    approve ban block buy cancel decline forward invite notify pay purchase refund
+    reject remind reschedule reserve subscribe transfer unsubscribe withdraw"""
 )
 """Verbs that wish for a change, or for something to be executed."""
-RUN_OF_THINGS = _words("convert transform translate test sum group port automate lock unlock comment")
+RUN_OF_THINGS = words("convert transform translate test sum group port automate lock unlock comment")
 """Verbs that do so only of something that lies in a file."""
-WALK_WORDS = _words(
+WALK_WORDS = words(
     """show read view see open display print look cat check examine head inspect less preview proofread reread review
     skim study summarise summarize tail verify"""
 )
 """Verbs that wish for something to be opened."""
-WALK_OF_THINGS = _words(
+WALK_OF_THINGS = words(
     """analyse analyze assess audit compare count critique debug describe diff dump evaluate explain give go interpret
     outline point quote recite report say tell trace walk explore parse investigate diagnose list find"""
 )
 """Verbs that do so only of something that lies in a file."""
-CRAWL_WORDS = _words("find search list locate grep rg ls tree name recommend suggest count dir")
+CRAWL_WORDS = words("find search list locate grep rg ls tree name recommend suggest count dir")
 """Verbs that wish for a search."""
 
 
@@ -46,7 +49,7 @@ _IRREGULAR = {
     "rewrite": "rewritten", "overwrite": "overwritten", "send": "sent", "make": "made", "undo": "undone",
     "redo": "redone", "build": "built", "rebuild": "rebuilt",
 }  # fmt: skip
-_DOUBLED = _words("cut drop get pin put reset run set split strip submit swap tag trim unzip wrap zip format")
+_DOUBLED = words("cut drop get pin put reset run set split strip submit swap tag trim unzip wrap zip format")
 
 
 def gerund(verb: str) -> str:
@@ -67,7 +70,7 @@ def participle(verb: str) -> str:
     return f"{verb[:-1]}ied" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}ed"
 
 
-FILLERS = _words(
+FILLERS = words(
     """please pls plz kindly just also now then ok okay hi hello hey yes yeah yep sure so and but or & next first second
     third finally maybe perhaps well actually simply quickly afterwards instead thanks right great cool additionally
     again still only lastly otherwise therefore thus too to-do todo once - – — *"""
@@ -99,27 +102,27 @@ OPENER_SET = frozenset(OPENERS)
 MINE = frozenset({("can", "i"), ("could", "i"), ("may", "i"), ("might", "i"), ("let", "me")})
 """Openers of those who do it themselves: they wish to see, and do not ask for a change."""
 
-ASKING = _words(
+ASKING = words(
     """how what what's whats why who whose who's whom which where where's when is are am was were does did do has have
     had should shall may might can could would will isn't aren't doesn't didn't hasn't haven't won't wouldn't couldn't
     can't whether how's"""
 )
 """Words that begin a question."""
-SUBORDINATE = _words("if when whenever once after before while since because as unless until although though for in at")
+SUBORDINATE = words("if when whenever once after before while since because as unless until although though for in at")
 """Words that begin a clause which is no wish itself; behind its comma there may be one."""
-AUXILIARY = _words("do does did is are was were can could should shall will would may might has have had am")
-NEGATIONS = _words("don't dont not never without nor no can't cannot won't mustn't shouldn't needn't avoid stop")
-NONE = _words("nothing none nobody never not no")
-INDEED = _words("just only forget hesitate")
+AUXILIARY = words("do does did is are was were can could should shall will would may might has have had am")
+NEGATIONS = words("don't dont not never without nor no can't cannot won't mustn't shouldn't needn't avoid stop")
+NONE = words("nothing none nobody never not no")
+INDEED = words("just only forget hesitate")
 """Behind a negation these say that more is wished, not less."""
-NOUN_AFTER = _words("of is was are were has had : works worked")
+NOUN_AFTER = words("of is was are were has had : works worked")
 """Behind these a verb that begins a clause is a noun: "change of address", "update: done"."""
-DETERMINERS = _words(
+DETERMINERS = words(
     """the a an all any every each this that these those my our your his her its their it them him me us both some
     everything something"""
 )
-DEFINITE = _words("the this that these those my our your his her its their it")
-DOCUMENTS = _words(
+DEFINITE = words("the this that these those my our your his her its their it")
+DOCUMENTS = words(
     """agenda appendix article attachment bill book branch budget cell chapter class code column commit config
     configuration contract cv database diff doc document documentation draft email essay excel file footer form
     function graph header image invoice invoices json lease lecture letter license line lines log logs mail manual
@@ -130,20 +133,20 @@ DOCUMENTS = _words(
     output pull results error data function's csv"""
 )
 """What lies in files, and so can be opened."""
-TALK = _words("poem joke story limerick haiku song riddle tale rhyme sonnet pun toast quiz verse lullaby slogan")
+TALK = words("poem joke story limerick haiku song riddle tale rhyme sonnet pun toast quiz verse lullaby slogan")
 """What is written into the answer alone."""
-GENERIC = _words("files documents folders images code emails spreadsheets things data pictures programs text tests")
-CONTENT = _words(
+GENERIC = words("files documents folders images code emails spreadsheets things data pictures programs text tests")
+CONTENT = words(
     """say says mention mentions mentioned state states stated contain contains cover covers list lists change return
     returns"""
 )
-HOW_TO = _words("i we you'd one people to someone somebody")
-COUNTED = _words("files folders directories file folder directory repos projects issues")
+HOW_TO = words("i we you'd one people to someone somebody")
+COUNTED = words("files folders directories file folder directory repos projects issues")
 PROGRAMS = {
-    "git": _words("log status diff show blame branch"),
-    "npm": _words("ls list view"),
-    "pip": _words("list show freeze"),
-    "docker": _words("ps images logs"),
+    "git": words("log status diff show blame branch"),
+    "npm": words("ls list view"),
+    "pip": words("list show freeze"),
+    "docker": words("ps images logs"),
 }
 """Command lines, with the words behind which they only look."""
 
