@@ -196,7 +196,7 @@ class _Sentence:
         if self._changes(verb, at, gerund=gerund):
             self._take(Tier.RUN, start, at, "asks for a change")
         elif verb in self._words.walk and not self._only_seeks(at):
-            if after not in {"for", "up", "how"}:  # "look for it", "show me how" are other wishes
+            if not {"for", "up", "how"} & set(self._text[at + 1 : at + 3]):  # not "look for it", "show me how"
                 self._take(Tier.WALK, start, at, "asks to open something")
         elif (verb in english.WALK_OF_THINGS and (self._thing(at + 1) or self._file(0))) or self._phrase(at):
             self._take(Tier.WALK, start, at, "asks about what something says")
