@@ -7,7 +7,6 @@ nothing else holds. Whatever goes wrong answers the model with a message that it
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import json
 from collections import deque
@@ -18,19 +17,23 @@ from typing import Any, Literal
 
 from toolwire.arguments import fitted
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.failures import Caught
 from toolwire.hashing import approval_key
+from toolwire.isolation import run_isolated
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.policy import Allow, Ask, Context, Deny, Policy
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
+from toolwire.threads import in_thread
 from toolwire.tools import Tier, ToolDefinition
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
+LOST = "The call ran, and its result was lost; it may or may not have done its work."
 REMEMBERED = 10_000
 """Calls that a session remembers for its limits."""
 
-Preview = Callable[[dict[str, Any]], str]
+Shaping = Callable[[ToolCall, ToolResult], ToolResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +107,27 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call.
+
+    Attributes:
+        call: as it ran: repaired, under the tool's own name; as it came, if it did not run.
+        result: what the model is told.
+        issue: why it did not run; None if it did.
+    """
+
+    call: ToolCall
+    result: ToolResult
+    issue: Issue | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Ready:
     """A call that was looked up, repaired and validated."""
 
     call: ToolCall
     tool: Registered
+    typed: dict[str, Any]  # the arguments as the function wants them
 
 
 class ToolExecutor:
@@ -122,7 +141,7 @@ class ToolExecutor:
             its thread.
         confirm_timeout: seconds that somebody has to answer; no answer is none.
         concurrency: calls that run at the same time.
-        previews: by a tool's name, what shows beforehand what a call would do.
+        shape: makes of each result of a call that ran what the model is told, say an envelope's.
         clock: seconds, for limits.
     """
 
@@ -135,7 +154,7 @@ class ToolExecutor:
         timeout: float | None = None,
         confirm_timeout: float = 300.0,
         concurrency: int = 16,
-        previews: dict[str, Preview] | None = None,
+        shape: Shaping | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._registry = registry
@@ -144,7 +163,7 @@ class ToolExecutor:
         self._timeout = timeout
         self._confirm_timeout = confirm_timeout
         self._concurrency = concurrency
-        self._previews = previews or {}
+        self._shape = shape
         self._clock = clock
 
     async def execute(
@@ -158,32 +177,43 @@ class ToolExecutor:
             problems: of the response; a call that one of them names does not run.
         """
         broken = {problem.index for problem in problems if problem.index is not None}
+        if len(calls) == 1 and not broken:
+            return [(await self.run(calls[0], session)).result]
         gate = asyncio.Semaphore(self._concurrency)
 
         async def one(at: int, call: ToolCall) -> ToolResult:
             if at in broken:
                 return _failed(call, "The call could not be read whole, so it did not run.")
             async with gate:
-                return await self.run(call, session)
+                return (await self.run(call, session)).result
 
-        if len(calls) == 1:
-            return [await one(0, calls[0])]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
-        return [task.result() for task in tasks]
+        return [
+            _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
+        ]
 
-    async def run(self, call: ToolCall, session: Session) -> ToolResult:
-        """The result of one call; every failure is one, but for cancellation."""
+    async def run(self, call: ToolCall, session: Session) -> Outcome:
+        """What became of one call; every failure is a result, but for cancellation of whoever waits for it."""
         ready = self._prepare(call)
         if isinstance(ready, Issue):
-            return _failed(call, ready.message)
-        issue = await self._permit(ready, session)
-        if issue is not None:
-            return _failed(call, issue.message)
+            return _refused(call, ready)
+        if (issue := await self._permit(ready, session)) is not None:
+            return _refused(call, issue)
         session.ran(ready.call.name, self._clock())
-        with _Caught() as caught:
-            return _result(call, await self._called(ready))
-        return _failed(call, caught.message)
+        try:
+            with Caught() as caught:
+                result = _result(call, await self._called(ready))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
+        if caught.error is not None:
+            result = _failed(call, caught.message)
+        if ready.tool.definition.untrusted:
+            session.untrusted = True
+        return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
 
     def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
         """What stands in the way of a call; nothing runs, and nobody is asked."""
@@ -209,15 +239,14 @@ class ToolExecutor:
         if tool.run is None:
             return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
         definition = tool.definition
-        arguments = _copied(call.arguments)
-        coerced = fitted(arguments, definition)
-        issues = validate(coerced, definition.parameters)
-        if issues:
-            why = "; ".join(map(str, issues))
-            if issues[0].keyword == UNUSABLE:
-                return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {why}")
+        arguments = fitted(_copied(call.arguments), definition)
+        issues = validate(arguments, definition.parameters)
+        if issues and issues[0].keyword == UNUSABLE:
+            return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
+        why, typed = ("; ".join(map(str, issues)), None) if issues else _typed(arguments, tool)
+        if typed is None:
             return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
-        return _Ready(replace(call, name=definition.name, arguments=coerced), tool)
+        return _Ready(_with(call, definition.name, arguments), tool, typed)
 
     async def _permit(self, ready: _Ready, session: Session) -> Issue | None:
         definition = ready.tool.definition
@@ -234,9 +263,9 @@ class ToolExecutor:
         call, definition = ready.call, ready.tool.definition
         if self._confirm is None:
             return Issue("confirmation", f"{reason} Nobody is there to agree, so it did not run.")
-        preview = self._previews.get(ready.tool.name)
+        preview = ready.tool.preview
         shown = ""
-        with _Caught() as caught:
+        with Caught() as caught:
             shown = preview(_copied(call.arguments)) if preview is not None else ""
         if caught.error is not None:
             return Issue("denied", f"What {call.name} would do cannot be shown, so it did not run: {caught.message}")
@@ -259,8 +288,12 @@ class ToolExecutor:
     async def _called(self, ready: _Ready) -> Any:
         run = ready.tool.run
         assert run is not None
-        arguments = ready.call.arguments
-        work = run(**arguments) if inspect.iscoroutinefunction(run) else _in_thread(run, arguments)
+        if ready.tool.isolation is not None:
+            work = run_isolated(run, ready.typed, ready.tool.isolation)
+        elif inspect.iscoroutinefunction(run):
+            work = run(**ready.typed)
+        else:
+            work = _called_in_thread(run, ready.typed)
         if self._timeout is None:
             return await work
         try:
@@ -270,45 +303,50 @@ class ToolExecutor:
             raise ToolError(f"{ready.call.name} took longer than {self._timeout:g} seconds.") from error
 
 
-class _Caught:
-    """What a tool raised: any error is its own, and the model is told. Cancellation and the like pass through."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-
-    def __enter__(self) -> _Caught:
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, Exception):
-            self.error = error
-            return True
-        return False
-
-    @property
-    def message(self) -> str:
-        """The error in one line; a `ToolError` speaks for itself."""
-        if isinstance(self.error, ToolError):
-            return str(self.error)
-        return f"{type(self.error).__name__}: {self.error}"
-
-
-async def _in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    value = await asyncio.to_thread(functools.partial(run, **arguments))
+async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    value = await in_thread(run, arguments)
     return await value if inspect.isawaitable(value) else value
+
+
+def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
+    """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
+    if tool.check is None and tool.read is None:
+        return "", arguments
+    with Caught() as caught:
+        if tool.check is not None and (why := tool.check(_copied(arguments))):
+            return why, None
+        return "", arguments if tool.read is None else tool.read(_copied(arguments))
+    return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
+
+
+_CONTAINERS = (dict, list)
 
 
 def _copied(value: Any) -> Any:
     """A JSON value that nobody else holds; arguments are never nested deeper than reading allows."""
     if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
+        return {key: _copied(inner) if isinstance(inner, _CONTAINERS) else inner for key, inner in value.items()}
     if isinstance(value, list):
-        return [_copied(inner) for inner in value]
+        return [_copied(inner) if isinstance(inner, _CONTAINERS) else inner for inner in value]
     return value
+
+
+def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
+    """The call as it would run; what `dataclasses.replace` does, in a sixth of the time."""
+    return ToolCall(
+        name, arguments, call.id, call.server, call.raw, call.format, call.repairs, call.confidence, call.free
+    )
 
 
 def _failed(call: ToolCall, message: str) -> ToolResult:
     return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
+
+
+def _refused(call: ToolCall, issue: Issue) -> Outcome:
+    return Outcome(call, _failed(call, issue.message), issue)
+
+
+_JSON = json.JSONEncoder(allow_nan=False)
 
 
 def _result(call: ToolCall, value: Any) -> ToolResult:
@@ -319,10 +357,10 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
         return ToolResult(call.id, call.name, images=(value,))
     if callable(dump := getattr(value, "model_dump", None)):
         value = dump(mode="json")
-    if isinstance(value, str) or value is None:
+    if value is None or isinstance(value, str | bool | int):
         return ToolResult(call.id, call.name, value)
     try:
-        json.dumps(value, allow_nan=False)
+        _JSON.encode(value)
     except (TypeError, ValueError, RecursionError):
         return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")
     return ToolResult(call.id, call.name, value)

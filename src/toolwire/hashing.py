@@ -19,6 +19,7 @@ def definition_hash(definition: ToolDefinition) -> str:
         int(definition.tier),
         definition.requires_confirmation,
         definition.annotations,
+        definition.untrusted,
     ]
     return _digest(facts)
 

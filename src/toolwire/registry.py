@@ -14,7 +14,8 @@ from threading import RLock
 from typing import Any
 
 from toolwire.errors import DefinitionError, UnknownTool
-from toolwire.tools import Tier, Tool, ToolDefinition, as_definition
+from toolwire.signatures import Reader, typed_reader
+from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
 
 SUGGESTED = 3
 LISTED = 20
@@ -31,6 +32,10 @@ class _Entry:
     key: tuple[str, str]  # server and name
     description: Description | None
     changes: dict[str, Any]
+    run: Callable[..., Any] | None
+    preview: Preview | None
+    check: Check | None
+    isolation: Isolation | None
     hidden: bool = False
     disabled: bool = False
     made: ToolDefinition | None = None
@@ -44,11 +49,19 @@ class Registered:
         definition: what models are told, under the name that they know.
         name: its own name.
         run: the function behind it, or None if only its definition is here.
+        read: makes what the function's signature asks for of JSON arguments; None where they are that already.
+        preview: shows beforehand what a call would do.
+        check: looks at arguments that the schema admits.
+        isolation: the limits of a process of its own.
     """
 
     definition: ToolDefinition
     name: str
     run: Callable[..., Any] | None
+    read: Reader | None = None
+    preview: Preview | None = None
+    check: Check | None = None
+    isolation: Isolation | None = None
 
 
 class ToolRegistry:
@@ -65,7 +78,7 @@ class ToolRegistry:
         """
         self._lock = RLock()
         self._entries: dict[tuple[str, str], _Entry] = {}
-        self._run: dict[tuple[str, str], Callable[..., Any]] = {}
+        self._ready: dict[tuple[str, str], Registered] = {}  # by server and name as calls wrote them
         self._shared: Counter[str] = Counter()  # how many tools have a name
         for tool in tools:
             self.register(tool)
@@ -79,8 +92,12 @@ class ToolRegistry:
         description: Description | None = None,
         tier: Tier | None = None,
         requires_confirmation: bool | None = None,
+        untrusted: bool | None = None,
         hidden: bool = False,
         run: Callable[..., Any] | None = None,
+        preview: Preview | None = None,
+        check: Check | None = None,
+        isolated: bool | Isolation | None = None,
     ) -> Any:
         """Add a tool, and give it back, so that this can stand over a function as a decorator.
 
@@ -91,8 +108,12 @@ class ToolRegistry:
             description: what models are told, if not its own; a function is asked each time.
             tier: the tier that a session must have reached, if not its own.
             requires_confirmation: whether somebody must agree to each call, if not its own.
+            untrusted: whether what it gives back may be written by strangers, if not its own.
             hidden: it can be called, and models are not told of it.
             run: what to call for a tool that is only a definition.
+            preview: shows beforehand what a call would do, if not its own.
+            check: looks at arguments that the schema admits, if not its own.
+            isolated: run in a process of its own, with these limits; if not as the tool itself says.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none.
@@ -100,19 +121,27 @@ class ToolRegistry:
         own = name or _name_of(tool)
         key = server, own
         changes: dict[str, Any] = {"server": server} if server else {}
-        if tier is not None:
-            changes["tier"] = tier
-        if requires_confirmation is not None:
-            changes["requires_confirmation"] = requires_confirmation
-        function = run or (tool.function if isinstance(tool, Tool) else _function(tool))
+        said = {"tier": tier, "requires_confirmation": requires_confirmation, "untrusted": untrusted}
+        changes |= {name: value for name, value in said.items() if value is not None}
+        own_tool = tool if isinstance(tool, Tool) else None
+        entry = _Entry(
+            tool,
+            key,
+            description,
+            changes,
+            run=run or (own_tool.function if own_tool else _function(tool)),
+            preview=preview or (own_tool.preview if own_tool else None),
+            check=check or (own_tool.check if own_tool else None),
+            isolation=_isolation(isolated, own_tool),
+            hidden=hidden,
+        )
         with self._lock:
             if key in self._entries:
                 where = f"the server {server!r}" if server else "this registry"
                 raise DefinitionError(f"{where} has a tool of this name already", tool=own)
-            self._entries[key] = _Entry(tool, key, description, changes, hidden)
+            self._entries[key] = entry
             self._shared[own] += 1
-            if function is not None:
-                self._run[key] = function
+            self._ready.clear()
         return tool
 
     def remove(self, name: str, server: str = "") -> None:
@@ -132,8 +161,8 @@ class ToolRegistry:
 
     def _forget(self, key: tuple[str, str]) -> None:
         del self._entries[key]
-        self._run.pop(key, None)
         self._shared[key[1]] -= 1
+        self._ready.clear()
 
     def enable(self, name: str, server: str = "", *, enabled: bool = True) -> None:
         """Let a tool be called and be seen again; or not, with `enabled=False`.
@@ -143,6 +172,7 @@ class ToolRegistry:
         """
         with self._lock:
             self._find(name, server).disabled = not enabled
+            self._ready.clear()
 
     def definitions(
         self, *, tier: Tier | None = None, hidden: bool = False, servers: Iterable[str] | None = None
@@ -187,11 +217,25 @@ class ToolRegistry:
             UnknownTool: there is none, it is disabled, or several servers have one; the message lists what there is.
             DefinitionError: the tool cannot be used.
         """
+        ready = self._ready.get((server, name))
+        if ready is not None:
+            return ready
         with self._lock:
             entry = self._find(name, server)
             if entry.disabled:
                 raise UnknownTool(f"The tool {name!r} is switched off.{self._known()}")
-            return Registered(self._definition(entry), entry.key[1], self._run.get(entry.key))
+            found = Registered(
+                self._definition(entry),
+                entry.key[1],
+                entry.run,
+                None if entry.run is None or entry.isolation else typed_reader(entry.run),
+                entry.preview,
+                entry.check,
+                entry.isolation,
+            )
+            if not callable(entry.description):  # such a description is asked for each time
+                self._ready[server, name] = found
+            return found
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -239,14 +283,20 @@ class ToolRegistry:
 
     def _definition(self, entry: _Entry) -> ToolDefinition:
         if entry.made is None:
-            made = as_definition(entry.source, strict=True)
-            entry.made = replace(made, name=entry.key[1], **entry.changes)
+            made = as_definition(entry.source, name=entry.key[1], strict=True)
+            entry.made = replace(made, **entry.changes)
         changes: dict[str, Any] = {}
         if (name := self._exposed(entry)) != entry.made.name:
             changes["name"] = name
         if entry.description is not None:
             changes["description"] = entry.description if isinstance(entry.description, str) else entry.description()
         return replace(entry.made, **changes) if changes else entry.made
+
+
+def _isolation(isolated: bool | Isolation | None, tool: Tool[..., Any] | None) -> Isolation | None:
+    if isolated is None:
+        return tool.isolation if tool else None
+    return isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
 
 
 def _function(tool: Any) -> Callable[..., Any] | None:

@@ -73,6 +73,8 @@ def validate(arguments: Any, schema: Schema | bool) -> list[Issue]:
     if _too_deep(arguments):
         return [Issue("", f"is nested deeper than {MAX_DEPTH} levels", "depth")]
     try:
+        if validator.is_valid(arguments):
+            return []
         errors = list(islice(validator.iter_errors(arguments), MAX_ISSUES))
     except (ValueError, OverflowError) as error:
         return [Issue("", f"is not a JSON value ({_cut(str(error))})", "type")]
@@ -221,14 +223,18 @@ def _admit_null(node: Schema) -> None:
         node["anyOf"] = [rest, {"type": "null"}]
 
 
+_SEQUENCES = (list, tuple)
+_CONTAINERS = (dict, list, tuple)
+
+
 def _too_deep(value: Any) -> bool:
     """Whether containers are nested deeper than `MAX_DEPTH`; a cycle is. Level by level, each container once."""
     level: Iterable[Any] = (value,)
     for _ in range(MAX_DEPTH):
         inner: dict[int, Any] = {}
         for node in level:
-            for child in node.values() if isinstance(node, dict) else node if isinstance(node, list | tuple) else ():
-                if isinstance(child, dict | list | tuple):
+            for child in node.values() if isinstance(node, dict) else node if isinstance(node, _SEQUENCES) else ():
+                if isinstance(child, _CONTAINERS):
                     inner[id(child)] = child
         if not inner:
             return False

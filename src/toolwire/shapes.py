@@ -173,6 +173,10 @@ class _Scope:
         return memo[id(node)]
 
 
+_CONVERTED = (str, float)
+_KEPT = frozenset({int, bool, type(None)})  # stay as they are whatever a schema says
+
+
 class Shape:
     """A view on one place of a tool's JSON Schema; make one with `Shape.of`.
 
@@ -307,18 +311,22 @@ class Shape:
         return self._coerce(value, read_json, 0)
 
     def _coerce(self, value: Any, read_json: ReadJson, depth: int) -> Any:
-        if isinstance(value, str | float):
+        if isinstance(value, _CONVERTED):
             return value if self._facts is None else self._coerce_scalar(value, self._facts, read_json, depth)
         if depth >= MAX_DEPTH or self is ANY:
             return value
         changes: list[tuple[Any, Any]] = []
         if isinstance(value, dict):
             for name, inner in value.items():
+                if type(inner) in _KEPT:
+                    continue
                 fitted = self.property(name)._coerce(inner, read_json, depth + 1)
                 if fitted is not inner:
                     changes.append((name, fitted))
         elif isinstance(value, list):
             for index, inner in enumerate(value):
+                if type(inner) in _KEPT:
+                    continue
                 fitted = self.item(index)._coerce(inner, read_json, depth + 1)
                 if fitted is not inner:
                     changes.append((index, fitted))

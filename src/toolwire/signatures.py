@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import docstring_parser
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import JsonSchemaMode
 
@@ -22,6 +23,10 @@ _REFUSED: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "takes any number of arguments; a model needs their names",
     inspect.Parameter.VAR_KEYWORD: "takes any keyword; a model needs to know which",
 }
+
+
+Reader = Callable[[dict[str, Any]], dict[str, Any]]
+"""Makes the arguments that a function's signature asks for of JSON ones; raises ValueError for what is none."""
 
 
 def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[str, dict[str, Any]]:
@@ -81,6 +86,56 @@ def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
         if field in schema["properties"]:
             schema["properties"][field].setdefault("description", text)
     return description, schema
+
+
+def typed_reader(function: Callable[..., Any]) -> Reader | None:
+    """What turns JSON arguments into those that a function's annotations ask for: models, dates, enums, sets.
+
+    None where JSON values are what they ask for already, and where annotations cannot be read.
+    """
+    called: Any = function
+    if isinstance(function, partial):
+        called = function.func
+    elif isinstance(function, type):
+        called = vars(function).get("__init__")
+    elif not inspect.isroutine(function):
+        called = type(function).__call__
+    try:
+        hints = get_type_hints(called, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        return None
+    hints.pop("return", None)
+    adapters = {name: _adapter(hint) for name, hint in hints.items() if not _is_json(hint)}
+    if not adapters:
+        return None
+
+    def read(arguments: dict[str, Any]) -> dict[str, Any]:
+        made = dict(arguments)
+        for name, adapter in adapters.items():
+            if name in made:
+                try:
+                    made[name] = adapter.validate_python(made[name])
+                except ValidationError as error:
+                    first = error.errors(include_url=False)[0]
+                    place = "".join(f"/{step}" for step in (name, *first["loc"]))
+                    raise ValueError(f"{place}: {first['msg']}") from error
+        return made
+
+    return read
+
+
+def _is_json(hint: Any) -> bool:
+    """Whether the JSON values that an annotation's schema admits are its own values."""
+    if hint in (str, int, float, bool, None, NoneType, Any, object, list, dict):
+        return True
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return all(isinstance(one, str | int | bool | NoneType) for one in inner)
+    if origin is Annotated:
+        return _is_json(inner[0]) and all(isinstance(one, str) for one in inner[1:])
+    if origin in (Union, UnionType, list, dict):
+        return all(map(_is_json, inner))
+    return False
 
 
 def _adapter(function: Any) -> TypeAdapter[Any]:

@@ -37,6 +37,31 @@ class Tier(IntEnum):
     RUN = 2
 
 
+Preview = Callable[[dict[str, Any]], str]
+"""What a call with these arguments would do, in words or as a diff; it changes nothing, and raises if it cannot say."""
+Check = Callable[[dict[str, Any]], str | None]
+"""What is wrong with arguments that the schema admits, for the model; None if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What a tool may use that runs in a process of its own.
+
+    Attributes:
+        seconds: of wall time.
+        cpu_seconds: of processor time, in whole seconds.
+        memory: bytes of address space.
+        file_size: bytes that one file may grow to.
+        open_files: files and sockets open at a time.
+    """
+
+    seconds: float = 30.0
+    cpu_seconds: int = 20
+    memory: int = 1 << 30
+    file_size: int = 64 << 20
+    open_files: int = 64
+
+
 def _no_parameters() -> dict[str, Any]:
     return {"type": "object", "properties": {}}
 
@@ -53,6 +78,7 @@ class ToolDefinition:
         requires_confirmation: whether somebody must agree to each call.
         server: the MCP server it lives on, or "".
         annotations: hints of its origin, such as MCP's `destructiveHint` or OpenAI's `strict`; never trusted.
+        untrusted: whether what it gives back may be written by strangers: files, web pages, servers' answers.
     """
 
     name: str
@@ -62,6 +88,7 @@ class ToolDefinition:
     requires_confirmation: bool = False
     server: str = ""
     annotations: dict[str, Any] = field(default_factory=dict)
+    untrusted: bool = False
     _shape: Shape | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -89,12 +116,26 @@ class Tool(Generic[P, R]):
     Attributes:
         function: the function itself.
         definition: what models are told.
+        preview: shows beforehand what a call would do.
+        check: looks at arguments that the schema admits.
+        isolation: the limits of a process of its own; None: it runs in this one.
     """
 
-    def __init__(self, function: Callable[P, R], definition: ToolDefinition) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        definition: ToolDefinition,
+        *,
+        preview: Preview | None = None,
+        check: Check | None = None,
+        isolation: Isolation | None = None,
+    ) -> None:
         """Use the decorator `tool`."""
         self.function = function
         self.definition = definition
+        self.preview = preview
+        self.check = check
+        self.isolation = isolation
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -115,6 +156,10 @@ def tool(
     description: str = ...,
     tier: Tier = ...,
     requires_confirmation: bool = ...,
+    untrusted: bool = ...,
+    preview: Preview | None = ...,
+    check: Check | None = ...,
+    isolated: bool | Isolation = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -124,6 +169,10 @@ def tool(
     description: str = "",
     tier: Tier = Tier.CRAWL,
     requires_confirmation: bool = False,
+    untrusted: bool = False,
+    preview: Preview | None = None,
+    check: Check | None = None,
+    isolated: bool | Isolation = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(name=..., ...)`.
 
@@ -133,6 +182,11 @@ def tool(
         description: what models are told, if not the docstring.
         tier: the tier that a session must have reached.
         requires_confirmation: whether somebody must agree to each call.
+        untrusted: whether what it gives back may be written by strangers.
+        preview: shows whoever is asked what a call would do.
+        check: looks at arguments that the schema admits; what it says goes to the model, and the call does not run.
+        isolated: run in a process of its own, with these limits (True: the usual ones); the function has to be one
+            that can be imported by its module and name.
 
     Raises:
         DefinitionError: the function's signature cannot be called by a model, or the name cannot be used.
@@ -147,25 +201,32 @@ def tool(
                 description=description or definition.description,
                 tier=tier,
                 requires_confirmation=requires_confirmation,
+                untrusted=untrusted,
             ),
+            preview=preview,
+            check=check,
+            isolation=isolation,
         )
+
+    isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
 
     return decorate if function is None else decorate(function)
 
 
-def as_definition(obj: Any, *, strict: bool = False) -> ToolDefinition:
+def as_definition(obj: Any, *, name: str = "", strict: bool = False) -> ToolDefinition:
     """The definition that an object stands for.
 
     Args:
         obj: a `ToolDefinition`, a `Tool`, a function, a pydantic model class, a dict as OpenAI, Anthropic or MCP
             write it (told apart by shape), or an object whose `model_dump` gives such a dict.
+        name: the name it shall have, if not its own.
         strict: check the parameters schema, which running a tool needs. Without it any schema is taken, however odd:
             that is enough to read and costs nothing.
 
     Raises:
         DefinitionError: it is none of these, its name cannot be used, or (strict) its schema cannot.
     """
-    definition = _read(obj)
+    definition = _named(name, obj) if name else _read(obj)
     if strict:
         check_schema(definition.parameters, definition.name)
     return definition
@@ -199,7 +260,7 @@ def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
         case Mapping():
             if _looks_like_a_tool(tools):
                 return (tools,)
-            return [_named(name, obj) for name, obj in tools.items()]
+            return [as_definition(obj, name=name) for name, obj in tools.items()]
         case type():
             return (tools,)
         case Iterable() if not callable(getattr(tools, "model_dump", None)):
@@ -208,10 +269,12 @@ def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
             return (tools,)
 
 
-def _named(name: str, obj: Any) -> Any:
-    """A tool under the name that a mapping gives it."""
+def _named(name: str, obj: Any) -> ToolDefinition:
+    """A tool under another name, or of one that has none of its own."""
     if isinstance(obj, Mapping) and not _looks_like_a_tool(obj):
-        return {**obj, "name": name}
+        return _from_mapping({**obj, "name": name})
+    if callable(obj) and not isinstance(obj, Tool | type) and not callable(getattr(obj, "model_dump", None)):
+        return _from_function(obj, name)
     definition = _read(obj)
     return definition if definition.name == name else replace(definition, name=name)
 

@@ -3,27 +3,31 @@
 import asyncio
 import threading
 import time
+from datetime import date
+from enum import Enum
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import toolwire
 from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
 from toolwire.executor import Agreement, Approval, Session, ToolExecutor
 from toolwire.policy import Limit, Policy, Rule
 from toolwire.registry import ToolRegistry
+from toolwire.tools import Preview
 
 
 class Ran:
     """Tools that write down what they were called with."""
 
-    def __init__(self) -> None:
+    def __init__(self, preview: Preview | None = None) -> None:
         self.calls: list[Any] = []
         self.registry = ToolRegistry()
         self.registry.register(self.add)
         self.registry.register(self.slow)
         self.registry.register(self.fail)
-        self.registry.register(self.write, tier=Tier.RUN, requires_confirmation=True)
+        self.registry.register(self.write, tier=Tier.RUN, requires_confirmation=True, preview=preview)
 
     async def add(self, a: int, b: int = 1) -> int:
         """Adds."""
@@ -98,7 +102,7 @@ def test_a_tier_is_named() -> None:
 
 
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
-    ran, seen = Ran(), list[Approval]()
+    ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
     async def confirm(approval: Approval) -> bool:
         seen.append(approval)
@@ -106,7 +110,7 @@ def test_what_was_agreed_to_is_exactly_what_runs() -> None:
         call.arguments["lines"].append("afterwards")
         return True
 
-    executor = ToolExecutor(ran.registry, confirm=confirm, previews={"write": lambda given: f"writes {given['path']}"})
+    executor = ToolExecutor(ran.registry, confirm=confirm)
     call = ToolCall("write", {"path": "a", "lines": ["x"]}, "c1")
     assert execute(executor, call)[0].success
     assert ran.calls == [("a", ["x"])]
@@ -130,12 +134,12 @@ def test_without_agreement_nothing_runs(answer: Any) -> None:
 
 
 def test_what_cannot_be_shown_does_not_run() -> None:
-    ran = Ran()
+    ran = Ran(lambda given: str(given["none"]))
 
     async def confirm(_: Approval) -> bool:
         raise AssertionError("nobody is asked")
 
-    executor = ToolExecutor(ran.registry, confirm=confirm, previews={"write": lambda given: given["none"]})
+    executor = ToolExecutor(ran.registry, confirm=confirm)
     assert "cannot be shown" in (one(executor, "write", {"path": "a", "lines": []}).error or "")
     assert not ran.calls
 
@@ -251,3 +255,133 @@ def test_what_tools_give_back() -> None:
     assert results[2].images == (given[2],)
     assert (results[3].call_id, results[3].error) == ("c3", "own")
     assert "no JSON: object" in (results[4].error or "")
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Order(BaseModel):
+    item: str
+    when: date
+    size: Size = Size.SMALL
+
+
+def test_functions_get_what_their_signatures_ask_for() -> None:
+    got = list[Any]()
+    registry = ToolRegistry()
+
+    @registry.register
+    def order(first: Order, tags: set[str], more: list[Order] | None = None) -> str:
+        got.extend([first, tags, more])
+        return "done"
+
+    given = {"item": "tea", "when": "2026-03-01", "size": "large"}
+    result = one(ToolExecutor(registry), "order", {"first": given, "tags": ["a"], "more": [given]})
+    assert result.success, result.error
+    assert got == [(made := Order(item="tea", when=date(2026, 3, 1), size=Size.LARGE)), {"a"}, [made]]
+    given["when"] = "2026-02-31"
+    result = one(ToolExecutor(registry), "order", {"first": given, "tags": []})
+    assert (result.error or "").startswith("The arguments of 'order' are not valid: /first/when: "), result.error
+    assert len(got) == 3
+
+
+@pytest.mark.parametrize("refusal", ["say", "raise"])
+def test_a_check_of_ones_own_refuses_what_the_schema_admits(refusal: str) -> None:
+    def check(arguments: dict[str, Any]) -> str | None:
+        if arguments["n"] % 2 == 0:
+            return None
+        if refusal == "raise":
+            raise ValueError("/n: is odd")
+        return "/n: is odd"
+
+    @toolwire.tool(check=check)
+    def half(n: int) -> int:
+        return n // 2
+
+    executor = ToolExecutor(ToolRegistry([half]))
+    assert one(executor, "half", {"n": 4}).result == 2
+    assert one(executor, "half", {"n": 5}).error == "The arguments of 'half' are not valid: /n: is odd"
+    assert executor.preflight_check(ToolCall("half", {"n": 5}), Session())[0].kind == "invalid_arguments"
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_a_lost_result_is_an_error_of_its_own(together: int) -> None:
+    registry = ToolRegistry()
+
+    @registry.register
+    async def gone() -> str:
+        raise asyncio.CancelledError
+
+    calls = [ToolCall("gone", {}, str(at)) for at in range(together)]
+    results = execute(ToolExecutor(registry), *calls)
+    assert [result.call_id for result in results] == [call.id for call in calls]
+    assert all("its result was lost" in (result.error or "") for result in results)
+
+
+def test_a_tool_that_ends_the_program_only_fails() -> None:
+    registry = ToolRegistry()
+
+    @registry.register
+    def leave() -> str:
+        raise SystemExit(3)
+
+    assert one(ToolExecutor(registry), "leave", {}).error == "SystemExit: 3"
+
+
+def test_whoever_waits_can_stop_waiting() -> None:
+    async def main() -> None:
+        registry, begun, ended = ToolRegistry(), asyncio.Event(), list[str]()
+
+        @registry.register
+        async def forever() -> str:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("stopped")
+            return ""
+
+        task = asyncio.create_task(ToolExecutor(registry).execute([ToolCall("forever")] * 2, Session()))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == ["stopped"] * 2
+
+    asyncio.run(main())
+
+
+def test_threads_that_never_come_back_take_nobodys_place() -> None:
+    registry, stop = ToolRegistry(), threading.Event()
+    registry.register(lambda: stop.wait() and "", name="hang")
+    registry.register(lambda: "here", name="answer")
+    executor = ToolExecutor(registry, timeout=0.05)
+    try:
+        hung = execute(executor, *[ToolCall("hang")] * 40)
+        assert all("took longer" in (result.error or "") for result in hung)
+        assert one(executor, "answer", {}).result == "here"
+    finally:
+        stop.set()
+
+
+def test_text_of_strangers_marks_the_session() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "buy now", name="fetch", untrusted=True)
+    registry.register(lambda: 1, name="count")
+    executor, session = ToolExecutor(registry), Session(tier=Tier.RUN)
+    execute(executor, ToolCall("count"), session=session)
+    assert not session.untrusted
+    execute(executor, ToolCall("fetch"), session=session)
+    assert session.untrusted
+
+
+def test_results_are_shaped_once_the_call_ran() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "a long text", name="read")
+
+    def shape(call: ToolCall, result: ToolResult) -> ToolResult:
+        return ToolResult(result.call_id, result.tool_name, f"{call.name}: {result.text[:6]}")
+
+    assert one(ToolExecutor(registry, shape=shape), "read", {}).result == "read: a long"
