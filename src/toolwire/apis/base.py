@@ -215,6 +215,10 @@ class ProviderApi(ABC):
             return ToolChoice()
         return ToolChoice(choice.mode, tuple(known[name] for name in choice.names))
 
+    def chooses_from_all(self, choice: ToolChoice, notes: Notes) -> None:
+        """Take a note that the model may choose from all tools, where only some were named."""
+        notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+
     def _fitted(self, message: Message) -> Message:
         """The message with names and ids as the API takes them."""
         parts: list[Part] = []

@@ -106,7 +106,7 @@ class BedrockConverse(ProviderApi):
         elif choice.name:
             return {"toolChoice": {"tool": {"name": choice.name}}}
         elif choice.names:
-            notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+            self.chooses_from_all(choice, notes)
         return {"toolChoice": {"any": {}}} if choice.mode == "required" else {}
 
     def write_results(self, messages: Sequence[Message], notes: Notes) -> list[Json]:
