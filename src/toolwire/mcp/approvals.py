@@ -9,24 +9,15 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from toolwire.errors import ConfigurationError
 from toolwire.mcp.servers import Launch, McpServer
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS servers (
-    source TEXT, name TEXT, hash TEXT NOT NULL, shown TEXT NOT NULL, listed INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (source, name)
-);
-CREATE TABLE IF NOT EXISTS tools (
-    source TEXT, server TEXT, name TEXT, definition TEXT NOT NULL, PRIMARY KEY (source, server, name)
-);
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +35,10 @@ class AgreedServer:
     listed: bool
 
 
-class Approvals:
-    """What was agreed to, in a file or, without one, for as long as the process lives.
+class Store:
+    """Tables in a file or, without one, for as long as the process lives. Two processes may use the same file."""
 
-    Two processes may use the same file.
-    """
+    tables = ""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         """Open a file, or make it; nobody else on this machine may read it.
@@ -58,6 +48,8 @@ class Approvals:
         """
         self._path = None if path is None else Path(path)
         self._memory = sqlite3.connect(":memory:") if path is None else None
+        if self._memory is not None:
+            weakref.finalize(self, self._memory.close)
         if self._path is not None:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -65,10 +57,10 @@ class Approvals:
             except OSError as error:
                 raise ConfigurationError(f"{self._path}: {error.strerror or error}") from error
         with self._open() as store:
-            store.executescript(_TABLES)
+            store.executescript(self.tables)
 
     @classmethod
-    def of_user(cls) -> Approvals:
+    def of_user(cls) -> Self:
         """The file in the user's own state directory.
 
         Raises:
@@ -77,6 +69,38 @@ class Approvals:
         import platformdirs
 
         return cls(platformdirs.user_state_path("toolwire") / "mcp.sqlite3")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        store = self._memory
+        try:
+            if store is None:
+                assert self._path is not None
+                store = sqlite3.connect(self._path, timeout=10)
+            with store:
+                yield store
+        except sqlite3.DatabaseError as error:
+            raise ConfigurationError(
+                f"{self._path}: what it keeps cannot be read or added to ({error}); without the file everything "
+                "is asked again"
+            ) from error
+        finally:
+            if store is not None and store is not self._memory:
+                store.close()
+
+
+class Approvals(Store):
+    """What was agreed to."""
+
+    tables = """
+CREATE TABLE IF NOT EXISTS servers (
+    source TEXT, name TEXT, hash TEXT NOT NULL, shown TEXT NOT NULL, listed INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (source, name)
+);
+CREATE TABLE IF NOT EXISTS tools (
+    source TEXT, server TEXT, name TEXT, definition TEXT NOT NULL, PRIMARY KEY (source, server, name)
+);
+"""
 
     def server(self, server: McpServer) -> AgreedServer | None:
         """How this server was started when somebody agreed; None if nobody did."""
@@ -116,21 +140,3 @@ class Approvals:
     def _rows(self, query: str, server: McpServer) -> list[tuple[Any, ...]]:
         with self._open() as store:
             return store.execute(query, (server.source, server.name)).fetchall()
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        store = self._memory
-        try:
-            if store is None:
-                assert self._path is not None
-                store = sqlite3.connect(self._path, timeout=10)
-            with store:
-                yield store
-        except sqlite3.DatabaseError as error:
-            raise ConfigurationError(
-                f"{self._path}: what was agreed to cannot be read or kept ({error}); without the file everything is "
-                "asked again"
-            ) from error
-        finally:
-            if store is not None and store is not self._memory:
-                store.close()

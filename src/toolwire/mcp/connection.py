@@ -43,6 +43,8 @@ from toolwire.mcp.servers import Launch, McpServer
 from toolwire.mcp.stderr import Stderr
 
 MAX_PAGES = 100
+LOGIN_SECONDS = 300.0
+"""What somebody has to sign in, where that is asked for."""
 MAX_REASON = 500
 STOP_SECONDS = 10.0
 """What a server has to end in when it is asked to; then it is cancelled."""
@@ -173,9 +175,8 @@ class Connection:
             self._stop = asyncio.Event()
             self._task = task = asyncio.create_task(self._own(launch, opened), name=f"mcp {self.server.name}")
             try:
-                await asyncio.wait(
-                    {task, opened}, timeout=self.server.start_timeout, return_when=asyncio.FIRST_COMPLETED
-                )
+                seconds = self.server.start_timeout + (LOGIN_SECONDS if self._auth is not None else 0)
+                await asyncio.wait({task, opened}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 ready = opened.done() and not task.done()
                 late = not task.done()
@@ -183,8 +184,9 @@ class Connection:
                     await self._end()
             if not ready:
                 self._failures, self._failed_at = self._failures + 1, monotonic()
-                seconds = f"it did not answer within {self.server.start_timeout:g} seconds"
-                self.failure = self._because(seconds if late else self._why(task))
+                self.failure = self._because(
+                    f"it did not answer within {seconds:g} seconds" if late else self._why(task)
+                )
                 raise ServerDown(f"The MCP server {self.server.name} cannot be used: {self.failure}.")
             self._failures, self.failure = 0, ""
             return True

@@ -236,23 +236,18 @@ class McpRouter:
     async def connect(self, *names: str) -> list[ServerStatus]:
         """Start or reach servers and read their tools: these, or all; what became of them.
 
-        One that fails does so for itself; `ServerStatus.reason` says why.
+        First all is asked that has to be, one after the other. One that fails does so for itself;
+        `ServerStatus.reason` says why.
 
         Raises:
             ConfigurationError: there is no server of a name.
         """
         chosen = [self._find(name) for name in names] or list(self._served.values())
-
-        async def one(served: _Served) -> None:
-            try:
-                await self._ready(served)
-            except ServerDown as error:
-                served.reason = served.reason or str(error)
-
+        usable = [served for served in chosen if served.server.enabled]
+        agreed = [served for served in usable if await self._tried(self._permitted(served))]
         async with asyncio.TaskGroup() as group:
-            for served in chosen:
-                if served.server.enabled:
-                    group.create_task(one(served))
+            for served in agreed:
+                group.create_task(self._tried(self._ready(served)))
         return [self._status(served) for served in chosen]
 
     def servers(self) -> list[ServerStatus]:
@@ -279,34 +274,50 @@ class McpRouter:
             raise ConfigurationError(f"there is no MCP server {name!r}; there are: {known}")
         return self._served[name]
 
+    @staticmethod
+    async def _tried(work: Awaitable[object]) -> bool:
+        try:
+            await work
+        except ToolError:
+            return False
+        return True
+
+    async def _permitted(self, served: _Served) -> Launch:
+        """How the server is started, which somebody has agreed to.
+
+        Raises:
+            ServerDown: nobody has, or it cannot be started at all.
+        """
+        if served.server.name not in self._served:
+            raise ServerDown(f"The MCP server {served.server.name} is not used any more.")
+        served.state, served.reason = "waiting", ""
+        try:
+            launch = served.server.launch()
+            await self._agreed(served, launch)
+        except ConfigurationError as error:
+            served.state, served.reason = "failed", str(error)
+            raise ServerDown(f"The MCP server {served.server.name} cannot be used: {error}") from error
+        return launch
+
     async def _ready(self, served: _Served) -> None:
         """Have the server there, and its tools as it describes them now.
 
         Raises:
-            ServerDown: it cannot be used.
+            ToolError: it cannot be used.
         """
         async with served.lock:
-            if served.server.name not in self._served:
-                raise ServerDown(f"The MCP server {served.server.name} is not used any more.")
-            served.reason = ""
+            launch = await self._permitted(served)
             try:
-                launch = served.server.launch()
-                await self._agreed(served, launch)
                 started = await served.connection.start(launch)
                 if started or served.stale:
                     await self._list(served)
-            except ConfigurationError as error:
-                served.state, served.reason = "failed", str(error)
-                raise ServerDown(f"The MCP server {served.server.name} cannot be used: {error}") from error
-            except ServerDown as error:
-                if served.state != "not agreed":
-                    served.state, served.reason = "failed", served.connection.failure or str(error)
+            except ToolError as error:
+                served.state, served.reason = "failed", served.connection.failure or str(error)
                 raise
             served.state = "ready"
 
     async def _agreed(self, served: _Served, launch: Launch) -> None:
         server, known = served.server, self._approvals.server(served.server)
-        served.state = "waiting"
         if known is not None and known.hash == launch.hash:
             return
         await served.connection.close()  # it may run as it was agreed to before

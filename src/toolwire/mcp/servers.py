@@ -101,6 +101,7 @@ class McpServer(_Strict):
         start_timeout: seconds until it must have answered for the first time.
         enabled: whether it is used.
         trusted: whether the hints of its tools (read only, destructive) are believed where they ask for less care.
+        login: whether somebody has to sign in to it, over OAuth.
         tier: the tier of all its tools.
         tools: what holds for single tools, by their name on the server.
         source: the file that names it; its approval holds for that file alone.
@@ -118,6 +119,7 @@ class McpServer(_Strict):
     start_timeout: _Seconds = START_SECONDS
     enabled: bool = True
     trusted: bool = False
+    login: bool = False
     tier: _Tier | None = None
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
     source: str = ""
@@ -130,7 +132,8 @@ class McpServer(_Strict):
             raise ValueError("a server has either a command or a url")
         if self.transport is not None and (self.transport == "stdio") != bool(self.command):
             raise ValueError(f"the transport {self.transport} needs a {'command' if self.url else 'url'}")
-        foreign = {"headers": self.headers} if self.command else {"args": self.args, "env": self.env, "cwd": self.cwd}
+        ours = {"args": self.args, "env": self.env, "cwd": self.cwd}
+        foreign = {"headers": self.headers, "login": self.login} if self.command else ours
         for key, value in foreign.items():
             if value:
                 raise ValueError(f"{key} says nothing for a server with a {'command' if self.command else 'url'}")

@@ -1,0 +1,424 @@
+"""`toolwire mcp`: the tools of MCP servers, listed, agreed to and called; and our own tools, served."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from rich.status import Status
+
+from toolwire.cli.screen import CliError, console, emit, plain, safe, say, styled
+from toolwire.cli.source import read_pieces
+from toolwire.errors import ConfigurationError, ToolError
+from toolwire.files import FileTools
+from toolwire.registry import ToolRegistry
+from toolwire.tools import Tier
+
+if TYPE_CHECKING:
+    from toolwire.executor import Approval
+    from toolwire.mcp.router import McpRouter, ServerQuestion, ServerStatus, ToolProgress, ToolStatus
+    from toolwire.messages import ToolResult
+
+DENIED = 3
+TOKEN = "TOOLWIRE_MCP_TOKEN"
+DESCRIPTION = 100
+"""Characters of a description that a list shows."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Use the tools of MCP servers, and serve tools to MCP clients.",
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+LIST_EXAMPLES = """Examples:
+
+toolwire mcp list
+
+toolwire mcp list --config ~/.cursor/mcp.json --json
+
+The servers stand in a TOML file under [mcp.servers.NAME], or in the JSON of another program. A server that has not been
+used before, or is started in another way than before, is shown and asked about first.
+
+Exit status: 0 all servers answered, 1 one did not."""
+
+APPROVE_EXAMPLES = """Examples:
+
+toolwire mcp approve files
+
+toolwire mcp approve files write_file
+
+Shows how the server is started and what its tools say now that was not agreed to before, and asks."""
+
+CALL_EXAMPLES = """Examples:
+
+toolwire mcp call files read_file '{"path": "notes.txt"}' --tier RUN
+
+toolwire mcp call tracker search - --tier RUN --json < arguments.json
+
+Tools of servers need the tier RUN, unless the file that names the server says otherwise. --yes agrees to the call,
+never to a server or a description that nobody has agreed to: that is what `toolwire mcp approve` is for.
+
+Exit status: 0 done, 1 the tool failed, 2 wrong usage or bad input, 3 it was not allowed."""
+
+SERVE_EXAMPLES = """Examples:
+
+toolwire mcp serve --root ~/notes
+
+toolwire mcp serve --root . --http 8765
+
+Over HTTP, clients need the token that is shown, or the one in the variable TOOLWIRE_MCP_TOKEN. What has to be asked is
+asked through the client, if it can ask; else it is refused."""
+
+
+class Level(StrEnum):
+    """The names of tiers."""
+
+    CRAWL = "CRAWL"
+    WALK = "WALK"
+    RUN = "RUN"
+
+
+Config = Annotated[
+    Path | None, typer.Option("--config", "-c", help="The file that names the servers; else config.toml of toolwire.")
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+Result = TypeVar("Result")
+
+
+@app.command("list", epilog=LIST_EXAMPLES)
+def list_servers(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[SERVER]...", help="Only these servers.")] = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """List the servers and their tools, with what is wrong with them."""
+
+    async def work(router: McpRouter) -> list[ServerStatus]:
+        with _SIGN.waiting("the servers answer"):
+            return await router.connect(*(names or ()))
+
+    found = _routed(config, ToolRegistry(), work)
+    if json:
+        for status in found:
+            emit(plain(status))
+    else:
+        _show(found)
+    if any(status.state not in ("ready", "off") for status in found):
+        raise typer.Exit(1)
+
+
+@app.command(epilog=APPROVE_EXAMPLES)
+def approve(
+    server: Annotated[str, typer.Argument(help="The server.")],
+    tool: Annotated[str | None, typer.Argument(help="Only this tool of it.")] = None,
+    config: Config = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree without being asked; all is still shown.")] = False,
+) -> None:
+    """Agree to how a server is started, and to what its tools say of themselves."""
+
+    async def work(router: McpRouter) -> int:
+        (status,) = await router.connect(server)
+        if status.state != "ready":
+            raise CliError(f"{server}: {status.reason}", status=1)
+        pending = [one for one in status.tools if one.state in ("new", "changed") and tool in (None, one.name)]
+        if tool is not None and tool not in {one.name for one in status.tools}:
+            raise CliError(f"the server {server} has no tool {tool!r}")
+        agreed = 0
+        for one in pending:
+            say(f"{one.name}: {one.reason}", "")
+            if _agreed(f"Agree to {one.name}?", yes=yes):
+                router.agree(server, one.name)
+                agreed += 1
+        say(f"{server}: {agreed} of {len(pending)} tools agreed to" if pending else f"{server}: nothing is left to ask")
+        return len(pending) - agreed
+
+    if _routed(config, ToolRegistry(), work, yes=yes):
+        raise typer.Exit(DENIED)
+
+
+@app.command(epilog=CALL_EXAMPLES)
+def call(
+    server: Annotated[str, typer.Argument(help="The server.")],
+    tool: Annotated[str, typer.Argument(help="The tool, by its name there.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object; - is standard input.")] = "{}",
+    config: Config = None,
+    tier: Annotated[Level, typer.Option(case_sensitive=False, help="How far this session is let.")] = Level.WALK,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to the call without being asked.")] = False,
+    json: Json = False,
+) -> None:
+    """Call a tool of a server."""
+    import toolwire
+    from toolwire.executor import Agreement, Outcome, Session, ToolExecutor
+    from toolwire.messages import ToolCall
+
+    registry = ToolRegistry()
+    text = "".join(read_pieces(None)) if arguments == "-" else arguments
+
+    async def work(router: McpRouter) -> Outcome:
+        (status,) = await router.connect(server)
+        states = {one.name: one for one in status.tools}
+        if status.state != "ready":
+            raise CliError(f"{server}: {status.reason}", status=DENIED if status.state == "not agreed" else 1)
+        one = states.get(tool) or next((one for one in status.tools if tool and one.called == tool), None)
+        if one is None or not one.called:
+            why = f": {one.reason or one.state}" if one is not None else f"; it has {', '.join(states) or 'none'}"
+            raise CliError(f"the server {server} has no tool {tool!r}{why}")
+        definition = registry.lookup(one.called).definition
+        read = toolwire.read_arguments(text, definition)
+        if read.value is None:
+            raise CliError(f"the arguments cannot be used: {read.problem.message if read.problem else 'no object'}")
+
+        async def confirm(approval: Approval) -> Agreement:
+            with _SIGN.aside():
+                _show_question(approval)
+                if yes and one.state != "agreed":
+                    return Agreement(
+                        False, reason=f"--yes agrees to no description; toolwire mcp approve {server} does"
+                    )
+                return Agreement(_agreed("Shall it run?", yes=yes))
+
+        executor = ToolExecutor(registry, confirm=confirm if yes or _somebody() else None)
+        with _SIGN.waiting("the tool works"):
+            return await executor.run(ToolCall(one.called, read.value, "1"), Session(tier=Tier[tier.value]))
+
+    outcome = _routed(config, registry, work)
+    if json:
+        emit({**plain(outcome.result), "success": outcome.result.success, "denied": outcome.issue is not None})
+    else:
+        _show_result(outcome.result)
+    if outcome.issue is not None:
+        raise typer.Exit(DENIED)
+    if not outcome.result.success:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=SERVE_EXAMPLES)
+def serve(
+    root: Annotated[
+        list[str] | None, typer.Option(help="A directory that clients may see; may stand several times.")
+    ] = None,
+    tier: Annotated[Level, typer.Option(case_sensitive=False, help="How far clients are let.")] = Level.WALK,
+    http: Annotated[
+        int | None, typer.Option(min=0, max=65_535, metavar="PORT", help="Serve over HTTP; 0: any port.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on, with --http.")] = "127.0.0.1",
+    allow_host: Annotated[list[str] | None, typer.Option(help="A further NAME:PORT that requests may ask for.")] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="An origin whose pages may ask, as https://NAME.")
+    ] = None,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Serve whoever can reach the port.")] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one call may take.")] = 60.0,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Run what would have to be asked.")] = False,
+) -> None:
+    """Serve the built-in tools over MCP, to whoever speaks on standard input, or over HTTP."""
+    try:
+        from toolwire.mcp.http import HttpOptions, Listening, serve_http
+        from toolwire.mcp.server import McpService
+    except ImportError as error:
+        raise _missing(error) from error
+    try:
+        tools = FileTools(*(root or ())).tools
+    except ToolError as error:
+        raise CliError(str(error)) from error
+    if not tools:
+        raise CliError("say with --root which directories clients may see")
+    _quiet()
+    service = McpService(ToolRegistry(tools), tier=Tier[tier.value], agree=yes, timeout=timeout)
+    if http is None:
+        asyncio.run(service.stdio())
+        return
+
+    def ready(listening: Listening) -> None:
+        say(f"toolwire: serving {listening.url}", "")
+        if listening.token is None:
+            say("toolwire: without a token: whoever can reach this port can use the tools", "yellow")
+        else:
+            say(f"toolwire: clients send the header Authorization: Bearer {listening.token}", "")
+
+    token = None if no_token else os.environ.get(TOKEN, "")
+    options = HttpOptions(host, http, token, tuple(allow_host or ()), tuple(allow_origin or ()))
+    asyncio.run(serve_http(service, options, ready=ready))
+
+
+# -- what they share --------------------------------------------------------------------------------------------------
+
+
+def _missing(error: ImportError) -> CliError:
+    return CliError(f"MCP needs {error.name}: pip install 'toolwire[mcp]'", status=1)
+
+
+def _quiet() -> None:
+    """The SDK tells of what servers send on standard error; what matters of it is told here."""
+    for name in ("mcp", "client", "httpx2"):
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+
+
+def _routed(
+    config: Path | None,
+    registry: ToolRegistry,
+    work: Callable[[McpRouter], Coroutine[Any, Any, Result]],
+    *,
+    yes: bool = False,
+) -> Result:
+    """Do something with the servers that a file names."""
+    try:
+        from toolwire.mcp.approvals import Approvals
+        from toolwire.mcp.login import Logins, login
+        from toolwire.mcp.router import McpRouter
+        from toolwire.mcp.servers import load_servers
+    except ImportError as error:
+        raise _missing(error) from error
+    _quiet()
+    servers = load_servers(config if config is not None else _own_file())
+
+    async def ask(question: ServerQuestion) -> bool:
+        with _SIGN.aside():
+            say(question.text, "")
+            return _agreed("Is that right?", yes=yes)
+
+    def sign_in(name: str, address: str) -> None:
+        with _SIGN.aside():
+            say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
+
+    async def main() -> Result:
+        approvals, logins = Approvals.of_user(), Logins.of_user()
+        auth = {}
+        for server in servers:
+            if server.login and server.enabled:
+                with suppress(ConfigurationError):  # the router says it
+                    auth[server.name] = login(server, partial(sign_in, server.name), logins)
+        router = McpRouter(servers, registry, approvals=approvals, approve=ask, progress=_SIGN.progress, auth=auth)
+        async with router:
+            return await work(router)
+
+    return asyncio.run(main())
+
+
+def _own_file() -> Path:
+    import platformdirs
+
+    path = platformdirs.user_config_path("toolwire") / "config.toml"
+    if not path.exists():
+        raise CliError(f"say with --config which file names the servers; {path} is not there")
+    return path
+
+
+class _Sign:
+    """What a terminal shows, on standard error, while something takes its time; it gives way to questions."""
+
+    def __init__(self) -> None:
+        self._status: Status | None = None
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Show it as long as the block lasts."""
+        screen = console(stderr=True)
+        self._status = screen.status(styled(what, "dim")) if screen.is_terminal else None
+        try:
+            if self._status is not None:
+                self._status.start()
+            yield
+        finally:
+            if self._status is not None:
+                self._status.stop()
+            self._status = None
+
+    def progress(self, report: ToolProgress) -> None:
+        """How far a call has come."""
+        if self._status is not None:
+            of = f" of {report.total:g}" if report.total is not None else ""
+            self._status.update(styled(f"{report.tool}: {report.done:g}{of} {report.message}", "dim"))
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Nothing moves as long as the block lasts."""
+        if self._status is not None:
+            self._status.stop()
+        try:
+            yield
+        finally:
+            if self._status is not None:
+                self._status.start()
+
+
+_SIGN = _Sign()
+
+
+def _somebody() -> bool:
+    """Whether somebody sits at this terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _agreed(question: str, *, yes: bool) -> bool:
+    """Whether somebody at this terminal agrees; nobody there is a no."""
+    if yes:
+        return True
+    if not _somebody():
+        say("toolwire: nobody can be asked here, so the answer is no", "yellow")
+        return False
+    console(stderr=True).print(styled(f"{question} [y/N] ", "bold"), end="")
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def _show_question(approval: Approval) -> None:
+    say(f"{approval.reason}\n{approval.call.name} wants to run with", "")
+    for name, value in approval.call.arguments.items():
+        say(f"  {name}: {json.dumps(value, ensure_ascii=True)}", "")
+    if approval.preview:
+        say(approval.preview, "")
+
+
+def _show(found: list[ServerStatus]) -> None:
+    screen = console()
+    for status in found:
+        about = f" ({status.about}, MCP {status.protocol})" if status.protocol else ""
+        screen.print(styled(status.name, "bold"), styled(f" {status.state}{about}", _COLOURS[status.state]), sep="")
+        for line in status.shown.splitlines():
+            screen.print(styled(f"  {line}", "dim"))
+        if status.reason:
+            screen.print(styled(f"  {status.reason}", "yellow"))
+        for tool in status.tools:
+            _show_tool(tool)
+
+
+def _show_tool(tool: ToolStatus) -> None:
+    screen = console()
+    name = tool.called or tool.name
+    if tool.state in ("quarantined", "off"):
+        screen.print(styled(f"  {safe(name):<28} {tool.state}: {tool.reason}".removesuffix(": "), "yellow"))
+        return
+    marks = tool.tier.name + (", asks" if tool.confirm else "")
+    first = tool.description.strip().split("\n")[0]
+    first = first if len(first) <= DESCRIPTION else f"{first[:DESCRIPTION]}..."
+    screen.print(styled(f"  {name:<28} {marks:<12} {first}"))
+    if tool.state != "agreed":
+        for line in tool.reason.splitlines():
+            screen.print(styled(f"      {line}", "yellow"))
+
+
+_COLOURS = {"ready": "green", "waiting": "", "not agreed": "yellow", "failed": "red", "off": "dim"}
+
+
+def _show_result(result: ToolResult) -> None:
+    screen = console(stderr=not result.success)
+    if result.error is not None:
+        screen.print(styled(result.error, "red"))
+    elif not isinstance(result.result, str):
+        screen.print(styled(json.dumps(result.result, indent=2, ensure_ascii=False)))
+    elif result.result:
+        screen.print(styled(result.result))
+    for image in result.images:
+        say(f"(an image: {image.media_type}, {len(image.data) * 3 // 4} bytes)")
