@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from toolwire.messages import ToolResult
 
 DENIED = 3
+INTERRUPTED = 130
 TOKEN = "TOOLWIRE_MCP_TOKEN"
 DESCRIPTION = 100
 """Characters of a description that a list shows."""
@@ -236,6 +238,8 @@ def serve(
     _quiet()
     service = McpService(ToolRegistry(tools), tier=Tier[tier.value], agree=yes, timeout=timeout)
     if http is None:
+        # A thread waits for the next line and cannot be told to stop, so Ctrl-C ends the process.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         asyncio.run(service.stdio())
         return
 
