@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from tests.integration.test_cli import COMMAND, TOOLS, fails, toolwire_cli
 
 OWN = '''
