@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import json as jsontext
 import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -18,19 +18,24 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.status import Status
 
+from toolwire.arguments import read_arguments
+from toolwire.cli.call import DENIED, STATUS, described
+from toolwire.cli.consent import Consent, somebody
 from toolwire.cli.screen import CliError, console, emit, plain, safe, say, styled
-from toolwire.cli.source import read_pieces
-from toolwire.errors import ConfigurationError, ToolError
-from toolwire.files import FileTools
+from toolwire.cli.source import Roots, ToolFiles, gather, read_pieces
+from toolwire.cli.tools import tier_of
+from toolwire.configuration import load_configuration
+from toolwire.errors import ConfigurationError
+from toolwire.executor import Outcome, ToolExecutor
+from toolwire.messages import ToolCall, ToolResult
+from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
-from toolwire.tools import Tier
+from toolwire.session import Session
 
 if TYPE_CHECKING:
-    from toolwire.executor import Approval
+    from toolwire.consent import Agreement, Approval
     from toolwire.mcp.router import McpRouter, ServerQuestion, ServerStatus, ToolProgress, ToolStatus
-    from toolwire.messages import ToolResult
 
-DENIED = 3
 INTERRUPTED = 130
 TOKEN = "TOOLWIRE_MCP_TOKEN"
 DESCRIPTION = 100
@@ -83,18 +88,12 @@ Over HTTP, clients need the token that is shown, or the one in the variable TOOL
 asked through the client, if it can ask; else it is refused."""
 
 
-class Level(StrEnum):
-    """The names of tiers."""
-
-    CRAWL = "CRAWL"
-    WALK = "WALK"
-    RUN = "RUN"
-
-
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file that names the servers; else config.toml of toolwire.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+TierName = Annotated[str, typer.Option("--tier", help="How far it goes: CRAWL, WALK or RUN.")]
+Rules = Annotated[str | None, typer.Option("--policy", help="A TOML file with the rules.")]
 Result = TypeVar("Result")
 
 
@@ -155,88 +154,76 @@ def call(
     tool: Annotated[str, typer.Argument(help="The tool, by its name there.")],
     arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object; - is standard input.")] = "{}",
     config: Config = None,
-    tier: Annotated[Level, typer.Option(case_sensitive=False, help="How far this session is let.")] = Level.WALK,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to the call without being asked.")] = False,
-    json: Json = False,
+    tier: TierName = "WALK",
+    policy: Rules = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
+    ] = False,
 ) -> None:
-    """Call a tool of a server."""
-    import toolwire
-    from toolwire.executor import Agreement, Outcome, Session, ToolExecutor
-    from toolwire.messages import ToolCall
-
-    registry = ToolRegistry()
+    """Call a tool of a server, with everything that stands between a model's call and its execution."""
+    registry, reached = ToolRegistry(), tier_of(tier)
     text = "".join(read_pieces(None)) if arguments == "-" else arguments
+    rules = _rules(policy)
 
     async def work(router: McpRouter) -> Outcome:
         (status,) = await router.connect(server)
-        states = {one.name: one for one in status.tools}
-        if status.state != "ready":
-            raise CliError(f"{server}: {status.reason}", status=DENIED if status.state == "not agreed" else 1)
-        one = states.get(tool) or next((one for one in status.tools if tool and one.called == tool), None)
-        if one is None or not one.called:
-            why = f": {one.reason or one.state}" if one is not None else f"; it has {', '.join(states) or 'none'}"
-            raise CliError(f"the server {server} has no tool {tool!r}{why}")
-        definition = registry.lookup(one.called).definition
-        read = toolwire.read_arguments(text, definition)
+        one = _tool(status, tool)
+        read = read_arguments(text, registry.lookup(one.called).definition)
         if read.value is None:
-            raise CliError(f"the arguments cannot be used: {read.problem.message if read.problem else 'no object'}")
-
-        async def confirm(approval: Approval) -> Agreement:
-            with _SIGN.aside():
-                _show_question(approval)
-                if yes and one.state != "agreed":
-                    return Agreement(
-                        False, reason=f"--yes agrees to no description; toolwire mcp approve {server} does"
-                    )
-                return Agreement(_agreed("Shall it run?", yes=yes))
-
-        executor = ToolExecutor(registry, confirm=confirm if yes or _somebody() else None)
+            why = read.problem.message if read.problem else "they are no JSON object"
+            raise CliError(f"the arguments cannot be used: {why}")
+        asked = _Asked(Consent(agree=yes and one.state == "agreed"), one, server, yes=yes)
+        executor = ToolExecutor(registry, policy=rules, confirm=asked)
         with _SIGN.waiting("the tool works"):
-            return await executor.run(ToolCall(one.called, read.value, "1"), Session(tier=Tier[tier.value]))
+            return await executor.run(ToolCall(one.called, read.value, "call_1"), Session(tier=reached))
 
     outcome = _routed(config, registry, work)
+    status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
     if json:
-        emit({**plain(outcome.result), "success": outcome.result.success, "denied": outcome.issue is not None})
+        emit(described(outcome, status))
     else:
         _show_result(outcome.result)
-    if outcome.issue is not None:
-        raise typer.Exit(DENIED)
-    if not outcome.result.success:
-        raise typer.Exit(1)
+    if status:
+        raise typer.Exit(status)
 
 
 @app.command(epilog=SERVE_EXAMPLES)
 def serve(
-    root: Annotated[
-        list[str] | None, typer.Option(help="A directory that clients may see; may stand several times.")
-    ] = None,
-    tier: Annotated[Level, typer.Option(case_sensitive=False, help="How far clients are let.")] = Level.WALK,
+    root: Roots = None,
+    tools: ToolFiles = None,
+    tier: TierName = "WALK",
+    policy: Rules = None,
     http: Annotated[
-        int | None, typer.Option(min=0, max=65_535, metavar="PORT", help="Serve over HTTP; 0: any port.")
+        int | None, typer.Option(min=0, max=65_535, metavar="PORT", help="Serve over HTTP; 0 is any free port.")
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on, with --http.")] = "127.0.0.1",
-    allow_host: Annotated[list[str] | None, typer.Option(help="A further NAME:PORT that requests may ask for.")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A further NAME:PORT under which the server is known; may be repeated.")
+    ] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="An origin whose pages may ask, as https://NAME.")
+        list[str] | None, typer.Option(help="An origin, as https://NAME, whose pages may ask; may be repeated.")
     ] = None,
     no_token: Annotated[bool, typer.Option("--no-token", help="Serve whoever can reach the port.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one call may take.")] = 60.0,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Run what would have to be asked.")] = False,
 ) -> None:
-    """Serve the built-in tools over MCP, to whoever speaks on standard input, or over HTTP."""
+    """Serve tools over MCP, to whoever speaks on standard input, or over HTTP."""
     try:
         from toolwire.mcp.http import HttpOptions, Listening, serve_http
         from toolwire.mcp.server import McpService
     except ImportError as error:
         raise _missing(error) from error
-    try:
-        tools = FileTools(*(root or ())).tools
-    except ToolError as error:
-        raise CliError(str(error)) from error
-    if not tools:
-        raise CliError("say with --root which directories clients may see")
+    registry = gather(root, tools)
+    for definition in registry.definitions():
+        if registry.lookup(definition.name).ends_turn:  # that is between a model and its own loop
+            registry.remove(definition.name)
+    if not len(registry):
+        raise CliError("there is nothing to serve: say with --root which directories clients may see, or use --tools")
     _quiet()
-    service = McpService(ToolRegistry(tools), tier=Tier[tier.value], agree=yes, timeout=timeout)
+    service = McpService(registry, policy=_rules(policy), tier=tier_of(tier), agree=yes, timeout=timeout)
     if http is None:
         # A thread waits for the next line and cannot be told to stop, so Ctrl-C ends the process.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -361,28 +348,46 @@ class _Sign:
 _SIGN = _Sign()
 
 
-def _somebody() -> bool:
-    """Whether somebody sits at this terminal."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _agreed(question: str, *, yes: bool) -> bool:
     """Whether somebody at this terminal agrees; nobody there is a no."""
     if yes:
         return True
-    if not _somebody():
+    if not somebody():
         say("toolwire: nobody can be asked here, so the answer is no", "yellow")
         return False
     console(stderr=True).print(styled(f"{question} [y/N] ", "bold"), end="")
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
-def _show_question(approval: Approval) -> None:
-    say(f"{approval.reason}\n{approval.call.name} wants to run with", "")
-    for name, value in approval.call.arguments.items():
-        say(f"  {name}: {json.dumps(value, ensure_ascii=True)}", "")
-    if approval.preview:
-        say(approval.preview, "")
+class _Asked:
+    """Asks about a call while nothing moves; --yes agrees to no description that nobody has seen."""
+
+    def __init__(self, consent: Consent, tool: ToolStatus, server: str, *, yes: bool) -> None:
+        self._consent, self._tool, self._server, self._yes = consent, tool, server, yes
+
+    async def __call__(self, approval: Approval) -> Agreement:
+        with _SIGN.aside():
+            answer = await self._consent(approval)
+        if answer.agreed or not self._yes:
+            return answer
+        hint = f"--yes agrees to no description; `toolwire mcp approve {self._server} {self._tool.name}` does"
+        return replace(answer, reason=hint)
+
+
+def _tool(status: ServerStatus, name: str) -> ToolStatus:
+    """A tool that can be called, by its name on its server or by the one that models know."""
+    if status.state != "ready":
+        raise CliError(f"{status.name}: {status.reason}", status=DENIED if status.state == "not agreed" else 1)
+    found = next((one for one in status.tools if name in (one.name, one.called)), None)
+    if found is None:
+        raise CliError(f"{status.name} has no tool {name!r}; it has {', '.join(one.name for one in status.tools)}")
+    if not found.called:
+        raise CliError(f"the tool {name} of {status.name} is {found.state}: {found.reason}".removesuffix(": "))
+    return found
+
+
+def _rules(path: str | None) -> Policy:
+    return load_configuration(path).policy.made() if path else Policy()
 
 
 def _show(found: list[ServerStatus]) -> None:
@@ -421,7 +426,7 @@ def _show_result(result: ToolResult) -> None:
     if result.error is not None:
         screen.print(styled(result.error, "red"))
     elif not isinstance(result.result, str):
-        screen.print(styled(json.dumps(result.result, indent=2, ensure_ascii=False)))
+        screen.print(styled(jsontext.dumps(result.result, indent=2, ensure_ascii=False)))
     elif result.result:
         screen.print(styled(result.result))
     for image in result.images:

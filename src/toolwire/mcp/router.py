@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal
@@ -37,6 +37,9 @@ from toolwire.tools import Tier, ToolDefinition
 
 REFRESH_SECONDS = 0.05
 """How long changes of a server's tools are gathered before they are asked for."""
+
+PENDING = "pending"
+"""The annotation of a tool whose description nobody has agreed to: the hash of that description."""
 
 State = Literal["ready", "waiting", "not agreed", "failed", "off"]
 ToolState = Literal["agreed", "new", "changed", "quarantined", "off"]
@@ -383,6 +386,10 @@ class McpRouter:
         known = _Known(now, agreed, definition_hash(now.definition), now.definition)
         told = now if agreed is None else agreed  # models keep reading what was agreed to
         known.definition = effective(told, server, ask=known.state != "agreed")
+        if known.state != "agreed":  # what is agreed to for the session is bound to this very change
+            known.definition = replace(
+                known.definition, annotations={**known.definition.annotations, PENDING: known.hash}
+            )
         return known
 
     def _add(self, served: _Served, known: _Known) -> None:

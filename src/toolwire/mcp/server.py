@@ -6,7 +6,6 @@ What has to be asked is asked of the person behind the client, if it can ask; el
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -37,23 +36,25 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from toolwire.executor import Agreement, Approval, Session, Shaping, ToolExecutor
-from toolwire.hashing import approval_key
+from toolwire.consent import Agreement, Approval, present
+from toolwire.executor import Shaping, ToolExecutor
 from toolwire.mcp.caller import CURRENT, Caller
 from toolwire.mcp.definitions import HINTS
 from toolwire.mcp.results import to_mcp
 from toolwire.messages import ToolCall
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
+from toolwire.session import Session
 from toolwire.tools import Tier, ToolDefinition
 
 PAGE = 200
 """Tools that one answer lists."""
 WAITING = 1_000
 """Calls that may wait for their turn."""
-MAX_VALUE = 600
-"""Characters of one argument that a question shows whole."""
-MAX_QUESTION = 20_000
+WIDTH = 100
+"""Characters of a line of a question."""
+MAX_QUESTION = 50_000
+"""Characters of a question; what takes more is not asked, and does not run."""
 ASKED_SECONDS = 600.0
 MAX_ASKED = 1_000
 
@@ -80,12 +81,19 @@ class Visit:
 VISIT: ContextVar[Visit | None] = ContextVar("toolwire_mcp_visit", default=None)
 
 
-class _Unasked(Exception):
-    """A question that goes out as the answer to the request, which then comes again."""
+@dataclass(slots=True)
+class _Round:
+    """One request of a call whose client is asked by an answer.
 
-    def __init__(self, approval: Approval) -> None:
-        super().__init__()
-        self.approval = approval
+    Attributes:
+        key: what the client was asked before; "" if nothing.
+        agreed: what it said to that.
+        unasked: what it has to be asked now; the request then comes again.
+    """
+
+    key: str = ""
+    agreed: bool = False
+    unasked: Approval | None = None
 
 
 class McpService:
@@ -170,17 +178,16 @@ class McpService:
         call = ToolCall(params.name, params.arguments or {}, str(context.request_id), format="mcp")
         caller = Caller(context)
         executor = self._executor if self._agree or caller.can_be_asked else self._alone
-        current, answer = CURRENT.set(caller), _ANSWER.set(self._answer(params))
+        current, round = CURRENT.set(caller), _ROUND.set(this := self._round(params))
         self._waiting += 1
         try:
             async with self._gate:
-                return to_mcp((await executor.run(call, visit.session)).result)
-        except _Unasked as unasked:
-            return self._question(unasked.approval)
+                outcome = await executor.run(call, visit.session)
         finally:
             self._waiting -= 1
             CURRENT.reset(current)
-            _ANSWER.reset(answer)
+            _ROUND.reset(round)
+        return to_mcp(outcome.result) if this.unasked is None else self._question(this.unasked)
 
     # -- asking --------------------------------------------------------------------------------------------------
 
@@ -189,52 +196,40 @@ class McpService:
             return Agreement(True)
         caller = CURRENT.get()
         assert caller is not None
+        text = present(approval, WIDTH, whole=True)
+        if len(text) > MAX_QUESTION:
+            return Agreement(
+                False, reason=f"it takes {len(text)} characters to show what it would do, which is too many"
+            )
         if not caller.modern:
-            given = await caller.ask(question(approval), _FORM)
+            given = await caller.ask(text, _FORM)
             return Agreement(given is not None and given.get("agree") is True)
-        key, agreed = _ANSWER.get()
-        if key != approval_key(approval.call, approval.definition):
-            raise _Unasked(approval)
-        return Agreement(agreed)
+        this = _ROUND.get()
+        if this.key == approval.key:
+            return Agreement(this.agreed)
+        this.unasked = approval
+        return Agreement(False)
 
     def _question(self, approval: Approval) -> InputRequiredResult:
         """The question as an answer; what it is about is kept here, so that the client cannot change it."""
         state = secrets.token_urlsafe(24)
         now = monotonic()
-        self._asked[state] = approval_key(approval.call, approval.definition), now
+        self._asked[state] = approval.key, now
         while len(self._asked) > MAX_ASKED or now - next(iter(self._asked.values()))[1] > ASKED_SECONDS:
             self._asked.popitem(last=False)
-        form = ElicitRequestFormParams(message=question(approval), requested_schema=_FORM)
+        form = ElicitRequestFormParams(message=present(approval, WIDTH, whole=True), requested_schema=_FORM)
         return InputRequiredResult(input_requests={"agree": ElicitRequest(params=form)}, request_state=state)
 
-    def _answer(self, params: CallToolRequestParams) -> tuple[str, bool]:
-        """What was asked, by its approval key, and whether somebody agreed; once for each question."""
+    def _round(self, params: CallToolRequestParams) -> _Round:
+        """What was asked before, and whether somebody agreed; once for each question."""
         key, at = self._asked.pop(params.request_state or "", ("", 0.0))
         given = (params.input_responses or {}).get("agree")
         if not key or monotonic() - at > ASKED_SECONDS or not isinstance(given, ElicitResult):
-            return "", False
-        return key, given.action == "accept" and (given.content or {}).get("agree") is True
+            return _Round()
+        return _Round(key, given.action == "accept" and (given.content or {}).get("agree") is True)
 
 
-_ANSWER: ContextVar[tuple[str, bool]] = ContextVar("toolwire_mcp_answer", default=("", False))
-
-
-def question(approval: Approval) -> str:
-    """What somebody is asked who is not at this terminal: all that would run, or how much of it is not shown."""
-    lines = [approval.reason, f"Shall {approval.call.name} run?"]
-    lines += [f"{name}: {_shown(value)}" for name, value in approval.call.arguments.items()]
-    lines += [approval.preview] if approval.preview else []
-    text = "\n".join(lines)
-    return text if len(text) <= MAX_QUESTION else f"{text[:MAX_QUESTION]}\n({len(text) - MAX_QUESTION} more characters)"
-
-
-def _shown(value: Any) -> str:
-    """A value on one line, in which nothing is invisible; of a long one the beginning and the end."""
-    text = json.dumps(value, ensure_ascii=True)
-    if len(text) <= MAX_VALUE:
-        return text
-    half = MAX_VALUE // 2
-    return f"{text[:half]} ...({len(text) - 2 * half} characters are not shown)... {text[-half:]}"
+_ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
 
 
 def _tool(definition: ToolDefinition) -> Tool:
