@@ -47,7 +47,7 @@ class Store:
             ConfigurationError: it cannot be made, or is no such file.
         """
         self._path = None if path is None else Path(path)
-        self._memory = sqlite3.connect(":memory:") if path is None else None
+        self._memory = sqlite3.connect(":memory:", check_same_thread=False) if path is None else None
         if self._memory is not None:
             weakref.finalize(self, self._memory.close)
         if self._path is not None:

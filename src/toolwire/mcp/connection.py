@@ -62,7 +62,15 @@ _ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToo
 
 
 class ServerDown(ToolError):
-    """A server cannot be used; the message says which, and why."""
+    """A server cannot be used.
+
+    Attributes:
+        reason: why, without its name.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"The MCP server {name} cannot be used: {reason}.")
+        self.reason = reason
 
 
 class _Dispatcher(JSONRPCDispatcher):
@@ -131,7 +139,6 @@ class Connection:
         *,
         changed: Callable[[], None],
         auth: HttpAuth | None = None,
-        pauses: tuple[float, ...] = PAUSES,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -139,13 +146,11 @@ class Connection:
             server: the server.
             changed: called when it says that its tools are others now.
             auth: what signs its requests in.
-            pauses: see `PAUSES`.
         """
         self.server = server
         self.protocol = self.about = self.failure = ""
         self._changed = changed
         self._auth = auth
-        self._pauses = pauses
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -187,7 +192,7 @@ class Connection:
                 self.failure = self._because(
                     f"it did not answer within {seconds:g} seconds" if late else self._why(task)
                 )
-                raise ServerDown(f"The MCP server {self.server.name} cannot be used: {self.failure}.")
+                raise ServerDown(self.server.name, self.failure)
             self._failures, self.failure = 0, ""
             return True
 
@@ -230,8 +235,8 @@ class Connection:
         """Call a tool, once. Cancelling the task that waits cancels the call on the server.
 
         Raises:
-            ServerDown: it is not there, or went away meanwhile.
-            ToolError: it refused the call, took too long, or answered with what is no answer.
+            ServerDown: it is not there.
+            ToolError: it went away meanwhile, refused the call, took too long, or answered with what is no answer.
         """
         session, _ = self._there()
 
@@ -265,7 +270,7 @@ class Connection:
 
     def _there(self) -> tuple[ClientSession, _Dispatcher]:
         if self._live is None or self._live[1].ended.is_set():
-            raise ServerDown(f"The MCP server {self.server.name} is not there.")
+            raise ServerDown(self.server.name, self.failure or "it is not there")
         return self._live
 
     def _broken(self, error: MCPError | TimeoutError | ValidationError) -> ToolError:
@@ -279,7 +284,7 @@ class Connection:
             return ToolError(f"The MCP server {name} gave back what is no result: {_said(error)}.")
         if error.code == CONNECTION_CLOSED:
             self.failure = self._because("it went away")
-            return ServerDown(
+            return ToolError(
                 f"The MCP server {name} went away while the call ran; it may or may not have done its work. "
                 "It was not called again."
             )
@@ -303,15 +308,13 @@ class Connection:
 
     async def _pause(self) -> None:
         waited = monotonic() - self._failed_at
-        if self._failures >= len(self._pauses):
+        if self._failures >= len(PAUSES):
             left = GIVE_UP_SECONDS - waited
             if left > 0:
-                raise ServerDown(
-                    f"The MCP server {self.server.name} failed {self._failures} times in a row: {self.failure}. "
-                    f"It is tried again in {left:.0f} seconds."
-                )
+                again = f"it is tried again in {left:.0f} seconds"
+                raise ServerDown(self.server.name, f"{self.failure} ({self._failures} times in a row; {again})")
         elif self._failures:
-            await asyncio.sleep(max(0.0, self._pauses[self._failures] - waited))
+            await asyncio.sleep(max(0.0, PAUSES[self._failures] - waited))
 
     async def _own(self, launch: Launch, opened: asyncio.Future[None]) -> None:
         self._stderr.forget()

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from toolwire.errors import DefinitionError
 from toolwire.mcp.servers import McpServer
-from toolwire.schema import UNUSABLE, check_schema, validate
+from toolwire.schema import check_schema
 from toolwire.tools import Tier, ToolDefinition
 
 MAX_NAME = 128
@@ -34,6 +34,9 @@ MAX_DIFF = 20_000
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 OUTPUT = "outputSchema"
 """The annotation that holds the schema of what a tool gives back."""
+
+ROOT_TYPE = "/type"
+"""Where `check_schema` finds that a schema which is fine otherwise is not that of an object."""
 
 _TEXT_KEYS = frozenset({"title", "description", "$comment"})
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters without a shape
@@ -206,8 +209,7 @@ def _read(given: Any, server: McpServer) -> Declared:
         known["title"] = cleaned(title, MAX_TITLE)
     if output is not None:
         known[OUTPUT] = _schema(output)
-        if any(issue.keyword == UNUSABLE for issue in validate({}, known[OUTPUT])):
-            raise DefinitionError("its outputSchema cannot be used")
+        _check_output(known[OUTPUT])
     return Declared(name, _definition(name, cleaned(description or "", MAX_DESCRIPTION), schema, known, server))
 
 
@@ -223,6 +225,15 @@ def _definition(
         annotations=annotations,
         untrusted=True,
     )
+
+
+def _check_output(schema: dict[str, Any]) -> None:
+    """Refuse a schema that cannot be used; it need not be that of an object."""
+    try:
+        check_schema(schema)
+    except DefinitionError as error:
+        if error.pointer != ROOT_TYPE:
+            raise DefinitionError(f"its outputSchema cannot be used: {error}") from error
 
 
 def _check_name(name: str) -> None:

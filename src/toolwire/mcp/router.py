@@ -251,6 +251,10 @@ class McpRouter:
         async with asyncio.TaskGroup() as group:
             for served in agreed:
                 group.create_task(self._tried(self._ready(served)))
+        for served in self._served.values():  # models see them in the same order, whichever server was first
+            self._registry.remove_server(served.server.name)
+            for known in list(served.tools.values()):
+                self._add(served, known)
         return [self._status(served) for served in chosen]
 
     def servers(self) -> list[ServerStatus]:
@@ -292,14 +296,14 @@ class McpRouter:
             ServerDown: nobody has, or it cannot be started at all.
         """
         if served.server.name not in self._served:
-            raise ServerDown(f"The MCP server {served.server.name} is not used any more.")
+            raise ServerDown(served.server.name, "it is not used any more")
         served.state, served.reason = "waiting", ""
         try:
             launch = served.server.launch()
             await self._agreed(served, launch)
         except ConfigurationError as error:
             served.state, served.reason = "failed", str(error)
-            raise ServerDown(f"The MCP server {served.server.name} cannot be used: {error}") from error
+            raise ServerDown(served.server.name, str(error)) from error
         return launch
 
     async def _ready(self, served: _Served) -> None:
@@ -315,7 +319,7 @@ class McpRouter:
                 if started or served.stale:
                     await self._list(served)
             except ToolError as error:
-                served.state, served.reason = "failed", served.connection.failure or str(error)
+                served.state, served.reason = "failed", error.reason if isinstance(error, ServerDown) else str(error)
                 raise
             served.state = "ready"
 
@@ -328,7 +332,7 @@ class McpRouter:
         if self._approve is None or not await self._approve(question):
             served.state = "not agreed"
             served.reason = "how it is started has changed" if known else "nobody has agreed to it yet"
-            raise ServerDown(f"The MCP server {server.name} was not started: {served.reason}.")
+            raise ServerDown(server.name, served.reason)
         self._approvals.agree(server, launch)
 
     async def _list(self, served: _Served) -> None:

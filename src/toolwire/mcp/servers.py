@@ -60,7 +60,7 @@ def _plain(value: str) -> str:
 
 
 def _url(value: str) -> str:
-    if "${" not in value:
+    if value and "${" not in value:
         check_url(value)
     return value
 
