@@ -1,17 +1,24 @@
 """What tests of MCP share: scripted servers, routers that agree to everything, calls."""
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from toolwire import Tier, ToolCall, ToolResult
 from toolwire.consent import Agreement, Approval
 from toolwire.executor import ToolExecutor
 from toolwire.mcp.approvals import Approvals
+from toolwire.mcp.http import HttpOptions, Listening, serve_http
 from toolwire.mcp.router import McpRouter, ServerQuestion
+from toolwire.mcp.server import McpService
 from toolwire.mcp.servers import McpServer
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
@@ -106,3 +113,30 @@ async def at(*servers: McpServer, connect: bool = True, **options: Any) -> Async
         if connect:
             await desk.router.connect()
         yield desk
+
+
+@asynccontextmanager
+async def serving(service: McpService, options: HttpOptions | None = None) -> AsyncIterator[Listening]:
+    """A service over HTTP, on any free port."""
+    told = asyncio.Queue[Listening]()
+    task = asyncio.create_task(serve_http(service, options, ready=told.put_nowait))
+    try:
+        first = asyncio.create_task(told.get())
+        await asyncio.wait({task, first}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            first.cancel()
+            task.result()
+        yield await first
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def client(listening: Listening, **options: Any) -> AsyncIterator[Client]:
+    """The SDK's client of a service."""
+    headers = {} if listening.token is None else {"authorization": f"Bearer {listening.token}"}
+    http = httpx2.AsyncClient(headers=headers, timeout=30)
+    async with http, Client(streamable_http_client(listening.url, http_client=http), **options) as opened:
+        yield opened

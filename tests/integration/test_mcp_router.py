@@ -259,7 +259,8 @@ def test_a_dead_server_is_started_again_and_nothing_is_repeated(tmp_path: Path) 
     assert starts(tmp_path) == 2
 
 
-def test_failing_starts_are_told_with_what_the_server_said(tmp_path: Path) -> None:
+def test_failing_starts_are_told_with_what_the_server_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAUSES", (0.0, 0.01, 0.01))
     server = raw(tmp_path, tools=[tool("t")], fails=2)
 
     async def main() -> None:

@@ -11,11 +11,11 @@ import hmac
 import ipaddress
 import secrets
 import socket
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import uvicorn
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
@@ -105,6 +105,7 @@ async def serve_http(
     guard = Guard(manager, service, hosts=hosts, origins=options.origins, token=token)
     config = uvicorn.Config(
         guard,
+        http="h11",
         log_level="warning",
         access_log=False,
         ws="none",
@@ -122,9 +123,20 @@ async def serve_http(
         ready(Listening(f"http://{shown}:{port}{PATH}", token))
     try:
         async with manager.run():
-            await server.serve(sockets=[listener])
+            await _served(server, listener)
     finally:
         listener.close()
+
+
+async def _served(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Run the server; whoever cancels this waits until it has closed what is open."""
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving})
+        raise
 
 
 def _listener(options: HttpOptions) -> socket.socket:
@@ -165,7 +177,7 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"http://{host}" for host in self._hosts) | frozenset(origins)
         self._token = None if token is None else f"Bearer {token}".encode()
-        self._visits: OrderedDict[str, Visit] = OrderedDict()
+        self._visits: WeakValueDictionary[str, Visit] = WeakValueDictionary()  # the tasks of a session hold its visit
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
@@ -184,7 +196,7 @@ class Guard:
 
         async def told(message: Any) -> None:
             if message["type"] == "http.response.start" and visit is not None and not session:
-                self._remember(_only(list(message.get("headers", ())), _SESSION), visit)
+                self._visits[_only(list(message.get("headers", ())), _SESSION)] = visit
             await send(message)
 
         try:
@@ -193,16 +205,10 @@ class Guard:
             await _answer(send, 408, "The request took too long to arrive.")
         finally:
             VISIT.reset(token)
-            if scope["method"] == "DELETE":
-                self._visits.pop(session, None)
-
-    def _remember(self, session: str, visit: Visit) -> None:
-        if session:
-            self._visits[session] = visit
-            while len(self._visits) > MAX_SESSIONS:
-                self._visits.popitem(last=False)
 
     def _refusal(self, scope: Any, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        if sum(len(key) + len(value) for key, value in headers) > MAX_HEADERS:
+            return 431, f"The headers have more than {MAX_HEADERS} bytes."
         if _only(headers, "host").lower() not in self._hosts:
             return 421, "This server is not the host that the request names."
         origin = _only(headers, "origin")

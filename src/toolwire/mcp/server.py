@@ -65,7 +65,7 @@ _FORM: dict[str, Any] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Visit:
     """A client that came, from its first request to its last.
 
