@@ -115,6 +115,11 @@ async def at(*servers: McpServer, connect: bool = True, **options: Any) -> Async
         yield desk
 
 
+def web(**options: Any) -> httpx2.AsyncClient:
+    """A client for this machine, which needs no certificates."""
+    return httpx2.AsyncClient(timeout=30, verify=False, **options)
+
+
 @asynccontextmanager
 async def serving(service: McpService, options: HttpOptions | None = None) -> AsyncIterator[Listening]:
     """A service over HTTP, on any free port."""
@@ -137,6 +142,6 @@ async def serving(service: McpService, options: HttpOptions | None = None) -> As
 async def client(listening: Listening, **options: Any) -> AsyncIterator[Client]:
     """The SDK's client of a service."""
     headers = {} if listening.token is None else {"authorization": f"Bearer {listening.token}"}
-    http = httpx2.AsyncClient(headers=headers, timeout=30)
+    http = web(headers=headers)
     async with http, Client(streamable_http_client(listening.url, http_client=http), **options) as opened:
         yield opened

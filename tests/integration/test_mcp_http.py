@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.integration.mcp_parts import client, serving
+from tests.integration.mcp_parts import client, serving, web
 
 from toolwire import ToolError
 from toolwire.errors import ConfigurationError
@@ -46,42 +46,42 @@ def host(at: Listening) -> str:
 EVIL = "evil.example"
 
 
-@pytest.mark.parametrize(
-    ("changed", "status"),
-    [
-        ({}, 200),
-        ({"host": "localhost:PORT"}, 200),
-        ({"host": "[::1]:PORT"}, 200),
-        ({"origin": "http://localhost:PORT"}, 200),
-        ({"sec-fetch-site": "same-origin"}, 200),
-        ({"host": EVIL}, 421),
-        ({"host": f"{EVIL}:PORT"}, 421),
-        ({"host": "127.0.0.1"}, 421),
-        ({"host": "127.0.0.1:1"}, 421),
-        ({"host": "127.0.0.1:PORT.evil.example"}, 421),
-        ({"host": ""}, 421),
-        ({"origin": f"http://{EVIL}"}, 403),
-        ({"origin": "https://localhost:PORT"}, 403),
-        ({"origin": "http://localhost:1"}, 403),
-        ({"origin": "null"}, 403),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"authorization": ""}, 401),
-        ({"authorization": "Bearer wrong"}, 401),
-        ({"authorization": "Basic TOKEN"}, 401),
-        ({"content-type": "text/plain"}, 400),
-        ({"accept": "text/plain"}, 406),
-    ],
-)
-def test_requests_have_to_come_from_where_they_may(changed: dict[str, str], status: int) -> None:
+REQUESTS: list[tuple[dict[str, str], int]] = [
+    ({}, 200),
+    ({"host": "localhost:PORT"}, 200),
+    ({"host": "[::1]:PORT"}, 200),
+    ({"origin": "http://localhost:PORT"}, 200),
+    ({"sec-fetch-site": "same-origin"}, 200),
+    ({"host": EVIL}, 421),
+    ({"host": f"{EVIL}:PORT"}, 421),
+    ({"host": "127.0.0.1"}, 421),
+    ({"host": "127.0.0.1:1"}, 421),
+    ({"host": "127.0.0.1:PORT.evil.example"}, 421),
+    ({"host": ""}, 421),
+    ({"origin": f"http://{EVIL}"}, 403),
+    ({"origin": "https://localhost:PORT"}, 403),
+    ({"origin": "http://localhost:1"}, 403),
+    ({"origin": "null"}, 403),
+    ({"sec-fetch-site": "cross-site"}, 403),
+    ({"authorization": ""}, 401),
+    ({"authorization": "Bearer wrong"}, 401),
+    ({"authorization": "Basic TOKEN"}, 401),
+    ({"content-type": "text/plain"}, 400),
+    ({"accept": "text/plain"}, 406),
+]
+"""What is changed in a request that is right, and the status of the answer."""
+
+
+def test_requests_have_to_come_from_where_they_may() -> None:
     async def main() -> None:
-        async with serving(McpService(registry())) as at, httpx2.AsyncClient() as raw:
+        async with serving(McpService(registry())) as at, web() as raw:
             port = host(at).rpartition(":")[2]
-            filled = {key: one.replace("PORT", port).replace("TOKEN", at.token or "") for key, one in changed.items()}
-            answer = await raw.post(at.url, headers={**headers(at), **filled}, json=INITIALIZE)
-            assert answer.status_code == status, answer.text
-            assert "access-control-allow-origin" not in answer.headers
-            if status == 401:
-                assert answer.headers["www-authenticate"] == "Bearer"
+            for changed, status in REQUESTS:
+                filled = {k: one.replace("PORT", port).replace("TOKEN", at.token or "") for k, one in changed.items()}
+                answer = await raw.post(at.url, headers={**headers(at), **filled}, json=INITIALIZE)
+                assert answer.status_code == status, (changed, answer.text)
+                assert "access-control-allow-origin" not in answer.headers
+                assert (answer.headers.get("www-authenticate") == "Bearer") == (status == 401)
 
     asyncio.run(main())
 
@@ -90,7 +90,7 @@ def test_names_and_origins_can_be_allowed_and_the_token_left_out() -> None:
     options = HttpOptions(token=None, hosts=("Tools.example:443",), origins=("https://page.example",))
 
     async def main() -> None:
-        async with serving(McpService(registry()), options) as at, httpx2.AsyncClient() as raw:
+        async with serving(McpService(registry()), options) as at, web() as raw:
             assert at.token is None
             more = {"host": "tools.example:443", "origin": "https://page.example"}
             assert (await raw.post(at.url, headers=headers(at, **more), json=INITIALIZE)).status_code == 200
@@ -100,7 +100,7 @@ def test_names_and_origins_can_be_allowed_and_the_token_left_out() -> None:
 
 def test_a_header_that_stands_twice_is_no_header() -> None:
     async def main() -> None:
-        async with serving(McpService(registry())) as at, httpx2.AsyncClient() as raw:
+        async with serving(McpService(registry())) as at, web() as raw:
             for name, value in (("authorization", f"Bearer {at.token}"), ("origin", f"http://{host(at)}")):
                 doubled = [*headers(at, **{name: value}).items(), (name, value)]
                 assert (await raw.post(at.url, headers=doubled, json=INITIALIZE)).status_code in (401, 403)
@@ -110,7 +110,7 @@ def test_a_header_that_stands_twice_is_no_header() -> None:
 
 def test_there_is_nothing_else_to_find() -> None:
     async def main() -> None:
-        async with serving(McpService(registry())) as at, httpx2.AsyncClient() as raw:
+        async with serving(McpService(registry())) as at, web() as raw:
             for path in ("/", "/mcp/", "/docs", "/.well-known/oauth-protected-resource"):
                 answer = await raw.get(f"http://{host(at)}{path}", headers=headers(at))
                 assert answer.status_code == 404
@@ -124,7 +124,7 @@ def test_bodies_and_headers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
 
     async def main() -> None:
-        async with serving(McpService(registry())) as at, httpx2.AsyncClient() as raw:
+        async with serving(McpService(registry())) as at, web() as raw:
             large = b" " * (http.MAX_BODY + 1)
             assert (await raw.post(at.url, headers=headers(at), content=large)).status_code == 413
 
@@ -190,7 +190,7 @@ def test_a_stream_that_is_closed_is_gone_on_with() -> None:
         return "the rest"
 
     async def main() -> None:
-        async with serving(McpService(found)) as at, httpx2.AsyncClient(timeout=30) as raw:
+        async with serving(McpService(found)) as at, web() as raw:
             known, other = await _opened(raw, at), await _opened(raw, at)
             call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "leave"}}
             first = _events((await raw.post(at.url, headers=known, json=call)).text)
@@ -266,7 +266,7 @@ def test_clients_that_vanish_leave_nothing() -> None:
                 known = {"mcp-protocol-version": protocol}
                 params: dict[str, Any] = {"name": "forever", "arguments": {}}
                 if protocol < "2026":
-                    async with httpx2.AsyncClient() as raw:
+                    async with web() as raw:
                         known = await _opened(raw, at)
                 else:
                     known |= {"mcp-method": "tools/call", "mcp-name": "forever"}

@@ -166,25 +166,26 @@ def test_results_in_mcp_s_words(mode: str) -> None:
     asyncio.run(main())
 
 
+ANSWERS: list[tuple[Any, bool, str]] = [
+    (answers("accept"), True, "gone"),
+    (answers("accept", agree=False), False, "The user refused this call of wipe."),
+    (answers("decline"), False, "The user refused this call of wipe."),
+    (answers("cancel"), False, "The user refused this call of wipe."),
+    (None, False, "wipe wants to be agreed to each time. Nobody is there to agree, so it did not run."),
+]
+
+
 @modes
-@pytest.mark.parametrize(
-    ("elicit", "ran", "said"),
-    [
-        (answers("accept"), True, "gone"),
-        (answers("accept", agree=False), False, "The user refused this call of wipe."),
-        (answers("decline"), False, "The user refused this call of wipe."),
-        (answers("cancel"), False, "The user refused this call of wipe."),
-        (None, False, "wipe wants to be agreed to each time. Nobody is there to agree, so it did not run."),
-    ],
-)
-def test_what_has_to_be_asked_is_asked_through_the_client(mode: str, elicit: Any, ran: bool, said: str) -> None:
+def test_what_has_to_be_asked_is_asked_through_the_client(mode: str) -> None:
     async def main() -> None:
         shop = Shop()
-        service = McpService(shop.registry, tier=Tier.RUN)
-        async with serving(service) as at, client(at, mode=mode, elicitation_callback=elicit) as asked:
-            result = await asked.call_tool("wipe", {"path": "a"})
-        assert shop.wiped == (["a"] if ran else [])
-        assert (result.content[0].model_dump()["text"], result.is_error) == (said, not ran)
+        async with serving(McpService(shop.registry, tier=Tier.RUN)) as at:
+            for elicit, ran, said in ANSWERS:
+                shop.wiped.clear()
+                async with client(at, mode=mode, elicitation_callback=elicit) as asked:
+                    result = await asked.call_tool("wipe", {"path": "a"})
+                assert shop.wiped == (["a"] if ran else [])
+                assert (result.content[0].model_dump()["text"], result.is_error) == (said, not ran)
 
     asyncio.run(main())
 

@@ -238,7 +238,7 @@ class Connection:
             ServerDown: it is not there.
             ToolError: it went away meanwhile, refused the call, took too long, or answered with what is no answer.
         """
-        session, _ = self._there()
+        session, dispatcher = self._there()
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             if report is not None:
@@ -255,6 +255,8 @@ class Connection:
                     progress_callback=told if report is not None else None,
                 )
         except (MCPError, TimeoutError, ValidationError) as error:
+            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                dispatcher.ended.set()  # it knows in a moment; the next call must not wait for that
             raise self._broken(error) from error
         if isinstance(answer, InputRequiredResult):
             raise ToolError(f"{tool} wants to ask somebody first, and cannot be answered here; it did not run.")

@@ -252,10 +252,14 @@ def _check_name(name: str) -> None:
 def _schema(given: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise DefinitionError("a schema is no object")
+    try:
+        size = len(json.dumps(given))
+    except RecursionError:
+        size = MAX_SCHEMA + 1
+    if size > MAX_SCHEMA:
+        raise DefinitionError(f"its schema has more than {MAX_SCHEMA} characters")
     schema = _seen(given, "", 0)
     assert isinstance(schema, dict)
-    if len(json.dumps(schema)) > MAX_SCHEMA:
-        raise DefinitionError(f"its schema has more than {MAX_SCHEMA} characters")
     return schema
 
 
@@ -278,5 +282,7 @@ def _seen(value: Any, key: str, depth: int) -> Any:
 
 
 def _check_seen(text: str) -> None:
+    if text.isascii() and text.isprintable():
+        return
     if any(_hidden(character) for character in text if character not in "\t\n\r"):
         raise DefinitionError("its schema has characters that cannot be seen")
