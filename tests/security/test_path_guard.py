@@ -101,7 +101,7 @@ def test_ten_thousand_hostile_paths(tree: Path, tools: dict[str, Callable[..., A
     edits = [{"search": "harmless", "replace": "harmless "}]
     for number, path in enumerate(paths(tree, PATHS)):
         calls: list[tuple[str, dict[str, Any]]] = [("read_file", {"path": path}), ("list_dir", {"path": path})]
-        if number % 5 == 0:
+        if number % 10 == 0:
             calls.append(("search_files", {"pattern": "secret|harmless", "path": path}))
         if number % 5 == 1:
             calls.append(("write_file", {"path": path, "content": HARMLESS}))
