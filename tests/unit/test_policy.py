@@ -81,7 +81,9 @@ def test_limits() -> None:
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=80.0, ran=ran)) is Allow
     counts = {"execute_command": 2, "other": 1}
     assert decide(Policy(limits=(Limit(3),)), run("ls"), RUN, Context(tier=Tier.RUN, counts=counts)) is Deny
-    assert decide(Policy(limits=(Limit(3, tool="execute_*"),)), run("ls"), RUN, Context(Tier.RUN, counts=counts)) is Allow
+    assert (
+        decide(Policy(limits=(Limit(3, tool="execute_*"),)), run("ls"), RUN, Context(Tier.RUN, counts=counts)) is Allow
+    )
 
 
 def test_rules_name_servers_too() -> None:
