@@ -18,6 +18,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -242,6 +243,10 @@ class Command:
         return enough and all(fnmatchcase(word, glob) for word, glob in zip(words, self.words, strict=False))
 
 
+MAX_HOST = 253
+"""Characters of a host's name."""
+_CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")))
+"""IPv6 addresses whose last 32 bits are an IPv4 address: compatible ones, and those of translators."""
 _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.arpa", "metadata", "metadata.*")
 
 
@@ -249,7 +254,8 @@ _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.a
 class Host:
     """URLs of hosts that a glob fits; `private` is every address that is not on the open internet.
 
-    Names are compared as they are written. Whoever fetches has to look again at the address that a name leads to.
+    Names are compared as they are looked up: without case, other scripts in ASCII (IDNA). Whoever fetches has to look
+    again at the address that a name leads to.
     """
 
     glob: str
@@ -261,19 +267,23 @@ class Host:
             return False
         if self.glob == "private":
             return _is_private(host)
-        return host == self.glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, self.glob))
+        glob = _as_dns(self.glob.casefold())
+        return host == glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, glob))
 
     def maybe(self, value: Any) -> bool:
         """A URL that may lead there, or none that can be read."""
         host = _host(value)
         if not host:
             return True
-        return _is_private(host) if self.glob == "private" else fnmatchcase(host, self.glob.casefold())
+        if self.glob == "private":
+            return _is_private(host)
+        glob = _as_dns(self.glob.casefold())
+        return fnmatchcase(host, glob) or fnmatchcase(str(_address(host) or ""), glob)
 
 
 def _host(value: Any) -> str:
     """The host of an http URL, in small letters; "" if it is none or is written to mislead."""
-    if not isinstance(value, str) or re.search(r"[\s\\\0]", value):
+    if not isinstance(value, str) or re.search(r"[\s\\\0-\x20\x7f]", value):
         return ""
     try:
         parts = urlsplit(value)
@@ -281,9 +291,20 @@ def _host(value: Any) -> str:
         _ = parts.port
     except ValueError:
         return ""
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host:
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host or len(host) > MAX_HOST:
         return ""
-    return host.rstrip(".").casefold()
+    return _as_dns(host).rstrip(".").casefold()
+
+
+@lru_cache(maxsize=1024)
+def _as_dns(host: str) -> str:
+    """A host, or a glob of one, as it is looked up: other scripts, full-width letters and dots in ASCII; "" if none."""
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -315,6 +336,8 @@ def _is_private(host: str) -> bool:
         return "." not in host or any(fnmatchcase(host, name) for name in _PRIVATE_NAMES)
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is None and any(address in network for network in _CARRIERS):
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             address = inner
     return not address.is_global or address.is_multicast

@@ -124,6 +124,10 @@ def _host(table: Mapping[str, Any]) -> Matcher:
     address = glob.replace("*", "0").replace("?", "0")
     if not glob or re.search(r"[\s/@\[\]%]", glob) or (":" in glob and not re.fullmatch(r"[0-9a-fA-F:.]+", address)):
         raise ValueError(f'{glob!r} fits no host: write only the host, such as "*.example.org", or "private"')
+    try:
+        glob.encode("idna")
+    except UnicodeError as error:
+        raise ValueError(f"{glob!r} fits no host: {error}") from error
     if glob.endswith("."):
         raise ValueError(f"{glob!r} fits no host: leave the last dot out")
     return Host(glob.lower())

@@ -1,4 +1,4 @@
-"""What holds for any rules, calls and contexts: decisions are total, only ever stricter, and bound to what was agreed."""
+"""What holds for any rules, calls and contexts: decisions are total, never loosened by a rule, bound to their call."""
 
 from __future__ import annotations
 

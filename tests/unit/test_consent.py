@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.consent import LEAVES, LIMIT, Approval, _pieces, _View, left_out, present, visible
+from toolwire.consent import LEAVES, LIMIT, Approval, _pieces, _View, left_out, present, shown
 
 TOOL = ToolDefinition("send", tier=Tier.RUN, server="mail")
 
@@ -47,7 +47,7 @@ def test_a_whole_view() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "seen"),
     [
         ("plain\ntext", "plain\ntext"),
         ("\x1b[2J", r"\x1b[2J"),
@@ -69,8 +69,8 @@ def test_a_whole_view() -> None:
         ("\u0085\u2028", r"\x85\u2028"),
     ],
 )
-def test_what_cannot_be_seen_or_poses_is_escaped(text: str, shown: str) -> None:
-    assert visible(text) == shown
+def test_what_cannot_be_seen_or_poses_is_escaped(text: str, seen: str) -> None:
+    assert shown(text) == seen
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,11 @@ def test_hosts() -> None:
     assert not Host("private").maybe("https://8.8.8.8/")
     assert not Host("private").maybe("https://api.example.com/")
     assert Host("8.8.8.8").surely("https://8.8.8.8/")
+    assert Host("169.254.*").maybe("http://2852039166/")
+    assert Host("*.M\u00fcnchen.de").surely("https://www.m\u00fcnchen.de/")
+    assert Host("*.m\u00fcnchen.de").surely("https://www.xn--mnchen-3ya.de/")
+    assert Host("*.Example.com").maybe("https://API.example.com./")
+    assert not Host("*").surely("https://" + "a." * 200 + "com/")
 
 
 def test_text() -> None:
