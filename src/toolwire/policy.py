@@ -167,8 +167,9 @@ class Number:
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def maybe(self, value: Any) -> bool:
-        """A number in the range, or no number."""
-        return self.surely(value) or isinstance(value, bool) or not isinstance(value, int | float)
+        """A number in the range, or none that can be compared."""
+        comparable = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        return self.surely(value) or not comparable
 
 
 def _path_fits(names: list[str], pattern: list[str]) -> bool:

@@ -137,8 +137,9 @@ def test_extra_6_another_server_cannot_take_over_a_name() -> None:
     ):
         assert isinstance(allowed.decide(ToolCall(other.name), other, RUN), Deny), other
     assert isinstance(allowed.decide(ToolCall("send"), SEND, RUN), Allow)
-    local = Policy((Rule("allow", "s*"),), deny_by_default=frozenset(Tier))
-    assert isinstance(local.decide(ToolCall("send"), SEND, RUN), Deny)
+    for glob in ("s*", "*send", "send", "mail?send"):
+        local = Policy((Rule("allow", glob),), deny_by_default=frozenset(Tier))
+        assert isinstance(local.decide(ToolCall("send"), SEND, RUN), Deny), glob
     denied = Policy((Rule("deny", "send"),))
     shadowed = replace(SEND, name="mail.send")  # what models know it by, once another server has one
     assert isinstance(denied.decide(ToolCall("mail.send"), shadowed, RUN), Deny)

@@ -36,10 +36,13 @@ class Desk:
 
     async def confirm(self, approval: Approval) -> Any:
         self.asked.append(approval.call.arguments["to"])
+        await asyncio.sleep(0)
         return self.answer(approval) if callable(self.answer) else self.answer
 
-    def run(self, session: Session, *calls: ToolCall, policy: Policy | None = None) -> list[ToolResult]:
-        executor = ToolExecutor(self.registry, policy=policy, confirm=self.confirm)
+    def run(
+        self, session: Session, *calls: ToolCall, policy: Policy | None = None, concurrency: int = 16
+    ) -> list[ToolResult]:
+        executor = ToolExecutor(self.registry, policy=policy, confirm=self.confirm, concurrency=concurrency)
         return asyncio.run(executor.execute(calls, session))
 
 
@@ -54,9 +57,10 @@ def new() -> Session:
     return Session(tier=Tier.RUN)
 
 
-def test_calls_of_one_response_were_written_before_its_results_were_read() -> None:
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_calls_of_one_response_were_written_before_its_results_were_read(concurrency: int) -> None:
     desk, session = Desk(), new()
-    assert [one.success for one in desk.run(session, READ, send("Bob"))] == [True, True]
+    assert [one.success for one in desk.run(session, READ, send("Bob"), concurrency=concurrency)] == [True, True]
     assert session.untrusted
     assert [one.success for one in desk.run(session, send("Bob"))] == [False]
     assert (desk.sent, desk.asked) == (["Bob"], ["Bob"])
