@@ -17,6 +17,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -166,8 +167,9 @@ class Number:
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def maybe(self, value: Any) -> bool:
-        """A number in the range, or no number."""
-        return self.surely(value) or isinstance(value, bool) or not isinstance(value, int | float)
+        """A number in the range, or none that can be compared."""
+        comparable = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        return self.surely(value) or not comparable
 
 
 def _path_fits(names: list[str], pattern: list[str]) -> bool:
@@ -188,6 +190,10 @@ def _path_fits(names: list[str], pattern: list[str]) -> bool:
     return False
 
 
+MAX_HOST = 253
+"""Characters of a host's name."""
+_CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")))
+"""IPv6 addresses whose last 32 bits are an IPv4 address: compatible ones, and those of translators."""
 _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.arpa", "metadata", "metadata.*")
 
 
@@ -195,7 +201,8 @@ _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.a
 class Host:
     """URLs of hosts that a glob fits; `private` is every address that is not on the open internet.
 
-    Names are compared as they are written. Whoever fetches has to look again at the address that a name leads to.
+    Names are compared as they are looked up: without case, other scripts in ASCII (IDNA). Whoever fetches has to look
+    again at the address that a name leads to.
     """
 
     glob: str
@@ -207,19 +214,23 @@ class Host:
             return False
         if self.glob == "private":
             return _is_private(host)
-        return host == self.glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, self.glob))
+        glob = _as_dns(self.glob.casefold())
+        return host == glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, glob))
 
     def maybe(self, value: Any) -> bool:
         """A URL that may lead there, or none that can be read."""
         host = _host(value)
         if not host:
             return True
-        return _is_private(host) if self.glob == "private" else fnmatchcase(host, self.glob.casefold())
+        if self.glob == "private":
+            return _is_private(host)
+        glob = _as_dns(self.glob.casefold())
+        return fnmatchcase(host, glob) or fnmatchcase(str(_address(host) or ""), glob)
 
 
 def _host(value: Any) -> str:
     """The host of an http URL, in small letters; "" if it is none or is written to mislead."""
-    if not isinstance(value, str) or re.search(r"[\s\\\0]", value):
+    if not isinstance(value, str) or re.search(r"[\s\\\0-\x20\x7f]", value):
         return ""
     try:
         parts = urlsplit(value)
@@ -227,9 +238,20 @@ def _host(value: Any) -> str:
         _ = parts.port
     except ValueError:
         return ""
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host:
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host or len(host) > MAX_HOST:
         return ""
-    return host.rstrip(".").casefold()
+    return _as_dns(host).rstrip(".").casefold()
+
+
+@lru_cache(maxsize=1024)
+def _as_dns(host: str) -> str:
+    """A host, or a glob of one, as it is looked up: other scripts, full-width letters and dots in ASCII; "" if none."""
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -261,6 +283,8 @@ def _is_private(host: str) -> bool:
         return "." not in host or any(fnmatchcase(host, name) for name in _PRIVATE_NAMES)
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is None and any(address in network for network in _CARRIERS):
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             address = inner
     return not address.is_global or address.is_multicast

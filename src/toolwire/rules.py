@@ -124,6 +124,10 @@ def _host(table: Mapping[str, Any]) -> Matcher:
     address = glob.replace("*", "0").replace("?", "0")
     if not glob or re.search(r"[\s/@\[\]%]", glob) or (":" in glob and not re.fullmatch(r"[0-9a-fA-F:.]+", address)):
         raise ValueError(f'{glob!r} fits no host: write only the host, such as "*.example.org", or "private"')
+    try:
+        glob.encode("idna")
+    except UnicodeError as error:
+        raise ValueError(f"{glob!r} fits no host: {error}") from error
     if glob.endswith("."):
         raise ValueError(f"{glob!r} fits no host: leave the last dot out")
     return Host(glob.lower())
@@ -287,7 +291,7 @@ def as_table(policy: Policy) -> dict[str, Any]:
     """The table `[policy]` that says the same; plain values, as TOML and JSON have them.
 
     Raises:
-        ConfigurationError: a rule has a matcher of the program's own.
+        ConfigurationError: a rule has a matcher of the program's own, or names null, which TOML does not have.
     """
     table: dict[str, Any] = {}
     if policy.ask_when_untrusted is not Tier.RUN:
@@ -303,8 +307,9 @@ def as_table(policy: Policy) -> dict[str, Any]:
         table["default"] = default
     if policy.rules:
         table["rules"] = [_rule_table(rule) for rule in policy.rules]
-    if policy.limits:
-        table["limits"] = [_limit_table(limit) for limit in policy.limits]
+    limits = [limit for limit in policy.limits if limit.calls is not None or limit.running is not None]
+    if limits:
+        table["limits"] = [_limit_table(limit) for limit in limits]
     return table
 
 
@@ -333,19 +338,19 @@ def _matcher_table(matcher: Matcher) -> dict[str, Any]:
             return {"exactly" if exact else "begins": list(words)}
         case Host(glob):
             return {"host": glob}
-        case OneOf(values):
+        case OneOf(values) if None not in values:
             return {"one_of": list(values)}
         case Number(low, high):
             ends = {"at_least": low, "at_most": high}
             return {name: end for name, end in ends.items() if end is not None} or {"at_least": float("-inf")}
-    raise ConfigurationError(f"a matcher of the program's own cannot be written: {type(matcher).__name__}")
+    raise ConfigurationError(f"a matcher of the program's own, or one of null, cannot be written: {matcher!r:.80}")
 
 
 def _limit_table(limit: Limit) -> dict[str, Any]:
     table: dict[str, Any] = {"tool": limit.tool}
     if limit.calls is not None:
         table["calls"] = limit.calls
-    if limit.seconds:
+    if limit.calls is not None and limit.seconds:
         table["seconds"] = limit.seconds
     if limit.running is not None:
         table["running"] = limit.running
