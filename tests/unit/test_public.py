@@ -72,6 +72,11 @@ def test_importing_does_no_io() -> None:
     assert sorted(name for name in loaded if name.startswith(outer)) == []
 
 
+def test_importing_the_built_in_tools_loads_little() -> None:
+    loaded = _loaded("import toolwire.builtin, toolwire.registry")
+    assert sorted(loaded & {"asyncio", "subprocess", "tempfile", *HEAVY_MODULES}) == []
+
+
 def test_names_and_aliases_are_unique_in_any_case() -> None:
     names = [name.lower() for wire in FORMATS for name in (wire.name, *wire.aliases)]
     assert sorted(name for name in set(names) if names.count(name) > 1) == []
