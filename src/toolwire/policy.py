@@ -15,6 +15,7 @@ import ipaddress
 import posixpath
 import re
 import shlex
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -30,7 +31,7 @@ from toolwire.tools import Tier, ToolDefinition
 HEURISTIC = 0.5
 """Calls read with less confidence were guessed from prose: they never run without confirmation."""
 REMEMBERED = 10_000
-"""Calls that a session remembers with their times: what a limit per so many seconds can count."""
+"""Calls of a tool that a session remembers with their times: what a limit per so many seconds can count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,6 +407,7 @@ def full_name(definition: ToolDefinition) -> str:
     return name if not server or name.startswith(f"{server}.") else f"{server}.{name}"
 
 
+@lru_cache(maxsize=4096)
 def _may_be(name: str, glob: str) -> bool:
     """Whether a glob fits a full name, case aside, or what is left of it without a server."""
     name, glob = name.casefold(), glob.casefold()
@@ -442,7 +444,7 @@ class Context:
         untrusted: text of strangers (a web page, a file, a server's answer) was in the conversation when the model
             wrote the call.
         now: seconds on any clock.
-        ran: the calls that ran lately: full names, each with its time on that clock, in the order of these times.
+        ran: by a tool's full name, when its calls ran lately, on that clock and in order.
         agreed, refused: approval keys that somebody has decided about for the session; see `approval_key`.
         said: the user's sentences of this question; see `provenance.sentences`.
         planned: by approval key, how often the model wrote that it would make the call, before it read any text of
@@ -455,7 +457,7 @@ class Context:
     tier: Tier = Tier.CRAWL
     untrusted: bool = False
     now: float = 0.0
-    ran: Sequence[tuple[str, float]] = ()
+    ran: Mapping[str, Sequence[float]] = field(default_factory=dict)
     agreed: Collection[str] = frozenset()
     refused: Collection[str] = frozenset()
     said: Sequence[str] = ()
@@ -508,7 +510,7 @@ class _Case:
         reason = self._denied()
         if reason:
             return Deny(reason)
-        allowing, lifting = self._allowing()
+        allowing, lifting = self._allowing() if self._policy.rules else (None, None)
         if allowing is None and self._definition.tier in self._policy.deny_by_default:
             return Deny(f"No rule allows this call of {call.name}.")
         if call.confidence < HEURISTIC:
@@ -564,6 +566,8 @@ class _Case:
 
     def _rule(self, effect: Effect) -> Rule | None:
         """A rule that asks or denies and holds for this call."""
+        if not self._policy.rules:
+            return None
         untrusted = self._context.untrusted
         for rule in self._policy.rules:
             holds = rule.effect == effect and (untrusted or not rule.only_untrusted)
@@ -612,11 +616,8 @@ def _met(limit: Limit, tool: str, context: Context) -> str:
         return ""
     if limit.calls is not None:
         if limit.seconds:
-            done = 0
-            for name, at in reversed(context.ran):
-                if context.now - at > limit.seconds:
-                    break
-                done += concerns(name)
+            since = context.now - limit.seconds
+            done = sum(len(times) - bisect_left(times, since) for name, times in context.ran.items() if concerns(name))
         else:
             done = sum(count for name, count in context.counts.items() if concerns(name))
         if done >= limit.calls:
