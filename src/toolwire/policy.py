@@ -14,7 +14,6 @@ from __future__ import annotations
 import ipaddress
 import posixpath
 import re
-import shlex
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 from urllib.parse import unquote, urlsplit
 
+from toolwire.commandlines import Command as Command
 from toolwire.hashing import approval_key
 from toolwire.messages import ToolCall
 from toolwire.provenance import vouched
@@ -189,60 +189,6 @@ def _path_fits(names: list[str], pattern: list[str]) -> bool:
             at + 1 for at in closed if at < len(pattern) and pattern[at] != "**" and fnmatchcase(name, pattern[at])
         }
     return False
-
-
-_SHELL = re.compile(r"[;&|<>`$(){}\[\]*?!#~\n\r\0\\'\"]")
-_SEPARATORS = re.compile(r"&&|\|\||[;&|\n\r`(){}]|\$\(")
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Commands that begin with these words, each a glob; words are compared after they were parsed.
-
-    `Command(("npm", "install"))` fits `npm install left-pad` and never `npm install; rm -rf /`.
-
-    Attributes:
-        words: the first words.
-        exact: nothing may follow them.
-    """
-
-    words: tuple[str, ...]
-    exact: bool = False
-
-    def surely(self, value: Any) -> bool:
-        """One plain command without anything that a shell would read."""
-        if isinstance(value, str):
-            if _SHELL.search(value):
-                return False
-            words = value.split()
-        elif isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value):
-            words = value
-        else:
-            return False
-        return self._fits(words)
-
-    def maybe(self, value: Any) -> bool:
-        """Any command in it, or none that can be read."""
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            inner = [word for word in value if any(character.isspace() for character in word)]
-            return self._begins(value) or any(self.maybe(word) for word in inner)
-        if not isinstance(value, str):
-            return True
-        for part in _SEPARATORS.split(value):
-            try:
-                words = shlex.split(part)
-            except ValueError:  # quotes that are not closed: it depends on the shell
-                words = part.replace('"', "").replace("'", "").split()
-            if any(self._begins(words[at:]) for at in range(len(words))):
-                return True
-        return False
-
-    def _begins(self, words: list[str]) -> bool:
-        return self._fits([posixpath.basename(words[0]), *words[1:]]) or self._fits(words) if words else False
-
-    def _fits(self, words: list[str]) -> bool:
-        enough = len(words) == len(self.words) if self.exact else len(words) >= len(self.words)
-        return enough and all(fnmatchcase(word, glob) for word, glob in zip(words, self.words, strict=False))
 
 
 MAX_HOST = 253

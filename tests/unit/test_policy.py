@@ -91,7 +91,8 @@ def test_a_tier_may_ask_unless_a_rule_allows() -> None:
     policy = Policy(
         (Rule("allow", arguments={"command": Command(("git", "status"))}),), ask_by_default=frozenset({Tier.RUN})
     )
-    assert decide(policy, run("git status -s")) is Allow
+    assert decide(policy, run("git status src")) is Allow
+    assert decide(policy, run("git status -s")) is Ask
     assert decide(policy, run("git push")) is Ask
 
 
