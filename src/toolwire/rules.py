@@ -34,7 +34,6 @@ from toolwire.policy import (
     Effect,
     Host,
     Limit,
-    Matcher,
     Number,
     OneOf,
     PathGlob,
