@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -82,7 +81,7 @@ class AllowedRoots:
             if not name:
                 raise ToolError(f"{path} is a directory")
             mode = self._mode(parent, name, path)
-            beside = f".{name[:100]}.{secrets.token_hex(6)}"
+            beside = f".{name[:100]}.{os.urandom(6).hex()}"
             try:
                 file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=parent)
             except OSError as error:
