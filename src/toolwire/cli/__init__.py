@@ -1,4 +1,4 @@
-"""The command line: `toolwire parse`, `render`, `convert`, `formats`, `profile` and `ask`, one module each."""
+"""The command line: `toolwire parse`, `render`, `convert`, `formats`, `profile`, `ask` and `te`, one module each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, convert, formats, parse, profile, render
+from toolwire.cli import ask, convert, formats, parse, profile, render, te
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -53,6 +53,7 @@ app.command(epilog=formats.EXAMPLES)(formats.formats)
 app.command(epilog=convert.EXAMPLES)(convert.convert)
 app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
+app.command(context_settings=te.SETTINGS)(te.te)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
