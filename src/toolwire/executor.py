@@ -7,91 +7,34 @@ nothing else holds. Whatever goes wrong answers the model with a message that it
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import json
-import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
 
 from toolwire.arguments import fitted
+from toolwire.consent import Agreement, Approval
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
-from toolwire.policy import Allow, Ask, Context, Deny, Policy
+from toolwire.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
-from toolwire.tools import Tier, ToolDefinition
+from toolwire.session import Session
+from toolwire.threads import in_thread
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
 LOST = "The call ran, and its result was lost; it may or may not have done its work."
-REMEMBERED = 10_000
-"""Calls that a session remembers for its limits."""
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """What somebody is asked to agree to.
-
-    Attributes:
-        call: exactly what would run.
-        definition: the tool.
-        reason: why it is asked.
-        preview: what it would do, in words or as a diff; "" if the tool has none.
-    """
-
-    call: ToolCall
-    definition: ToolDefinition
-    reason: str
-    preview: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """An answer: `remember` holds it for the same tool with the same arguments, as long as the session lasts."""
-
-    agreed: bool
-    remember: bool = False
-    reason: str = ""
-
-
 Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
-
-
-@dataclass(slots=True)
-class Session:
-    """What a conversation has come to; kept by its program from call to call.
-
-    Attributes:
-        tier: how far it is unlocked.
-        untrusted: text of strangers has entered it.
-    """
-
-    tier: Tier = Tier.CRAWL
-    untrusted: bool = False
-    _ran: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    _agreed: set[str] = field(default_factory=set)
-    _refused: set[str] = field(default_factory=set)
-
-    def context(self, *, now: float) -> Context:
-        """What a decision may know; for this moment."""
-        return Context(self.tier, self.untrusted, now, self._ran, self._agreed, self._refused)
-
-    def ran(self, name: str, at: float) -> None:
-        """A call runs now."""
-        self._ran.append((name, at))
-
-    def decided(self, key: str, *, agreed: bool) -> None:
-        """Somebody has decided for the session."""
-        (self._agreed if agreed else self._refused).add(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +51,21 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call.
+
+    Attributes:
+        call: as it ran: repaired, under the tool's own name; as it came, if it did not run.
+        result: what the model is told.
+        issue: why it did not run; None if it did.
+    """
+
+    call: ToolCall
+    result: ToolResult
+    issue: Issue | None = None
+
+
+@dataclass(slots=True)
 class _Ready:
     """A call that was looked up, repaired and validated."""
 
@@ -158,20 +116,21 @@ class ToolExecutor:
         """One result for each call, in their order.
 
         Args:
-            calls: complete calls; incomplete ones have no business here.
+            calls: complete calls of one response; incomplete ones have no business here.
             session: what the conversation has come to.
             problems: of the response; a call that one of them names does not run.
         """
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
-            return [await self.run(calls[0], session)]
+            return [(await self.run(calls[0], session)).result]
+        untrusted = session.untrusted  # what one of these calls gives back, the model had not read when it wrote them
         gate = asyncio.Semaphore(self._concurrency)
 
         async def one(at: int, call: ToolCall) -> ToolResult:
             if at in broken:
                 return _failed(call, "The call could not be read whole, so it did not run.")
             async with gate:
-                return await self.run(call, session)
+                return (await self.run(call, session, untrusted=untrusted)).result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
@@ -179,40 +138,76 @@ class ToolExecutor:
             _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
         ]
 
-    async def run(self, call: ToolCall, session: Session) -> ToolResult:
-        """The result of one call; every failure is one, but for cancellation of whoever waits for it."""
+    async def run(self, call: ToolCall, session: Session, *, untrusted: bool | None = None) -> Outcome:
+        """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
+
+        Args:
+            call: a complete call.
+            session: what the conversation has come to.
+            untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
+        """
         ready = self._prepare(call)
         if isinstance(ready, Issue):
-            return _failed(call, ready.message)
-        issue = await self._permit(ready, session)
-        if issue is not None:
-            return _failed(call, issue.message)
-        session.ran(ready.call.name, self._clock())
+            return _refused(call, ready)
+        if (issue := await self._permit(ready, session, untrusted)) is not None:
+            return _refused(call, issue)
+        name, start = full_name(ready.tool.definition), self._clock()
+        session.ran(name, start)
         try:
-            with _Caught() as caught:
+            with Caught() as caught:
                 result = _result(call, await self._called(ready))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return _failed(call, LOST)  # the tool cancelled itself; nobody else wants to stop
+            return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
+        finally:
+            session.ended(name, self._clock() - start)
         if caught.error is not None:
             result = _failed(call, caught.message)
         if ready.tool.definition.untrusted:
             session.untrusted = True
-        return result if self._shape is None else self._shape(ready.call, result)
+        return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
 
     def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
         """What stands in the way of a call; nothing runs, and nobody is asked."""
         ready = self._prepare(call)
         if isinstance(ready, Issue):
             return [ready]
-        match self._policy.decide(ready.call, ready.tool.definition, session.context(now=self._clock())):
+        match self._decided(ready, session):
             case Deny(reason):
                 return [Issue("denied", reason)]
             case Ask(reason):
                 return [Issue("confirmation", reason)]
         return []
+
+    def decide(self, call: ToolCall, session: Session) -> Decision:
+        """Whether a call may run, with what it would do where somebody has to be asked; nothing runs."""
+        ready = self._prepare(call)
+        if isinstance(ready, Issue):
+            return Deny(ready.message)
+        decision = self._decided(ready, session)
+        return self._shown(ready, decision) if isinstance(decision, Ask) else decision
+
+    def plan(self, calls: Iterable[ToolCall], session: Session) -> list[Issue]:
+        """Hold on to calls that the model means to make, written down before it read any text of strangers.
+
+        Each may run later, once, without the question that such text raises; what else asks or denies stays as it is.
+        A plan ends with the user's next question.
+
+        Returns:
+            What stands in the way of calls that cannot be planned, in their order; others are planned all the same.
+        """
+        issues: list[Issue] = []
+        for call in calls:
+            ready = self._prepare(call)
+            if isinstance(ready, Issue):
+                issues.append(ready)
+            elif session.untrusted:
+                issues.append(Issue("denied", f"{call.name} cannot be planned: text of strangers was read already."))
+            else:
+                session.planned(approval_key(ready.call, ready.tool.definition))
+        return issues
 
     # -- before it runs ------------------------------------------------------------------------------------------
 
@@ -230,47 +225,60 @@ class ToolExecutor:
         issues = validate(arguments, definition.parameters)
         if issues and issues[0].keyword == UNUSABLE:
             return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
-        why = "; ".join(map(str, issues))
-        typed = arguments
-        with _Caught() as caught:
-            if not why and tool.check is not None:
-                why = tool.check(_copied(arguments)) or ""
-            if not why and tool.read is not None:
-                typed = tool.read(_copied(arguments))
-        if caught.error is not None:
-            why = str(caught.error) if isinstance(caught.error, ValueError) else caught.message
-        if why:
+        why, typed = ("; ".join(map(str, issues)), None) if issues else _typed(arguments, tool)
+        if typed is None:
             return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
         return _Ready(_with(call, definition.name, arguments), tool, typed)
 
-    async def _permit(self, ready: _Ready, session: Session) -> Issue | None:
-        definition = ready.tool.definition
-        decision = self._policy.decide(ready.call, definition, session.context(now=self._clock()))
-        match decision:
-            case Allow():
-                return None
-            case Deny(reason):
-                return Issue("denied", reason)
-            case Ask(reason):
-                return await self._asked(ready, reason, session)
+    def _decided(self, ready: _Ready, session: Session, untrusted: bool | None = None) -> Decision:
+        with Caught() as caught:
+            context = session.context(now=self._clock(), untrusted=untrusted)
+            return self._policy.decide(ready.call, ready.tool.definition, context)
+        return Deny(f"Whether {ready.call.name} may run cannot be decided, so it did not run: {caught.message}")
 
-    async def _asked(self, ready: _Ready, reason: str, session: Session) -> Issue | None:
+    async def _permit(self, ready: _Ready, session: Session, untrusted: bool | None) -> Issue | None:
+        decision = self._decided(ready, session, untrusted)
+        if isinstance(decision, Ask):
+            issue = await self._asked(ready, decision, session)
+            if issue is not None:
+                return issue
+            again = self._decided(ready, session, untrusted)  # others may have run while somebody thought
+            return Issue("denied", again.reason) if isinstance(again, Deny) else None
+        if isinstance(decision, Deny):
+            return Issue("denied", decision.reason)
+        if decision.once:
+            session.spent(approval_key(ready.call, ready.tool.definition))
+        return None
+
+    def _shown(self, ready: _Ready, ask: Ask) -> Ask | Deny:
+        """The question with what the call would do; what cannot be shown is denied."""
+        preview = ready.tool.preview
+        if preview is None:
+            return ask
+        shown = ""
+        with Caught() as caught:
+            shown = preview(_copied(ready.call.arguments))
+        if caught.error is None:
+            return Ask(ask.reason, shown)
+        return Deny(f"What {ready.call.name} would do cannot be shown, so it did not run: {caught.message}")
+
+    async def _asked(self, ready: _Ready, ask: Ask, session: Session) -> Issue | None:
         call, definition = ready.call, ready.tool.definition
         if self._confirm is None:
-            return Issue("confirmation", f"{reason} Nobody is there to agree, so it did not run.")
-        preview = ready.tool.preview
-        shown = ""
-        with _Caught() as caught:
-            shown = preview(_copied(call.arguments)) if preview is not None else ""
-        if caught.error is not None:
-            return Issue("denied", f"What {call.name} would do cannot be shown, so it did not run: {caught.message}")
-        approval = Approval(replace(call, arguments=_copied(call.arguments)), definition, reason, shown)
-        try:
+            return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
+        shown = self._shown(ready, ask)
+        if isinstance(shown, Deny):
+            return Issue("denied", shown.reason)
+        exactly = _with(call, call.name, _copied(call.arguments))
+        answer: Agreement | bool = False
+        with Caught() as caught:
             async with asyncio.timeout(self._confirm_timeout):
-                answer = await self._confirm(approval)
-        except TimeoutError:
+                answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
+        if isinstance(caught.error, TimeoutError):
             return Issue("denied", f"Nobody agreed to {call.name} in time, so it did not run.")
-        agreement = answer if isinstance(answer, Agreement) else Agreement(bool(answer))
+        if caught.error is not None:
+            return Issue("denied", f"Nobody could be asked about {call.name}, so it did not run: {caught.message}")
+        agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
         if agreement.remember:
             session.decided(approval_key(call, definition), agreed=agreement.agreed)
         if agreement.agreed:
@@ -288,7 +296,7 @@ class ToolExecutor:
         elif inspect.iscoroutinefunction(run):
             work = run(**ready.typed)
         else:
-            work = _in_thread(run, ready.typed)
+            work = _called_in_thread(run, ready.typed)
         if self._timeout is None:
             return await work
         try:
@@ -298,54 +306,20 @@ class ToolExecutor:
             raise ToolError(f"{ready.call.name} took longer than {self._timeout:g} seconds.") from error
 
 
-class _Caught:
-    """What a tool raised: any error is its own, and the model is told. Cancellation and the like pass through."""
-
-    __slots__ = ("error",)
-
-    def __init__(self) -> None:
-        self.error: Exception | SystemExit | None = None
-
-    def __enter__(self) -> _Caught:
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, Exception | SystemExit):
-            self.error = error
-            return True
-        return False
-
-    @property
-    def message(self) -> str:
-        """The error in one line; a `ToolError` speaks for itself."""
-        if isinstance(self.error, ToolError):
-            return str(self.error)
-        return f"{type(self.error).__name__}: {self.error}".removesuffix(": ")
-
-
-async def _in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call a plain function in a thread of its own: one that never comes back takes nobody's place."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        value: Any = None
-        with _Caught() as caught:
-            value = context.run(run, **arguments)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, done, value, caught.error)
-
-    threading.Thread(target=work, name="toolwire-tool", daemon=True).start()
-    value, error = await done
-    if error is not None:
-        raise error
+async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    value = await in_thread(run, arguments)
     return await value if inspect.isawaitable(value) else value
 
 
-def _settle(done: asyncio.Future[Any], value: Any, error: Exception | SystemExit | None) -> None:
-    if not done.done():
-        done.set_result((value, error))
+def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
+    """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
+    if tool.check is None and tool.read is None:
+        return "", arguments
+    with Caught() as caught:
+        if tool.check is not None and (why := tool.check(_copied(arguments))):
+            return why, None
+        return "", arguments if tool.read is None else tool.read(_copied(arguments))
+    return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
 
 
 _CONTAINERS = (dict, list)
@@ -369,6 +343,10 @@ def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
 
 def _failed(call: ToolCall, message: str) -> ToolResult:
     return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
+
+
+def _refused(call: ToolCall, issue: Issue) -> Outcome:
+    return Outcome(call, _failed(call, issue.message), issue)
 
 
 _JSON = json.JSONEncoder(allow_nan=False)

@@ -1,9 +1,10 @@
 """Searching files below the allowed directories: with ripgrep where there is one, else with RE2.
 
 Each path of a search is opened below its root name by name (`roots.AllowedRoots`) and stays pinned while ripgrep runs:
-a directory as its working directory, a file as its standard input. So ripgrep opens nothing by a name that somebody
-could have given to something else meanwhile; links below are not followed. (Where the system has no directory of open
-files, the path that was walked is used.) Output is read as it comes and kept up to a limit; all of it is counted.
+a directory as its working directory, a file as its standard input. So what a path means cannot be changed between
+looking and searching. Below a directory ripgrep finds its own way and follows no link; somebody who swaps a directory
+in there for a link at the right moment can still lead it outside, which guards against models, not against other
+programs of the same user. Output is read as it comes and kept up to a limit; all of it is counted.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import time
 from contextlib import ExitStack
 from typing import Final, NamedTuple, Protocol
 
-from toolwire.envelope.processes import end
+from toolwire.envelope.programs import end, shared_group
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots
+from toolwire.roots import AllowedRoots, beginning_in
 
 MAX_PATTERN: Final = 4_096
 """Characters of a pattern."""
@@ -29,7 +30,6 @@ _PIPE: Final = 1 << 20
 """Bytes that ripgrep may be ahead of us."""
 _PAUSE: Final = 0.003
 """Seconds between readings: ripgrep writes file by file, and waking up for each would take its time from it."""
-_OPEN_FILES: Final = "/proc/self/fd"
 _HIT: Final = re.compile(rb"([^\0]*)\0(\d+):([^\n]*)\n")
 _BINARY: Final = re.compile(
     rb"[^\0]*?(?:: WARNING: stopped searching binary file after match|: binary file matches)"
@@ -136,7 +136,6 @@ class Place:
             ToolError: it may not be read, or is not there.
         """
         self.is_file = False
-        self._path = os.path.join(roots.roots[0], path) if roots.roots else path
         name = os.path.normpath(_relative(roots, path))
         try:
             self.descriptor = stack.enter_context(roots.directory(path))
@@ -144,11 +143,6 @@ class Place:
             self.descriptor = stack.enter_context(roots.reading(path))
             self.is_file = True
         self.prefix = os.fsencode(name) if self.is_file else b"" if name == "." else os.fsencode(f"{name}/")
-
-    @property
-    def folder(self) -> str:
-        """A path that leads to the open directory, whatever its name means by now."""
-        return f"{_OPEN_FILES}/{self.descriptor}" if os.path.isdir(_OPEN_FILES) else self._path
 
 
 def _relative(roots: AllowedRoots, path: str) -> str:
@@ -177,12 +171,12 @@ class Ripgrep:
         ]
         self._process = subprocess.Popen(
             argv,
-            cwd=None if place.is_file else place.folder,
+            **({} if place.is_file else beginning_in(place.descriptor)),
             stdin=place.descriptor if place.is_file else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pipesize=_PIPE,
-            start_new_session=True,
+            start_new_session=not shared_group(),
         )
 
     def feed(self, sink: Sink, *, seconds: float) -> bool:

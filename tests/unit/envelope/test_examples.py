@@ -5,6 +5,7 @@ The rows' facts stand here; where the file that they are from lies beside the ch
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -180,7 +181,7 @@ def passthrough_json(tree: Path) -> str:
 
 def mcp_te_run(_: Path) -> str:
     stand_in = "import json, sys; print(json.dumps({'ok': True, 'echo': sys.argv[-1]}))"
-    return json.dumps(te_run(command=[sys.executable, "-c", stand_in])(["run", "echo", "hello"]))
+    return json.dumps(asyncio.run(te_run(command=[sys.executable, "-c", stand_in])(["run", "echo", "hello"])))
 
 
 # -- the rows --------------------------------------------------------------------------------------------------------

@@ -131,7 +131,8 @@ def test_long_lines_are_no_trouble(unit: str, ending: str) -> None:
         ("a.spec.js", True), ("src/FooTest.java", True), ("src/FooTests.cs", True), ("src/__tests__/a.js", True),
         ("conftest.py", True), ("spec/models/user_spec.rb", True), ("src/latest.py", False), ("src/contest.py", False),
         ("src/attestation/a.py", False), ("testing/a.py", True), ("src/protest_test/a.py", False),
-        ("inspect.py", False), ("src/testament.py", False), ("a/b/Spec.hs", False), ("src/UserSpec.scala", True), ("pytest.ini", False),
+        ("inspect.py", False), ("src/testament.py", False), ("a/b/Spec.hs", False), ("src/UserSpec.scala", True),
+        ("pytest.ini", False),
     ],
 )  # fmt: skip
 def test_tests(path: str, test: bool) -> None:

@@ -71,35 +71,34 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
+A = [("src/a.py", 1, "def fetch():"), ("src/a.py", 3, "FETCH = fetch")]
+B = [("src/deep/b.js", 2, "fetch(1)"), ("src/deep/b.js", 3, "prefetched")]
+BREAK = ("line\nbreak.txt", 1, "fetch")
+DASH = ("-dash.txt", 1, "--fetch")
+
+
 @pytest.mark.parametrize("ripgrep", SEARCHERS)
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (
-            {"pattern": "fetch"},
-            [
-                ("-dash.txt", 1, "--fetch"), ("line\nbreak.txt", 1, "fetch"), ("src/a.py", 1, "def fetch():"),
-                ("src/a.py", 3, "FETCH = fetch"), ("src/deep/b.js", 2, "fetch(1)"), ("src/deep/b.js", 3, "prefetched"),
-            ],
-        ),
-        ({"pattern": "fetch", "paths": ("src/deep",)}, [("src/deep/b.js", 2, "fetch(1)"), ("src/deep/b.js", 3, "prefetched")]),
-        ({"pattern": "fetch", "paths": ("src/deep/",), "word": True}, [("src/deep/b.js", 2, "fetch(1)")]),
-        ({"pattern": "^fetch"}, [("line\nbreak.txt", 1, "fetch"), ("src/deep/b.js", 2, "fetch(1)")]),
-        ({"pattern": "fetch", "paths": ("src/a.py", "./c.md")}, [("src/a.py", 1, "def fetch():"), ("src/a.py", 3, "FETCH = fetch")]),
-        ({"pattern": "fetch", "paths": ("good.py",)}, [("good.py", 1, "def fetch():"), ("good.py", 3, "FETCH = fetch")]),
-        ({"pattern": "--fetch"}, [("-dash.txt", 1, "--fetch")]),
-        ({"pattern": "fetch(", "fixed": True}, [("src/a.py", 1, "def fetch():"), ("src/deep/b.js", 2, "fetch(1)")]),
-        ({"pattern": "Fetch", "ignore_case": True, "paths": ("src/a.py",)}, [("src/a.py", 1, "def fetch():"), ("src/a.py", 3, "FETCH = fetch")]),
-        ({"pattern": "FETCH", "smart_case": True}, [("src/a.py", 3, "FETCH = fetch")]),
-        ({"pattern": "fetch", "globs": ("*.js", "*.txt", "!line*")}, [("-dash.txt", 1, "--fetch"), ("src/deep/b.js", 2, "fetch(1)"), ("src/deep/b.js", 3, "prefetched")]),
-        ({"pattern": "fetch", "paths": (".hidden",)}, [(".hidden/d.py", 1, "fetch")]),
-        ({"pattern": "fetch", "hidden": True, "globs": ("d.py",)}, [(".hidden/d.py", 1, "fetch")]),
-        ({"pattern": "fetch", "no_ignore": True, "globs": ("e.js",)}, [("node_modules/x/e.js", 1, "fetch")]),
+        ({}, [DASH, BREAK, *A, *B]),
+        ({"paths": ("src/deep",)}, B),
+        ({"paths": ("src/deep/",), "word": True}, B[:1]),
+        ({"pattern": "^fetch"}, [BREAK, B[0]]),
+        ({"paths": ("src/a.py", "./c.md")}, A),
+        ({"paths": ("good.py",)}, [("good.py", 1, "def fetch():"), ("good.py", 3, "FETCH = fetch")]),
+        ({"pattern": "--fetch"}, [DASH]),
+        ({"pattern": "fetch(", "fixed": True}, [A[0], B[0]]),
+        ({"pattern": "Fetch", "ignore_case": True, "paths": ("src/a.py",)}, A),
+        ({"pattern": "FETCH", "smart_case": True}, A[1:]),
+        ({"globs": ("*.js", "*.txt", "!line*")}, [DASH, *B]),
+        ({"paths": (".hidden",)}, [(".hidden/d.py", 1, "fetch")]),
+        ({"hidden": True, "globs": ("d.py",)}, [(".hidden/d.py", 1, "fetch")]),
+        ({"no_ignore": True, "globs": ("e.js",)}, [("node_modules/x/e.js", 1, "fetch")]),
         ({"pattern": "no such thing"}, []),
         ({"pattern": r"\$\(touch x\)|`id`|; ls"}, []),
     ],
-    ids=lambda value: str(value)[:60] if isinstance(value, dict) else "",
-)  # fmt: skip
+)
 def test_what_is_found(
     tree: Path, ripgrep: bool, options: dict[str, Any], expected: list[tuple[str, int, str]]
 ) -> None:

@@ -39,7 +39,8 @@ def test_what_holds_if_nobody_says_anything() -> None:
 def test_the_environment_has_the_last_word(tmp_path: Path) -> None:
     file = tmp_path / "te.toml"
     file.write_text(
-        "[budgets]\nmine = 5000\ndefault = 3000\n[grep]\npreview = 3\n[run]\nseconds = 1.5\n[handles]\nmegabytes = 1\ndays = 2\n"
+        "[budgets]\nmine = 5000\ndefault = 3000\n[grep]\npreview = 3\n[run]\nseconds = 1.5\n"
+        "[handles]\nmegabytes = 1\ndays = 2\n"
         "[telemetry]\nenabled = false\noutput_text = true\n[cat]\ncharacters = 2000\n[find]\nmilliseconds = 10\n"
     )
     environ = {

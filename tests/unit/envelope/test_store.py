@@ -42,7 +42,10 @@ def test_another_process_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "handles.db"
     store = HandleStore(path)
     handle = store.put("from here", cmd="x")
-    code = "import sys; from toolwire.envelope.store import HandleStore; print(HandleStore(sys.argv[1]).get(sys.argv[2])[1])"
+    code = (
+        "import sys; from toolwire.envelope.store import HandleStore\n"
+        "print(HandleStore(sys.argv[1]).get(sys.argv[2])[1])"
+    )
     done = subprocess.run([sys.executable, "-c", code, path, handle], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"from here\n"
     store.close()

@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_used_is_nobodys_trouble(tmp_path: Path) -> None:
         telemetry = Telemetry(path)
         telemetry.record(Record("grep", "envelope"))
         telemetry.close()
-    with pytest.raises(ToolError, match="folder.db"):
+    with pytest.raises(ToolError, match=r"folder\.db"):
         Telemetry(tmp_path / "folder.db").stats()
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from toolwire.envelope.cutting import count_lines
 from toolwire.envelope.findings import Findings
 from toolwire.envelope.grammar import Document, Header, Section
-from toolwire.envelope.processes import TIMED_OUT
+from toolwire.envelope.programs import TIMED_OUT
 from toolwire.envelope.search import Place
 from toolwire.envelope.sniffing import TEXT, content_type
 from toolwire.envelope.store import MAX_KEPT

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from toolwire.envelope.processes import TIMED_OUT
+from toolwire.envelope.programs import TIMED_OUT
 from toolwire.envelope.search import MAX_PATTERN, Place, Query, Ripgrep, SearchError, Sink, find_ripgrep
 from toolwire.envelope.te.options import Command, Given, Option
 from toolwire.errors import ToolError

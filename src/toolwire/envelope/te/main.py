@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolwire.envelope.te.options import Command, Given, Option
+from toolwire.errors import ConfigurationError
+from toolwire.failures import Caught
 
 if TYPE_CHECKING:
     from toolwire.envelope.te.context import Context, Done
@@ -67,8 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
-    from toolwire.errors import ConfigurationError
-
     given = COMMAND.read(arguments)
     try:
         return _run(given)
@@ -150,32 +150,16 @@ def _done(given: Given, context: Context) -> Done:
     return passing.pass_on(context, argv)
 
 
-class _Guard:
-    """What went wrong in here: any error that is ours, and not the user's or the terminal's."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-
-    def __enter__(self) -> _Guard:
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        from toolwire.errors import ConfigurationError
-
-        if not isinstance(error, Exception) or isinstance(error, (BrokenPipeError, ConfigurationError)):
-            return False
-        self.error = error
-        return True
-
-
 def _guarded(context: Context, argv: Sequence[str], work: Callable[[], Done]) -> Done:
     """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke."""
-    with _Guard() as guard:
+    with Caught() as caught:
         return work()
+    if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
+        raise caught.error
     from toolwire.envelope.te.context import FAILED, warn
     from toolwire.envelope.te.passing import OWN, raw
 
-    warn(f"internal error: {type(guard.error).__name__}: {guard.error}")
+    warn(f"internal error: {caught.message}")
     if context.human and argv and argv[0] in OWN:
         return raw(argv)
     return context.failed(argv[0] if argv else "te", "internal", status=FAILED)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolwire.envelope.composing import compose_text
 from toolwire.envelope.cutting import count_lines
 from toolwire.envelope.grammar import BEGIN, Header
-from toolwire.envelope.processes import Ran, run
+from toolwire.envelope.programs import Ran, run
 from toolwire.envelope.search import find_ripgrep
 from toolwire.envelope.settings import MIN_BUDGET
 from toolwire.envelope.sniffing import TEXT, content_type

@@ -1,4 +1,8 @@
-"""Programs that are run: as an argument vector, never through a shell, with a limit on time and on memory."""
+"""Programs that `te` runs: as an argument vector, never through a shell, with a limit on time and on memory.
+
+`toolwire.processes` does as much for tools, with asyncio. Loading that takes longer than many commands do; and what
+runs here reads our standard input.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Final, NamedTuple
 
@@ -17,6 +21,8 @@ GRACE: Final = 0.5
 """Seconds that a program has to end once it was told to."""
 LINGER: Final = 1.0
 """Seconds that output is waited for behind a program's end, where something that it left behind holds it open."""
+SHARED_GROUP: Final = "TE_SHARED_GROUP"
+"""Is set by who runs `te` and will end its group."""
 _PIECE: Final = 65_536
 
 
@@ -38,16 +44,7 @@ class Ran(NamedTuple):
     timed_out: bool = False
 
 
-def run(
-    argv: Sequence[str],
-    *,
-    seconds: float,
-    keep: int,
-    merge: bool = False,
-    environ: Mapping[str, str] | None = None,
-    cwd: str | None = None,
-    stdin: int | None = None,
-) -> Ran:
+def run(argv: Sequence[str], *, seconds: float, keep: int, merge: bool = False) -> Ran:
     """Run a program to its end, or to the end of its time; then it and all it started are ended.
 
     Args:
@@ -55,21 +52,15 @@ def run(
         seconds: that it may take.
         keep: bytes that are kept, of each of its outputs.
         merge: standard error goes where standard output does.
-        environ: its environment; ours if None.
-        cwd: its working directory; ours if None.
-        stdin: its standard input, as `subprocess` takes it; ours if None.
 
     Raises:
         OSError: it cannot be started.
     """
     process = subprocess.Popen(
         argv,
-        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if merge else subprocess.PIPE,
-        env=environ,
-        cwd=cwd,
-        start_new_session=True,
+        start_new_session=not shared_group(),
     )
     readers = [_Reader(pipe, keep) for pipe in (process.stdout, process.stderr) if pipe is not None]
     ended = timed_out = False
@@ -94,6 +85,11 @@ def run(
     return Ran(out[0], err[0], out[1] + err[1], status, timed_out)
 
 
+def shared_group() -> bool:
+    """Whether whoever runs us ends our whole group afterwards; then what we run has to stay in it."""
+    return bool(os.environ.get(SHARED_GROUP))
+
+
 def end(process: subprocess.Popen[bytes]) -> None:
     """End a program and all that it started in its session: told first, then made to."""
     _signal(process, signal.SIGTERM)
@@ -105,7 +101,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
+        if hasattr(os, "killpg") and not shared_group():
             os.killpg(process.pid, number)
         else:
             process.send_signal(number)

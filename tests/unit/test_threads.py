@@ -1,0 +1,60 @@
+"""Plain functions in threads that do not hold up anybody."""
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from toolwire import threads
+from toolwire.threads import in_thread
+
+WHERE: contextvars.ContextVar[str] = contextvars.ContextVar("where", default="nowhere")
+
+
+def test_threads_are_used_again() -> None:
+    async def main() -> set[int | None]:
+        return {await in_thread(lambda: threading.get_ident(), {}) for _ in range(50)}
+
+    assert len(asyncio.run(main())) == 1
+
+
+def test_errors_and_context_variables_cross_over() -> None:
+    async def main() -> None:
+        WHERE.set("here")
+        assert await in_thread(WHERE.get, {}) == "here"
+        with pytest.raises(KeyError, match="gone"):
+            await in_thread(lambda key: {}[key], {"key": "gone"})
+        with pytest.raises(SystemExit):
+            await in_thread(sys.exit, {})
+
+    asyncio.run(main())
+
+
+def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "IDLE_SECONDS", 0.01)
+    idle: list[threads._Worker] = []
+    worker = threads._Worker(idle, threading.Lock())
+    worker.start()
+    worker.jobs.put(lambda: lambda: None)
+    worker.join(5)
+    assert not worker.is_alive()
+    assert not idle
+
+
+def test_a_thread_that_never_comes_back_does_not_keep_the_program() -> None:
+    program = """
+import asyncio, threading
+from toolwire.threads import in_thread
+async def main():
+    try:
+        async with asyncio.timeout(0.1):
+            await in_thread(threading.Event().wait, {})
+    except TimeoutError:
+        print("left behind")
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+    assert (done.returncode, done.stdout) == (0, "left behind\n"), done.stderr
