@@ -102,11 +102,22 @@ def _path(table: Mapping[str, Any]) -> Matcher:
 
 
 def _begins(table: Mapping[str, Any]) -> Matcher:
-    return Command(_words(table["begins"]))
+    return Command(_words(table["begins"]), options=_options(table))
 
 
 def _exactly(table: Mapping[str, Any]) -> Matcher:
     return Command(_words(table["exactly"]), exact=True)
+
+
+def _options(table: Mapping[str, Any]) -> tuple[str, ...]:
+    value = table.get("options", [])
+    if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
+        raise ValueError('options are a list of globs, such as ["-v", "--depth=*"]')
+    if odd := next((word for word in value if word[0] not in "-+@*?[" and "=" not in word), ""):
+        raise ValueError(
+            f"{odd!r} is no option: those begin with -, + or @, or set a variable; all else is let in anyway"
+        )
+    return tuple(value)
 
 
 def _words(value: Any) -> tuple[str, ...]:
@@ -153,7 +164,7 @@ def _number(table: Mapping[str, Any]) -> Matcher:
 _MATCHERS: dict[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Matcher]]] = {
     "text": (frozenset({"text"}), _text),
     "glob": (frozenset({"glob", "base"}), _path),
-    "begins": (frozenset({"begins"}), _begins),
+    "begins": (frozenset({"begins", "options"}), _begins),
     "exactly": (frozenset({"exactly"}), _exactly),
     "host": (frozenset({"host"}), _host),
     "one_of": (frozenset({"one_of"}), _one_of),
@@ -168,7 +179,7 @@ def _matcher(value: Any) -> Any:
     if not isinstance(value, Mapping) or not value:
         raise ValueError(f'an argument is described by a table such as {{ text = "a*" }}; known are {known}')
     told = [key for key in value if key in _MATCHERS]
-    unknown = [key for key in value if key not in _MATCHERS and key != "base"]
+    unknown = [key for key in value if key not in _MATCHERS and key not in ("base", "options")]
     if unknown or not told:
         key = str((unknown or list(value))[0])
         near = difflib.get_close_matches(key, _MATCHERS, n=1)
@@ -334,8 +345,10 @@ def _matcher_table(matcher: Matcher) -> dict[str, Any]:
             return {"text": glob}
         case PathGlob(glob, base):
             return {"glob": glob} if base == "/" else {"glob": glob, "base": base}
-        case Command(words, exact):
-            return {"exactly" if exact else "begins": list(words)}
+        case Command(words, exact=True):
+            return {"exactly": list(words)}
+        case Command(words, options=options):
+            return {"begins": list(words)} | ({"options": list(options)} if options else {})
         case Host(glob):
             return {"host": glob}
         case OneOf(values) if None not in values:

@@ -21,7 +21,11 @@ OUTSIDE = "only_there.txt"
 """A name that no call makes up."""
 HARMLESS = "harmless line\n"
 PATHS = 10_000
-RACES = 600
+RACES, RACES_SLOW, MOST_RACES = 1_000, 60, 40_000
+SEEN = 20
+"""Times that the tree was met in either state, at least."""
+SLOW = ("search_files", "execute_command")
+"""They start programs, and search what is there without refusing it."""
 
 
 @pytest.fixture
@@ -97,7 +101,7 @@ def test_ten_thousand_hostile_paths(tree: Path, tools: dict[str, Callable[..., A
     edits = [{"search": "harmless", "replace": "harmless "}]
     for number, path in enumerate(paths(tree, PATHS)):
         calls: list[tuple[str, dict[str, Any]]] = [("read_file", {"path": path}), ("list_dir", {"path": path})]
-        if number % 5 == 0:
+        if number % 10 == 0:
             calls.append(("search_files", {"pattern": "secret|harmless", "path": path}))
         if number % 5 == 1:
             calls.append(("write_file", {"path": path, "content": HARMLESS}))
@@ -123,35 +127,47 @@ def test_ten_thousand_hostile_paths(tree: Path, tools: dict[str, Callable[..., A
 
 
 SWAP = """
-import os, sys
-place, inside, outside = sys.argv[1:]
+import ctypes, os, sys
+place, other, target = sys.argv[1:]
+exchange = ctypes.CDLL(None).renameat2
+names = os.fsencode(place), os.fsencode(other)
 print("begun", flush=True)
 while True:
-    os.rename(place, inside)
-    os.rename(outside, place)
-    os.rename(place, outside)
-    os.rename(inside, place)
+    if not (os.path.islink(place) or os.path.islink(other)):  # a file was written in the link's place
+        os.unlink(other)
+        os.symlink(target, other)
+    if exchange(-100, names[0], -100, names[1], 2):
+        sys.exit(1)
 """
 
 
 @contextmanager
 def swapped(place: Path, target: str) -> Iterator[None]:
-    """Another process changes a file or directory for a link, and back, all the time."""
-    inside, outside = place.with_name("swap_in"), place.with_name("swap_out")
-    os.symlink(target, outside)
-    argv = [sys.executable, "-I", "-S", "-c", SWAP, str(place), str(inside), str(outside)]
+    """Another process exchanges a file or directory for a link, and back, all the time."""
+    other = place.with_name("other")
+    os.symlink(target, other)
+    argv = [sys.executable, "-I", "-S", "-c", SWAP, str(place), str(other), target]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         try:
             yield
+            assert process.poll() is None, "nothing was exchanged any more"
         finally:
             process.kill()
 
 
-@pytest.mark.parametrize("kind", ["directory", "file"])
+needs_exchange = pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names at once")
+FILE_TOOLS = ("read_file", "write_file", "apply_diff", "search_files")
+
+
+@needs_exchange
 @pytest.mark.parametrize(
-    "name", ["read_file", "write_file", "apply_diff", "search_files", "list_dir", "execute_command"]
+    ("name", "kind"),
+    [
+        *((name, "file") for name in FILE_TOOLS),
+        *((name, "directory") for name in (*FILE_TOOLS, "list_dir", "execute_command")),
+    ],
 )
 def test_nobody_leads_a_tool_outside_by_changing_the_tree(tmp_path: Path, name: str, kind: str) -> None:
     root, neighbour = tmp_path / "root", tmp_path / "neighbour"
@@ -175,7 +191,9 @@ def test_nobody_leads_a_tool_outside_by_changing_the_tree(tmp_path: Path, name: 
     }[name]
     done = refused = 0
     with swapped(place, target):
-        for number in range(RACES if name not in ("search_files", "execute_command") else RACES // 10):
+        for number in range(MOST_RACES):
+            if number >= (RACES_SLOW if name in SLOW else RACES) and (name in SLOW or min(done, refused) >= SEEN):
+                break
             if name == "apply_diff":
                 old, new = ("harmless", "harmful")[:: 1 - 2 * (number % 2)]
                 arguments["edits"] = [{"search": old, "replace": new}]
@@ -183,16 +201,17 @@ def test_nobody_leads_a_tool_outside_by_changing_the_tree(tmp_path: Path, name: 
                 shown = asyncio.run(tool(**arguments)) if name == "execute_command" else tool(**arguments)
                 assert SECRET not in shown
                 assert "secret.txt" not in shown
-                assert name != "execute_command" or shown.startswith(f"{root}/deep/swap"), shown
+                assert name != "execute_command" or shown.startswith(f"{root}/deep/"), shown
                 done += 1
             except ToolError as error:
                 assert SECRET not in str(error)
                 refused += 1
     assert {path.name: path.read_text() for path in neighbour.iterdir()} == {"file.txt": SECRET, "secret.txt": SECRET}
-    assert done + refused > 0
-    assert done, "nothing was done at all"
+    assert done
+    assert refused or name in SLOW
 
 
+@needs_exchange
 def test_ripgrep_is_given_a_tree_that_changes(tmp_path: Path) -> None:
     """With ripgrep and without, whichever is installed: what is shown was opened below the root."""
     if shutil.which("rg") is None:

@@ -1,7 +1,6 @@
 """Every row of `rows.tsv` has tests that are named after it."""
 
 import pytest
-
 from tests.security.rows import ROWS, named_tests
 
 

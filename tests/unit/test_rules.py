@@ -48,7 +48,7 @@ even_untrusted = true
 effect = "deny"
 
 [policy.rules.arguments]
-command = { begins = ["npm", "install"] }
+command = { begins = ["npm", "install"], options = ["-D", "@*"] }
 url = { host = "*.Example.org" }
 
 [[policy.rules]]
@@ -83,7 +83,10 @@ POLICY = Policy(
             "sources are ours",
             even_untrusted=True,
         ),
-        Rule("deny", arguments={"command": Command(("npm", "install")), "url": Host("*.example.org")}),
+        Rule(
+            "deny",
+            arguments={"command": Command(("npm", "install"), options=("-D", "@*")), "url": Host("*.example.org")},
+        ),
         Rule(
             "ask",
             "mail.send_*",
@@ -181,6 +184,10 @@ RULE = '[[policy.rules]]\neffect = "allow"\n'
         (f"{RULE}arguments = {{ a = {{ begins = [] }} }}", 3, "a list of its words"),
         (f'{RULE}arguments = {{ a = {{ begins = ["npm install"] }} }}', 3, "each is an item of its own: ['npm', 'ins"),
         (f'{RULE}arguments = {{ a = {{ exactly = ["a", "&&", "b"] }} }}', 3, "'&&' is the shell's"),
+        (f'{RULE}arguments = {{ a = {{ begins = ["a"], options = "-x" }} }}', 3, "a list of globs"),
+        (f'{RULE}arguments = {{ a = {{ begins = ["a"], options = ["x"] }} }}', 3, "'x' is no option"),
+        (f'{RULE}arguments = {{ a = {{ exactly = ["a"], options = ["-x"] }} }}', 3, "do not go together"),
+        (f'{RULE}arguments = {{ a = {{ options = ["-x"] }} }}', 3, "unknown matcher 'options'"),
         (f'{RULE}arguments = {{ a = {{ host = "https://x.org/" }} }}', 3, "write only the host"),
         (f'{RULE}arguments = {{ a = {{ host = "x.org:80" }} }}', 3, "write only the host"),
         (f'{RULE}arguments = {{ a = {{ host = "[::1]" }} }}', 3, "write only the host"),
