@@ -165,14 +165,15 @@ class Envelope:
             content_type=None if plain else "jsonl",
         )
         document = self._text(header, "\n".join(lines))
-        if not (document.header.truncated and placed):
+        if not document.header.truncated:
             return document
         (section,) = document.sections
         shown = count_lines(section.text)
-        left = zones - Counter(map(zone_of, places[:shown]))
-        if not left:  # the last item is cut
+        if shown == len(lines):  # the last one is cut
             return document
-        said = remaining(left, hottest(zones, len(lines))) + ("" if document.header.handle else " (not kept)")
+        left = zones - Counter(map(zone_of, places[:shown]))
+        said = remaining(left, hottest(zones, len(lines))) if placed else f"{len(lines) - shown} more"
+        said += "" if document.header.handle else " (not kept)"
         return replace(document, sections=(replace(section, left_out=(said, *section.left_out[1:])),))
 
     def _record(self, call: ToolCall, document: Document, began: float) -> None:

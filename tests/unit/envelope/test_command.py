@@ -445,6 +445,19 @@ def test_a_reader_that_goes_away(here: Path) -> None:
     process.stderr.close()
 
 
+def test_toolwire_te_is_te(here: Path) -> None:
+    (here / "a.txt").write_text("--x\n")
+    for arguments in (
+        ["grep", "--", "--x"],
+        ["--json", "grep", "-e", "--x"],
+        ["--timeout", "9", "echo", "--", "-i"],
+        ["cat", "-h"],
+    ):
+        argv = [sys.executable, "-m", "toolwire", "te", *arguments]
+        done = subprocess.run(argv, cwd=here, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True)
+        assert done.stdout.decode() == te(*arguments, cwd=here).stdout
+
+
 def test_raw_is_the_command_itself(here: Path) -> None:
     (here / "a.txt").write_text("x" * 20_000)
     assert te("-i", "cat", "a.txt", cwd=here).stdout == "x" * 20_000
