@@ -27,13 +27,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
 from toolwire.errors import ConfigurationError
+from toolwire.matchers import Matcher
 from toolwire.policy import (
     REMEMBERED,
     Command,
     Effect,
     Host,
     Limit,
-    Matcher,
     Number,
     OneOf,
     PathGlob,

@@ -102,8 +102,8 @@ definitions = st.builds(
 )
 confidences = st.sampled_from([1.0, 0.9, HEURISTIC, 0.3])
 said = st.sampled_from(["", "Send npm install x to Alice.", "Do not send Alice."]).map(sentences)
-ran = st.lists(st.tuples(st.sampled_from(["a", "b", "s.a"]), st.floats(0, 10)), max_size=4).map(
-    lambda entries: sorted(entries, key=lambda entry: entry[1])
+ran = st.dictionaries(
+    st.sampled_from(["a", "b", "s.a"]), st.lists(st.floats(0, 10), max_size=4).map(sorted), max_size=2
 )
 
 

@@ -110,7 +110,7 @@ def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() ->
 
 def test_limits() -> None:
     policy = Policy(limits=(Limit(2, 60.0, "execute_*"),))
-    ran = (("execute_command", 10.0), ("other", 20.0), ("execute_command", 50.0))
+    ran = {"execute_command": [10.0, 50.0], "other": [20.0]}
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=60.0, ran=ran)) is Deny
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=80.0, ran=ran)) is Allow
     counts = {"execute_command": 2, "other": 1}

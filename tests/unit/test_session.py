@@ -8,7 +8,7 @@ import pytest
 from toolwire import Tier, ToolCall, ToolDefinition, ToolResult
 from toolwire.consent import Agreement, Approval
 from toolwire.executor import ToolExecutor
-from toolwire.policy import Allow, Ask, Deny, Limit, Policy, Rule
+from toolwire.policy import REMEMBERED, Allow, Ask, Deny, Limit, Policy, Rule
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 
@@ -199,6 +199,17 @@ def test_budgets_in_calls_and_in_seconds_of_running() -> None:
     executor = ToolExecutor(registry, policy=calls, clock=lambda: now[0])
     assert done(0) == ""
     assert done(0) == "* may run 3 times in this session, and did."
+
+
+def test_a_session_forgets_old_times_and_no_count() -> None:
+    session = Session()
+    for at in range(5 * REMEMBERED // 2):
+        session.ran("work", float(at))
+    tool, call = ToolDefinition("work"), ToolCall("work")
+    context = session.context(now=5 * REMEMBERED / 2)
+    assert len(context.ran["work"]) < 2 * REMEMBERED
+    for limit, allowed in ((Limit(10, 9.0), True), (Limit(10, 10.0), False), (Limit(5 * REMEMBERED // 2), False)):
+        assert isinstance(Policy(limits=(limit,)).decide(call, tool, context), Allow) is allowed
 
 
 def test_limits_and_rules_know_a_server_s_tool_by_all_its_names() -> None:
