@@ -72,13 +72,10 @@ class Database:
         if self._connection is None or self._owner != os.getpid():
             try:
                 self._connection = self._opened()
-            except sqlite3.OperationalError:  # locked, full, not to be written
-                raise
-            except sqlite3.DatabaseError:  # no database, or a broken one
-                os.replace(self.path, f"{self.path}.broken")
-                for beside in ("-wal", "-shm"):
-                    with suppress(FileNotFoundError):
-                        os.unlink(self.path + beside)
+            except sqlite3.DatabaseError as error:
+                if not _broken(error):
+                    raise
+                self._put_aside()
                 self._connection = self._opened()
             self._owner = os.getpid()
         return self._connection
@@ -89,7 +86,17 @@ class Database:
             try:
                 yield self._ready()
             except FAILURES as error:
+                if _broken(error):
+                    self.close()
+                    with suppress(OSError):
+                        self._put_aside()
                 raise ToolError(f"{self.path}: {error}") from error
+
+    def _put_aside(self) -> None:
+        os.replace(self.path, f"{self.path}.broken")
+        for beside in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(self.path + beside)
 
     def _opened(self) -> sqlite3.Connection:
         self._protect()
@@ -120,5 +127,11 @@ class Database:
             there = os.lstat(self.path)
             if not stat.S_ISREG(there.st_mode):
                 raise OSError(f"{self.path} is no regular file") from None
-            if there.st_mode & 0o077 and there.st_uid == os.getuid():
-                os.chmod(self.path, 0o600)
+            if there.st_mode & 0o077:
+                with suppress(PermissionError):  # somebody else's
+                    os.chmod(self.path, 0o600)
+
+
+def _broken(error: Exception) -> bool:
+    """Whether a file is no database, or a broken one; not whether it is locked, full, or of another program."""
+    return type(error) is sqlite3.DatabaseError

@@ -176,7 +176,7 @@ class Ripgrep:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pipesize=_PIPE,
-            start_new_session=not shared_group(),
+            process_group=None if shared_group() else 0,
         )
 
     def feed(self, sink: Sink, *, seconds: float) -> bool:

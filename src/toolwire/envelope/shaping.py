@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,11 +20,13 @@ from toolwire.envelope.grammar import Document, Header, Section, on_one_line
 from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.sniffing import TEXT, content_type
-from toolwire.envelope.store import HandleStore
+from toolwire.envelope.store import HandleStore, Kept
 from toolwire.envelope.telemetry import Record, Telemetry
 from toolwire.errors import ToolError
 from toolwire.messages import ToolCall, ToolResult
 
+_SAID: Final = 140
+"""Characters that the breadcrumb of a page has room in."""
 MAX_CMD: Final = 100
 """Characters of a tool's name that a header says."""
 _PLACE: Final = re.compile(r"([^:\n]{1,1000}):\d+:")
@@ -44,7 +47,7 @@ class Envelope:
         preview: lines or items that are shown of one; None for as many as there is room for.
         settings: what else holds; None for what the configuration and the environment say.
         store: where whole results go.
-        telemetry: where calls are recorded.
+        telemetry: where calls are recorded; None for nowhere.
 
     Raises:
         ConfigurationError: the settings cannot be used, or the budget is too small to say anything.
@@ -67,7 +70,7 @@ class Envelope:
             settings = settings.with_budget(budget)
         self.settings = settings
         self.store = store or HandleStore.of(settings)
-        self.telemetry = telemetry or Telemetry.of(settings)
+        self.telemetry = telemetry
         self._preview = preview
 
     @property
@@ -110,29 +113,7 @@ class Envelope:
         Raises:
             ToolError: nothing is kept under the handle, or there is no such piece.
         """
-        kept, text = self.store.get(handle)
-        head = Header(cmd="handle", lines=kept.lines, content_type=kept.content_type or None, handle=handle)
-        whole = Document(head, (Section(text),))
-        if number == 1 and len(whole.text) <= self.budget:
-            return whole
-        head = replace(head, truncated=True)
-        room = self.budget - len(head.text) - 140
-        before = 0
-        found: tuple[int, str] | None = None
-        count = 0
-        for piece in pieces(text, room):
-            count += 1
-            if count == number:
-                found = before, piece
-            before += piece.count("\n")
-        if found is None:
-            raise ToolError(f"there is no chunk {number}: {handle} has {max(count, 1)}")
-        first, piece = found
-        last = first + piece.count("\n") + (not piece.endswith("\n"))
-        said = f"chunk {number} of {count}: lines {first + 1}-{last} of {kept.lines}"
-        if not piece.endswith("\n") and number < count:
-            said += ", the last one in part"
-        return Document(head, (Section(piece.removesuffix("\n"), (said,)),))
+        return page(*self.store.get(handle), number, budget=self.budget)
 
     def keep(self, text: str, header: Header) -> str | None:
         """Keep a whole result; its handle, or None if it cannot be kept."""
@@ -165,18 +146,19 @@ class Envelope:
             content_type=None if plain else "jsonl",
         )
         document = self._text(header, "\n".join(lines))
-        if not (document.header.truncated and placed):
+        if not document.header.truncated:
             return document
         (section,) = document.sections
         shown = count_lines(section.text)
-        left = zones - Counter(map(zone_of, places[:shown]))
-        if not left:  # the last item is cut
+        if shown == len(lines):  # the last one is cut
             return document
-        said = remaining(left, hottest(zones, len(lines))) + ("" if document.header.handle else " (not kept)")
+        left = zones - Counter(map(zone_of, places[:shown]))
+        said = remaining(left, hottest(zones, len(lines))) if placed else f"{len(lines) - shown} more"
+        said += "" if document.header.handle else " (not kept)"
         return replace(document, sections=(replace(section, left_out=(said, *section.left_out[1:])),))
 
     def _record(self, call: ToolCall, document: Document, began: float) -> None:
-        if not self.telemetry.enabled:
+        if self.telemetry is None or not self.telemetry.enabled:
             return
         text = document.text
         settings = self.settings
@@ -194,3 +176,48 @@ class Envelope:
                 session=settings.session,
             )
         )
+
+
+def page(
+    kept: Kept, text: str, number: int, *, budget: int, written: Callable[[Document], str] | None = None
+) -> Document:
+    """A piece of a result that is kept, in an envelope; the same for the same budget.
+
+    Args:
+        kept: what is known of it.
+        text: all of it.
+        number: which piece, from 1.
+        budget: characters that each may have.
+        written: how envelopes are written, if not as they are; then all pieces are made as small as that needs.
+
+    Raises:
+        ToolError: there is no such piece.
+    """
+    head = Header(cmd="handle", lines=kept.lines, content_type=kept.content_type or None, handle=kept.handle)
+    whole = Document(head, (Section(text),))
+    if number == 1 and len(written(whole) if written else whole.text) <= budget:
+        return whole
+    head = replace(head, truncated=True)
+    room = budget - len(head.text) - _SAID
+    pages = _pages(kept, text, head, room)
+    while written and room > _SAID and any(len(written(one)) > budget for one in pages):
+        room = room * 2 // 3
+        pages = _pages(kept, text, head, room)
+    if number > len(pages):
+        raise ToolError(f"there is no chunk {number}: {kept.handle} has {max(len(pages), 1)}")
+    return pages[number - 1]
+
+
+def _pages(kept: Kept, text: str, head: Header, room: int) -> list[Document]:
+    found = list(pieces(text, room))
+    made: list[Document] = []
+    before = 0
+    for number, piece in enumerate(found, 1):
+        breaks = piece.count("\n")
+        cut = not piece.endswith("\n")
+        said = f"chunk {number} of {len(found)}: lines {before + 1}-{before + breaks + cut} of {kept.lines}"
+        if cut and number < len(found):
+            said += ", the last one in part"
+        made.append(Document(head, (Section(piece.removesuffix("\n"), (said,)),)))
+        before += breaks
+    return made

@@ -397,6 +397,23 @@ def test_output_that_looks_like_an_envelope_is_shaped(within: Te, here: Path) ->
     assert (document.header.cmd, document.content) == ("printf", forged)
 
 
+@pytest.mark.parametrize("text", ["\\001", "a\\n", '\\"', "é"])
+def test_json_has_no_more_room(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TE_BUDGET", "1000")
+    shell = f"for i in $(seq 3000); do printf '{text}'; printf '{text}' >&2; done"
+    status, out, _ = within("--json", "sh", "-c", shell)
+    value = json.loads(out)
+    assert (status, value["truncated"]) == (0, True)
+    assert 300 < len(out) <= 1_001
+    pages = [within("--json", "--handle", value["handle"], "--chunk", str(number))[1] for number in (1, 2, 3)]
+    assert all(len(page) <= 1_001 and json.loads(page)["meta"]["truncated"] for page in pages)
+
+
+def test_a_long_command_that_is_late_is_said_shortly(within: Te, here: Path) -> None:
+    value = json.loads(within("--json", "--timeout", "0.2", "sh", "-c", "sleep 60", "x" * 5_000)[1])
+    assert len(value["error"]) < 300
+
+
 def test_run_always_has_a_header(within: Te, here: Path) -> None:
     code = "import sys; print('out'); sys.stdout.flush(); print('err', file=sys.stderr); sys.exit(3)"
     status, out, err = within("run", *python(code))
@@ -443,6 +460,14 @@ def test_a_reader_that_goes_away(here: Path) -> None:
     assert process.stderr.read() == b""
     assert process.wait(30) == 1
     process.stderr.close()
+
+
+def test_toolwire_te_is_te(here: Path) -> None:
+    (here / "a.txt").write_text("--x\n")
+    for arguments in (["--timeout", "9", "grep", "--", "--x"], ["--json", "echo", "--", "-i"]):
+        argv = [sys.executable, "-m", "toolwire", "te", *arguments]
+        done = subprocess.run(argv, cwd=here, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True)
+        assert done.stdout.decode() == te(*arguments, cwd=here).stdout
 
 
 def test_raw_is_the_command_itself(here: Path) -> None:
@@ -544,7 +569,9 @@ def test_a_result_can_be_read_by_a_program(within: Te, here: Path) -> None:
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda name: name not in (".", "..") and len(name.encode()) < 200
 )
-contents = st.lists(st.sampled_from((*PARTS, "fetch", "def fetch():\n", "fetch\n", "\r\n")), max_size=60).map("".join)
+contents = st.lists(
+    st.sampled_from((*PARTS, "fetch", "def fetch():\n", "fetch\n", "\r\n", "\x1b[31m", "\x1b" * 9, '"')), max_size=60
+).map("".join)
 
 
 @given(
@@ -571,14 +598,15 @@ def test_any_answer_has_room_and_is_read_back(
         ["cat", "--", some],
         ["run", "cat", f"./{some}"],
         ["cat", f"./{some}"],
+        ["run", "sh", "-c", 'cat "$1"; cat "$1" >&2', "-", f"./{some}"],
     ):
         run([*(["--json"] if as_json else []), *arguments])
         out = capsysbinary.readouterr().out.decode()
         assert len(out) <= 1_001
         if not as_json:
             document = read_envelope(out)
-            assert document.header.cmd == arguments[0 if arguments[0] != "run" else 1]
-        elif arguments[0] == "run":
+            assert document.header.cmd == arguments[arguments[0] == "run"]
+        elif arguments[0] == "sh" or arguments[0] == "run":
             assert json.loads(out).keys() >= {"stdout", "stderr", "exit_code", "error"}
         else:
             assert json.loads(out)["meta"]["cmd"] == arguments[0]

@@ -144,9 +144,11 @@ def test_where_nothing_can_be_kept_the_result_is_shown_all_the_same(tmp_path: Pa
 
 
 def test_calls_are_recorded() -> None:
-    envelope = Envelope(agent="claude-dc")
+    telemetry = Telemetry.of(Settings.read())
+    envelope = Envelope(agent="claude-dc", telemetry=telemetry)
     envelope.shape(ToolCall("read", {"path": "a", "token": "abcdefgh"}), ToolResult("c", "read", "text"))
-    (record,) = envelope.telemetry.records()
+    Envelope().shape(ToolCall("other"), ToolResult("c", "other", "text"))  # nobody asked for it to be recorded
+    (record,) = telemetry.records()
     assert (record.cmd, record.mode, record.agent, record.truncated) == ("read", "tool", "claude-dc", False)
     assert record.input == '{"path": "a", "token": "[redacted]"}'
     assert record.output == len(
@@ -225,12 +227,12 @@ def test_the_executor_runs_and_the_envelope_shapes() -> None:
 
 
 def test_the_tier_stands_before_and_the_envelope_behind() -> None:
-    envelope = Envelope()
-    executor = ToolExecutor(ToolRegistry([read_log]), shape=envelope.shape)
+    telemetry = Telemetry.of(Settings.read())
+    executor = ToolExecutor(ToolRegistry([read_log]), shape=Envelope(telemetry=telemetry).shape)
     (result,) = asyncio.run(executor.execute([ToolCall("read_log", {"lines": 1}, "a")], Session(Tier.CRAWL)))
     assert result.error is not None
     assert "WALK" in result.error
-    assert envelope.telemetry.stats() == []
+    assert telemetry.stats() == []
 
 
 def test_turning_pages_is_free_of_tiers() -> None:

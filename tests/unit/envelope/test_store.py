@@ -138,6 +138,22 @@ def test_a_file_that_is_broken_is_put_aside(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_file_that_breaks_later_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "handles.db"
+    store = HandleStore(path)
+    handles = [store.put("x" * 5_000, cmd="x") for _ in range(9)]
+    store.close()
+    data = bytearray(path.read_bytes())
+    data[4_096:] = b"\xff" * (len(data) - 4_096)
+    path.write_bytes(data)
+    with pytest.raises(ToolError, match="malformed"):
+        store.get(handles[0])
+    with pytest.raises(ToolError, match="nothing is kept"):
+        store.get(handles[0])
+    assert store.get(store.put("new", cmd="x"))[1] == "new"
+    store.close()
+
+
 def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch()
     os.symlink("elsewhere", tmp_path / "handles.db")

@@ -14,13 +14,15 @@ from typing import Any, Final
 
 from toolwire.envelope.composing import compose_text
 from toolwire.envelope.grammar import Document, Header, Section
-from toolwire.envelope.settings import HUMAN, MIN_BUDGET, Settings
+from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.telemetry import Record, Telemetry
 from toolwire.errors import ToolError
 
 FAILED: Final = 1
 WRONG: Final = 2
+MIN_ROOM: Final = 500
+"""Characters in which a document says that it shows nothing, whatever it is of."""
 SAID: Final = {
     "invalid_pattern": "invalid regex pattern",
     "internal": "internal error, operator intervention required",
@@ -84,13 +86,19 @@ class Context:
         most = min(limit or self.settings.budget, self.settings.budget)
         document = compose(most)
         room = most
-        while self.as_json and len(text := _dumped(document)) > most and room > MIN_BUDGET:
-            room = max(room * most // len(text) - 16, MIN_BUDGET)  # escapes take room as well
+        while self.as_json and len(text := self.written(document)) > most and room > MIN_ROOM:
+            room = max(room * most // len(text) - 16, MIN_ROOM)  # escapes take room as well
             document = compose(room)
-        text = _dumped(document) if self.as_json else document.text
+        text = self.written(document)
         write(text)
         header = document.header
         return Done(status, header.cmd, "envelope", text, header.truncated, header.handle or "", header.error or "")
+
+    def written(self, document: Document) -> str:
+        """A document as it is written."""
+        if not self.as_json:
+            return document.text
+        return dumped({"meta": document.header.meta, "content": document.body})
 
     def text(self, text: str, header: Header, *, limit: int, lines: int | None, tail: float = 0.0, more: str = "",
              status: int = 0) -> Done:  # fmt: skip
@@ -161,10 +169,6 @@ class Context:
             )
         )
         telemetry.close()
-
-
-def _dumped(document: Document) -> str:
-    return dumped({"meta": document.header.meta, "content": document.body})
 
 
 def dumped(value: Any) -> str:

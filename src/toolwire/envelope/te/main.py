@@ -133,7 +133,7 @@ def _done(given: Given, context: Context) -> Done:
         from toolwire.envelope.te import reports
 
         if given.has("handle"):
-            return reports.page(context, given.last("handle"), COMMAND.number(given, "chunk") or 1)
+            return reports.one_page(context, given.last("handle"), COMMAND.number(given, "chunk") or 1)
         return reports.handles(context) if given.has("list-handles") else reports.stats(context)
     if not argv:
         COMMAND.wrong("a command is needed")

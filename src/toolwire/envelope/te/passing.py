@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-from toolwire.envelope.composing import compose_text
-from toolwire.envelope.cutting import count_lines
-from toolwire.envelope.grammar import BEGIN, Header
+from toolwire.envelope.cutting import count_lines, cut
+from toolwire.envelope.grammar import BEGIN, Document, Header, Section
 from toolwire.envelope.programs import Ran, run
 from toolwire.envelope.search import find_ripgrep
-from toolwire.envelope.settings import MIN_BUDGET
 from toolwire.envelope.sniffing import TEXT, content_type
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.context import FAILED, WRONG, Context, Done, dumped, short, warn
@@ -24,6 +22,10 @@ from toolwire.errors import ToolError
 
 OWN: Final = frozenset({"grep", "cat", "find", "repo", "run"})
 """The commands that `te` has words for."""
+MAX_SAID: Final = 200
+"""Characters of a command that an error says."""
+MIN_SHOWN: Final = 40
+"""Characters of both outputs together that are shown at least."""
 TAIL: Final = 0.5
 """The share of what is shown that is for the end: that is where commands say how it went."""
 
@@ -99,21 +101,26 @@ def _json(context: Context, argv: Sequence[str]) -> Done:
         whole = value["stdout"] + value["stderr"]
         header = Header(cmd=cmd, lines=count_lines(whole))
         handle = keep(whole, header) or ""
+        value |= {"truncated": True} | ({"handle": handle} if handle else {})
+        out, err = value["stdout"], value["stderr"]
         room = budget
-        while len(text) > budget or "truncated" not in value:
-            value |= {name: _ends(value[name], room // 2) for name in ("stdout", "stderr")}
-            value |= {"truncated": True} | ({"handle": handle} if handle else {})
+        while True:
+            value |= {"stdout": _ends(out, room // 2), "stderr": _ends(err, room // 2)}
             text = dumped(value)
-            room = max(room * budget // max(len(text), budget) - 64, MIN_BUDGET // 4)
+            if len(text) <= budget or room <= MIN_SHOWN:
+                break
+            room = max(room * budget // len(text) - 32, MIN_SHOWN)
     sys.stdout.write(text + "\n")
     return Done(ran.status, cmd, "pass", text, "truncated" in value, handle, "timeout" if ran.timed_out else "")
 
 
 def _ends(text: str, room: int) -> str:
     """Both ends of a text, and a breadcrumb between them."""
-    header = Header(cmd="run", lines=count_lines(text))
-    limit = max(room, MIN_BUDGET)
-    return compose_text(text, header, limit=limit, keep=lambda *_: None, tail=TAIL).body
+    shown = cut(text, room, tail=TAIL)
+    if not shown.left_out:
+        return text
+    header = Header(cmd="run", lines=0)
+    return Document(header, (Section(shown.head, (shown.left_out,)), Section(shown.tail))).body
 
 
 def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> Ran | str:
@@ -126,7 +133,7 @@ def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> Ran | str:
 
 
 def _late(context: Context, argv: Sequence[str]) -> str:
-    return f"command timed out after {_seconds(context):g}s: {shlex.join(argv)}"
+    return f"command timed out after {_seconds(context):g}s: {shlex.join(argv)[:MAX_SAID]}"
 
 
 def _seconds(context: Context) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from toolwire.envelope.grammar import on_one_line
-from toolwire.envelope.shaping import Envelope
+from toolwire.envelope.shaping import page
 from toolwire.envelope.te.context import FAILED, Context, Done, dumped
 from toolwire.envelope.telemetry import Telemetry
 from toolwire.errors import ToolError
@@ -42,10 +42,12 @@ def handles(context: Context) -> Done:
     return _table(("handle", "command", "lines", "bytes", "age", "agent"), rows, "nothing is kept")
 
 
-def page(context: Context, handle: str, number: int) -> Done:
+def one_page(context: Context, handle: str, number: int) -> Done:
     """A page of what is kept."""
     try:
-        document = Envelope(settings=context.settings, store=context.store).chunk(handle, number)
+        kept, text = context.store.get(handle)
+        written = context.written if context.as_json else None
+        document = page(kept, text, number, budget=context.settings.budget, written=written)
     except ToolError as error:
         return context.failed("handle", "no_result", str(error), status=FAILED)
     return context.answer(lambda _: document)
