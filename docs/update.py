@@ -190,9 +190,9 @@ def _intents() -> str:
 
 def _security() -> str:
     sys.path.insert(0, str(ROOT))
-    from tests.security.rows import ROWS, tests_by_row
+    from tests.security.rows import ROWS, named_tests
 
-    tests = tests_by_row()
+    tests = named_tests()
     rows = ((label, "<br>".join(f"`{name}`" for name in tests[key])) for key, label in ROWS.items())
     return _table(("what went wrong", "tests"), rows)
 

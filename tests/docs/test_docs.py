@@ -33,8 +33,11 @@ def _update() -> dict[str, Any]:
 
 
 @pages
-def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
-    run_page(page, tmp_path)
+def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "page"
+    folder.mkdir()
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))  # nothing of the user's, beside what the page sees
+    run_page(page, folder)
 
 
 @pages

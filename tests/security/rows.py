@@ -14,7 +14,7 @@ ROWS: dict[str, str] = {
 }
 
 
-def tests_by_row() -> dict[str, list[str]]:
+def named_tests() -> dict[str, list[str]]:
     """By row, its tests as `file::name`."""
     found: dict[str, list[str]] = {key: [] for key in ROWS}
     for path in sorted(HERE.glob("test_*.py")):

@@ -19,7 +19,7 @@ from toolwire.mcp import definitions
 from toolwire.mcp import login as module
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.http import HttpOptions
-from toolwire.mcp.login import login
+from toolwire.mcp.login import Logins, login
 from toolwire.mcp.router import ServerQuestion
 from toolwire.mcp.server import McpService
 from toolwire.mcp.servers import McpServer, load_servers
@@ -292,6 +292,22 @@ def test_cve_2025_54136_other_programs_auto_approvals_are_not_taken_over(tmp_pat
     path.write_text(json.dumps({"mcpServers": {"a": given}}))
     (server,) = load_servers(path)
     assert (server.trusted, server.tier, server.tools) == (False, None, {})
+
+
+def test_cve_2025_67644_names_are_no_sql_in_what_is_kept() -> None:
+    approvals, logins = Approvals(), Logins()
+    plain = McpServer(name="a", command="x")
+    evil = plain.model_copy(update={"source": "x' OR '1'='1", "name": "a'; DROP TABLE servers; --"})
+    for server in (plain, evil):
+        approvals.agree(server, plain.launch())
+        approvals.pin(server, {"'); DELETE FROM tools; --": {"name": server.name}})
+        logins.put(server, "u' OR '1'='1", "tokens'; --", server.name)
+    approvals.forget(evil)
+    assert approvals.server(evil) is None
+    assert approvals.server(plain) is not None
+    assert approvals.tools(plain) == {"'); DELETE FROM tools; --": {"name": "a"}}
+    assert logins.get(plain, "u' OR '1'='1", "tokens'; --") == "a"
+    assert logins.get(plain, "u", "tokens") is None
 
 
 # -- what servers say of their tools ----------------------------------------------------------------------------------

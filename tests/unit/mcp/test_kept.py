@@ -1,6 +1,5 @@
 """What was agreed to, kept in a file; and results, in both directions."""
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +43,6 @@ def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
         Approvals(path)
     with pytest.raises(ConfigurationError):
         Approvals(tmp_path)
-
-
-def test_what_a_name_holds_is_no_sql() -> None:
-    approvals = Approvals()
-    server = A.model_copy(update={"source": "x'; DROP TABLE servers; --"})
-    approvals.agree(server, server.launch())
-    approvals.pin(server, {"'); DELETE FROM tools; --": {"name": "x"}})
-    assert list(approvals.tools(server)) == ["'); DELETE FROM tools; --"]
-    assert approvals.server(A) is None
-    assert sqlite3.sqlite_version
 
 
 def declared(**more: Any) -> Declared:
