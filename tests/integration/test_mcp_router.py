@@ -287,6 +287,16 @@ def test_a_server_that_keeps_failing_is_left_alone(tmp_path: Path, monkeypatch: 
     assert starts(tmp_path) == 3
 
 
+def test_a_version_that_nobody_knows_is_said(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with at(raw(tmp_path, tools=[tool("t")], protocol="2099-01-01")) as desk:
+            (status,) = desk.router.servers()
+            assert status.state == "failed"
+            assert status.reason.startswith("Unsupported protocol version from the server: 2099-01-01")
+
+    asyncio.run(main())
+
+
 def test_a_silent_server_is_not_waited_for(tmp_path: Path) -> None:
     silent = McpServer(
         name="silent", command=sys.executable, args=("-c", "import sys; sys.stdin.read()"), start_timeout=0.3
