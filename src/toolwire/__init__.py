@@ -13,7 +13,12 @@ if typing.TYPE_CHECKING:
     from toolwire.apis import apis, get_api
     from toolwire.apis.base import ProviderApi
     from toolwire.arguments import ReadArguments, read_arguments
+    from toolwire.builtin import builtin_tools
+    from toolwire.configuration import load_configuration
+    from toolwire.consent import Agreement, Approval, present
     from toolwire.conversation import ChatRequest, Note, Notes, ToolChoice
+    from toolwire.disclosure import Disclosure, count_definitions
+    from toolwire.envelope.shaping import Envelope
     from toolwire.errors import (
         ConfigurationError,
         DefinitionError,
@@ -39,6 +44,8 @@ if typing.TYPE_CHECKING:
         collect,
         replay,
     )
+    from toolwire.executor import Issue, Outcome, ToolExecutor
+    from toolwire.intent import Intent, IntentDetector, TierGate
     from toolwire.messages import (
         FinishReason,
         ImagePart,
@@ -53,15 +60,23 @@ if typing.TYPE_CHECKING:
         Usage,
     )
     from toolwire.negotiation import FormatNegotiator, ToolsConfig
+    from toolwire.policy import Limit, Policy, Rule
     from toolwire.profiles import Profile, detect_from_template, profile
     from toolwire.prompting import Manifest, prompt, render_calls, render_definitions, render_manifest, render_results
     from toolwire.reading import StreamParser
+    from toolwire.registry import ToolRegistry
+    from toolwire.roots import AllowedRoots
+    from toolwire.session import Session
+    from toolwire.tokens import TokenCount, count_tokens
     from toolwire.tools import Tier, Tool, ToolDefinition, tool
     from toolwire.watching import watch
     from toolwire.wire.registry import formats, get_format
     from toolwire.wire.syntax import WireFormat
 
 __all__ = [
+    "Agreement",
+    "AllowedRoots",
+    "Approval",
     "ArgumentsDelta",
     "CallEnd",
     "CallStart",
@@ -69,18 +84,26 @@ __all__ = [
     "ConfigurationError",
     "ContentDelta",
     "DefinitionError",
+    "Disclosure",
+    "Envelope",
     "Event",
     "Finish",
     "FinishReason",
     "FormatNegotiator",
     "ImagePart",
+    "Intent",
+    "IntentDetector",
+    "Issue",
+    "Limit",
     "Manifest",
     "Message",
     "Note",
     "Notes",
     "OpaquePart",
+    "Outcome",
     "ParsedResponse",
     "Passed",
+    "Policy",
     "Problem",
     "ProblemFound",
     "Profile",
@@ -91,14 +114,20 @@ __all__ = [
     "ReasoningEnd",
     "ReasoningPart",
     "RenderError",
+    "Rule",
+    "Session",
     "StreamParser",
     "TextPart",
     "Tier",
+    "TierGate",
+    "TokenCount",
     "Tool",
     "ToolCall",
     "ToolChoice",
     "ToolDefinition",
     "ToolError",
+    "ToolExecutor",
+    "ToolRegistry",
     "ToolResult",
     "ToolsConfig",
     "ToolwireError",
@@ -108,13 +137,18 @@ __all__ = [
     "UsageCounted",
     "WireFormat",
     "apis",
+    "builtin_tools",
     "collect",
+    "count_definitions",
+    "count_tokens",
     "detect_from_template",
     "formats",
     "get_api",
     "get_format",
+    "load_configuration",
     "merge_text",
     "parse",
+    "present",
     "profile",
     "prompt",
     "read_arguments",
@@ -129,6 +163,18 @@ __all__ = [
 ]
 
 _HOMES: typing.Final = {
+    "builtin": "builtin_tools",
+    "configuration": "load_configuration",
+    "consent": "Agreement Approval present",
+    "disclosure": "Disclosure count_definitions",
+    "envelope.shaping": "Envelope",
+    "executor": "Issue Outcome ToolExecutor",
+    "intent": "Intent IntentDetector TierGate",
+    "policy": "Limit Policy Rule",
+    "registry": "ToolRegistry",
+    "roots": "AllowedRoots",
+    "session": "Session",
+    "tokens": "TokenCount count_tokens",
     "answers": "merge_text parse sources",
     "apis": "apis get_api",
     "apis.base": "ProviderApi",
