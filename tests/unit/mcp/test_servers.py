@@ -190,7 +190,7 @@ def test_a_launch_is_shown_whole_but_for_secrets() -> None:
     launch = Launch(
         "stdio",
         ("npx", "-y", "a b", "", "q'uote", "\u202e\x1b", "--key=x"),
-        {"DEBUG": "1", "API_KEY": "s3cret", "NODE_OPTIONS": "--require x"},
+        {"DEBUG": "1", "API_KEY": "s3cret", "GH_PAT": "s3cret", "PATH": "/x", "NODE_OPTIONS": "--require x"},
         "/work dir",
     )
     assert launch.shown.splitlines() == [
@@ -198,7 +198,9 @@ def test_a_launch_is_shown_whole_but_for_secrets() -> None:
         'in "/work dir"',
         "with API_KEY=(a secret)",
         "with DEBUG=1",
+        "with GH_PAT=(a secret)",
         'with NODE_OPTIONS="--require x"',
+        "with PATH=/x",
     ]
     web = Launch("http", url="https://h/mcp", headers={"Authorization": "Bearer s3cret"})
     assert web.shown == "connects to https://h/mcp\nwith the header Authorization: (a secret)"
