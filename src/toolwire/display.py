@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_BLANK = frozenset(
+BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 )
@@ -16,4 +16,4 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c.isprintable() and c not in _BLANK else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() and c not in BLANK else c.encode("unicode_escape").decode() for c in text)

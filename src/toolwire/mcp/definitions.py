@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from toolwire.display import BLANK
 from toolwire.errors import DefinitionError
 from toolwire.mcp.servers import McpServer
 from toolwire.schema import check_schema
@@ -29,7 +30,13 @@ MAX_SCHEMA = 256 << 10
 """Characters of a tool's schemas, as JSON."""
 MAX_SCHEMA_DEPTH = 64
 MAX_TOOLS = 1_000
-MAX_DIFF = 20_000
+MAX_SHOWN = 200_000
+"""Characters that it takes to show a tool; who is asked about it has to be able to see all of them."""
+MAX_LINES = 5_000
+MAX_EXPANDED = 20_000
+"""Schemas within a schema, each counted as often as references lead to it."""
+MAX_CHAIN = 200
+"""References and levels between a schema and the deepest one within it."""
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 OUTPUT = "outputSchema"
@@ -38,8 +45,8 @@ OUTPUT = "outputSchema"
 ROOT_TYPE = "/type"
 """Where `check_schema` finds that a schema which is fine otherwise is not that of an object."""
 
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _TEXT_KEYS = frozenset({"title", "description", "$comment"})
-_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters without a shape
 _NOT_IN_NAMES = re.compile(r"""[\s<>{}()\[\]"'=,]""")
 
 
@@ -149,22 +156,30 @@ def effective(declared: Declared, server: McpServer, *, ask: bool = False) -> To
 
 
 def difference(before: Declared, after: Declared) -> str:
-    """How a description has changed, line by line, as a diff."""
-    lines = difflib.unified_diff(_lines(before), _lines(after), "agreed to", "now", n=2, lineterm="")
-    text = "\n".join(lines)
-    return text if len(text) <= MAX_DIFF else f"{text[:MAX_DIFF]}\n... and {len(text) - MAX_DIFF} characters more"
+    """How a description has changed, line by line, as a diff; all of it."""
+    return "\n".join(difflib.unified_diff(_lines(before), _lines(after), "agreed to", "now", n=2, lineterm=""))
 
 
 def described(declared: Declared) -> str:
     """A whole description, for somebody who is asked about it."""
-    text = "\n".join(_lines(declared))
-    return text if len(text) <= MAX_DIFF else f"{text[:MAX_DIFF]}\n... and {len(text) - MAX_DIFF} characters more"
+    return "\n".join(_lines(declared))
 
 
 def _lines(declared: Declared) -> list[str]:
-    body = declared.stored()
-    body["description"] = body["description"].split("\n")
-    return json.dumps(body, indent=1, ensure_ascii=False, sort_keys=True).split("\n")
+    """What models read stands first, what is longest and matters least last."""
+    one = declared.definition
+    hints = {key: value for key, value in one.annotations.items() if key != OUTPUT}
+    body = {
+        "name": declared.name,
+        "description": one.description.split("\n"),
+        "annotations": hints,
+        "parameters": one.parameters,
+        OUTPUT: declared.output,
+    }
+    made: list[str] = []
+    for key, value in body.items():
+        made += f"{key}: {json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)}".split("\n")
+    return made
 
 
 def cleaned(text: str, limit: int) -> str:
@@ -178,11 +193,7 @@ def cleaned(text: str, limit: int) -> str:
 
 def _hidden(character: str) -> bool:
     """Whether a character has no shape, steers a terminal or the direction of writing, or carries data unseen."""
-    return (
-        unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-        or character in _BLANK
-        or "\U000e0100" <= character <= "\U000e01ef"
-    )
+    return unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp") or character in BLANK
 
 
 def _name(given: Any) -> str:
@@ -210,7 +221,11 @@ def _read(given: Any, server: McpServer) -> Declared:
     if output is not None:
         known[OUTPUT] = _schema(output)
         _check_output(known[OUTPUT])
-    return Declared(name, _definition(name, cleaned(description or "", MAX_DESCRIPTION), schema, known, server))
+    made = Declared(name, _definition(name, cleaned(description or "", MAX_DESCRIPTION), schema, known, server))
+    lines = _lines(made)
+    if len(lines) > MAX_LINES or sum(map(len, lines)) > MAX_SHOWN:
+        raise DefinitionError("it is too long to be shown to anybody")
+    return made
 
 
 def _definition(
@@ -260,7 +275,66 @@ def _schema(given: Any) -> dict[str, Any]:
         raise DefinitionError(f"its schema has more than {MAX_SCHEMA} characters")
     schema = _seen(given, "", 0)
     assert isinstance(schema, dict)
+    _check_expanded(schema)
     return schema
+
+
+def _check_expanded(schema: dict[str, Any]) -> None:
+    """Refuse a short schema that is long once its references are followed: to check a value takes as long as that."""
+    anchors: dict[str, Any] = {"": schema}
+    _anchors(schema, anchors)
+    sizes: dict[int, int] = {}
+    above: set[int] = set()
+
+    def size(value: Any, depth: int) -> int:
+        if not isinstance(value, dict | list):
+            return 0
+        if (known := sizes.get(id(value))) is not None:
+            return known
+        if id(value) in above:
+            return 1  # it describes itself; how often that counts depends on the value
+        if depth > MAX_CHAIN:
+            raise DefinitionError(f"its schema leads through more than {MAX_CHAIN} levels and references")
+        above.add(id(value))
+        total = int(isinstance(value, dict))
+        inner = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+        for key, one in inner:
+            if key in _REFERENCES and isinstance(one, str):
+                total += size(_target(one, schema, anchors), depth + 1)
+            else:
+                total += size(one, depth + 1)
+        above.discard(id(value))
+        sizes[id(value)] = total
+        if total > MAX_EXPANDED:
+            raise DefinitionError(f"with its references followed, its schema holds more than {MAX_EXPANDED} schemas")
+        return total
+
+    size(schema, 0)
+
+
+def _anchors(value: Any, found: dict[str, Any]) -> None:
+    if isinstance(value, dict):
+        for key in ("$anchor", "$dynamicAnchor", "$id", "id"):
+            if isinstance(name := value.get(key), str):
+                found[name.removeprefix("#")] = value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _anchors(inner, found)
+
+
+def _target(reference: str, schema: dict[str, Any], anchors: dict[str, Any]) -> Any:
+    """What a reference leads to; None if that is nothing here."""
+    base, _, fragment = reference.partition("#")
+    at: Any = anchors.get(base, schema)
+    fragment = unquote(fragment)
+    if not fragment.startswith("/"):
+        return anchors.get(fragment) if fragment else at
+    for part in fragment.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(at, dict):
+            at = at.get(key)
+        else:
+            at = at[int(key)] if isinstance(at, list) and key.isdecimal() and int(key) < len(at) else None
+    return at
 
 
 def _seen(value: Any, key: str, depth: int) -> Any:

@@ -96,10 +96,54 @@ def test_what_is_no_tool_is_set_aside(given: Any) -> None:
 def test_a_change_is_shown_line_by_line() -> None:
     text = difference(declared(), declared(description="Does.\nAnd sends your key."))
     assert [line for line in text.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
-        '-  "Does."',
-        '+  "Does.",',
-        '+  "And sends your key."',
+        '- "Does."',
+        '+ "Does.",',
+        '+ "And sends your key."',
     ]
+
+
+def test_what_models_read_is_shown_first_and_nothing_is_cut() -> None:
+    noise = {"type": "object", "properties": {f"f{at}": {"type": "string"} for at in range(1_000)}}
+    text = difference(declared(), declared(description="Does. And sends your key.", outputSchema=noise))
+    assert len(text) > 30_000
+    assert text.index("And sends your key.") < 200
+    assert '"f999"' in text
+    long = {f"f{at}": True for at in range(5_000)}
+    assert read_tools([{**T, "inputSchema": {"type": "object", "properties": long}}], A)[1][0].reason.endswith(
+        "too long to be shown to anybody"
+    )
+
+
+def _bomb(reference: str, count: int) -> dict[str, Any]:
+    defs: dict[str, Any] = {
+        f"a{at}": {"allOf": [{"$ref": reference.format(at + 1)}] * 2, "$anchor": f"a{at}"} for at in range(count)
+    }
+    return {
+        "type": "object",
+        "properties": {"definitions": {"$ref": reference.format(0)}},
+        "$defs": {**defs, f"a{count}": {"type": "integer", "$anchor": f"a{count}"}},
+    }
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/a{}", "#a{}"])
+@pytest.mark.parametrize("key", ["inputSchema", "outputSchema"])
+def test_a_schema_that_grows_when_references_are_followed_is_set_aside(reference: str, key: str) -> None:
+    assert len(read_tools([{**T, key: _bomb(reference, 4)}], A)[0]) == 1
+    for count in (20, 300):
+        found, (bad,) = read_tools([{**T, key: _bomb(reference, count)}], A)
+        assert not found
+        assert "schema" in bad.reason
+
+
+def test_a_schema_may_describe_itself() -> None:
+    tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
+    assert len(read_tools([{**T, "inputSchema": tree}], A)[0]) == 1
+
+
+@pytest.mark.parametrize("unseen", ["\ufe00", "\u034f", "\u17b4", "\u180b", "\u180f", "\U000e0101", "\u200b"])
+def test_nothing_that_is_not_seen_stands_in_names_and_descriptions(unseen: str) -> None:
+    assert cleaned(f"a{unseen}b", 99) == "ab"
+    assert not read_tools([{**T, "name": f"a{unseen}b"}], A)[0]
 
 
 def test_text_is_cleaned_and_bounded() -> None:
