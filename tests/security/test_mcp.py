@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -654,7 +655,7 @@ def test_cve_2025_68143_words_that_look_like_options_stay_words(tmp_path: Path) 
     asyncio.run(main())
 
 
-def test_extra_3_a_key_that_stands_twice_is_one_value_for_the_question_and_the_call(tmp_path: Path) -> None:
+def test_extra_3_a_request_in_which_a_key_stands_twice_does_not_run(tmp_path: Path) -> None:
     shown, ran = list[str](), list[str]()
     registry = ToolRegistry()
 
@@ -676,10 +677,27 @@ def test_extra_3_a_key_that_stands_twice_is_one_value_for_the_question_and_the_c
             session = (await browser.post(where.url, headers=headers(where), json=INITIALIZE)).headers["mcp-session-id"]
             known = headers(where, **{"mcp-session-id": session})
             await browser.post(where.url, headers=known, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
-            await browser.post(where.url, headers=known, content=body)
+            assert (await browser.post(where.url, headers=known, content=body)).status_code == 400
+            assert (await browser.post(where.url, headers=known, content=body.replace('"cmd": "ls", ', ""))).is_success
 
     asyncio.run(main())
-    assert shown == ran
+    assert (shown, ran) == (["rm -rf /"], ["rm -rf /"]), "only the one that can be read in one way"
+
+
+def test_extra_3_nor_over_standard_input(tmp_path: Path) -> None:
+    given = '{"name":"list_dir","arguments":{"path":".","path":"."}}'
+    body = f'{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{given}}}'
+    begin = [json.dumps(INITIALIZE), '{"jsonrpc":"2.0","method":"notifications/initialized"}']
+    argv = [sys.executable, "-m", "toolwire", "mcp", "serve", "--root", str(tmp_path)]
+    program = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert program.stdin is not None
+    assert program.stdout is not None
+    with program:
+        program.stdin.write("\n".join([*begin, body, ""]))
+        program.stdin.flush()
+        program.stdout.readline()
+        answer = json.loads(program.stdout.readline())
+    assert (answer["id"], answer["error"]["code"]) == (2, -32601)
 
 
 def test_extra_7_what_is_too_long_to_be_shown_does_not_run() -> None:

@@ -324,7 +324,8 @@ class Connection:
         async with AsyncExitStack() as stack:
             if launch.argv:
                 errors = stack.enter_context(self._stderr.taken())
-                command, *args = launch.argv
+                command, *args = launch.argv  # the file that somebody agreed to, if it was there then
+                command = launch.program or command
                 given = StdioServerParameters(command=command, args=args, env=dict(launch.env), cwd=launch.cwd or None)
                 transport = stdio_client(given, errors)
             else:

@@ -12,6 +12,7 @@ import ipaddress
 import re
 import secrets
 import socket
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from toolwire.errors import ConfigurationError
-from toolwire.mcp.server import VISIT, McpService, Visit
+from toolwire.mcp.server import VISIT, McpService, Visit, repeats
 
 PATH = "/mcp"
 MAX_BODY = 4 << 20
@@ -206,7 +207,13 @@ class Guard:
             await send(message)
 
         try:
-            await self._manager.handle_request(scope, _timed(receive), told)
+            receive = _timed(receive)
+            if scope["method"] == "POST":
+                body, receive = await _gathered(receive)
+                if repeats(body.decode(errors="replace")):
+                    await _answer(send, 400, "A key stands twice in the body.")
+                    return
+            await self._manager.handle_request(scope, receive, told)
         except TimeoutError:
             await _answer(send, 408, "The request took too long to arrive.")
         finally:
@@ -250,6 +257,24 @@ def _timed(receive: Any) -> Any:
         return message
 
     return timed
+
+
+async def _gathered(receive: Any) -> tuple[bytes, Any]:
+    """A body, and what gives it out again; one that is too long is given out as far as it came, and not looked at."""
+    messages: list[Any] = []
+    size = 0
+    while not messages or (messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False)):
+        messages.append(await receive())
+        size += len(messages[-1].get("body", b""))
+        if size > MAX_BODY:
+            break
+    body = b"" if size > MAX_BODY else b"".join(one.get("body", b"") for one in messages)
+    waiting = deque(messages)
+
+    async def again() -> Any:
+        return waiting.popleft() if waiting else await receive()
+
+    return body, again
 
 
 async def _answer(send: Any, status: int, text: str) -> None:

@@ -6,15 +6,20 @@ What has to be asked is asked of the person behind the client, if it can ask; el
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import os
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from time import monotonic
 from typing import Any
 
+import anyio
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -55,6 +60,8 @@ WIDTH = 100
 """Characters of a line of a question."""
 MAX_QUESTION = 50_000
 """Characters of a question; what takes more is not asked, and does not run."""
+TWICE = "a-key-stands-twice"
+"""The method that a client is told does not exist, when its request cannot be read in one way only."""
 ASKED_SECONDS = 600.0
 MAX_ASKED = 1_000
 
@@ -153,8 +160,9 @@ class McpService:
 
     async def stdio(self) -> None:
         """Serve whoever writes to this process's standard input, until it closes."""
-        async with stdio_server() as (reading, writing):
-            await self.server.run(reading, writing, self.server.create_initialization_options())
+        with _own_input() as lines:
+            async with stdio_server(lines) as (reading, writing):
+                await self.server.run(reading, writing, self.server.create_initialization_options())
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -230,6 +238,57 @@ class McpService:
 
 
 _ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
+
+
+def repeats(text: str) -> bool:
+    """Whether JSON has an object with the same key twice, of which others may read another value than we do."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise _Twice
+        return found
+
+    try:
+        json.loads(text, object_pairs_hook=made, parse_int=len, parse_float=len, strict=False)
+    except (_Twice, RecursionError):
+        return True
+    except ValueError:  # whoever reads it will say so
+        pass
+    return False
+
+
+class _Twice(Exception):
+    pass
+
+
+class _Lines(io.TextIOWrapper):
+    """Lines of requests; one in which a key stands twice becomes a request for something that nobody has."""
+
+    def readline(self, size: int = -1, /) -> str:
+        line = super().readline(size)
+        if not repeats(line):
+            return line
+        try:
+            name = json.loads(line).get("id")
+        except (ValueError, RecursionError, AttributeError):
+            name = None
+        known = {"id": name} if isinstance(name, str | int) and not isinstance(name, bool) else {}
+        return json.dumps({"jsonrpc": "2.0", **known, "method": TWICE}) + "\n"
+
+
+@contextmanager
+def _own_input() -> Iterator[anyio.AsyncFile[str]]:
+    """Standard input, which other code of this process and its children find empty meanwhile."""
+    own = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        yield anyio.wrap_file(_Lines(io.BufferedReader(io.FileIO(os.dup(own))), encoding="utf-8", errors="replace"))
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
 
 
 def _tool(definition: ToolDefinition) -> Tool:

@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -164,14 +165,18 @@ class McpServer(_Strict):
             except ValueError as error:
                 raise ConfigurationError(f"the server {self.name}: {error}") from error
             headers = {key: filled(value) for key, value in self.headers.items()}
-            return Launch(self.transport or "http", url=url, headers=headers)
+            written = Launch("http", url=self.url, headers=self.headers)
+            return Launch(self.transport or "http", url=url, headers=headers, written=written)
         folder = Path(self.source).parent if self.source else Path()
-        return Launch(
-            "stdio",
-            (filled(self.command), *map(filled, self.args)),
-            {key: filled(value) for key, value in self.env.items()},
-            os.path.abspath(folder / Path(filled(self.cwd)).expanduser()) if self.cwd else "",
-        )
+        argv = (filled(self.command), *map(filled, self.args))
+        env = {key: filled(value) for key, value in self.env.items()}
+        cwd = os.path.abspath(folder / Path(filled(self.cwd)).expanduser()) if self.cwd else ""
+        here = cwd or os.getcwd()
+        program = _program(argv[0], here, env.get("PATH", os.environ.get("PATH", os.defpath)))
+        if not cwd and any(_depends(text, here) for text in (self.command, *argv, *map(_value, argv))):
+            cwd = here
+        written = Launch("stdio", (self.command, *self.args), self.env)
+        return Launch("stdio", argv, env, cwd, program=program, written=written)
 
     def _variable(self, text: str, known: Mapping[str, str]) -> str:
         match = _NAMED.fullmatch(text)
@@ -196,9 +201,11 @@ class Launch:
         transport: "stdio", "http" or "sse".
         argv: the program and its arguments.
         env: variables that are added to its environment.
-        cwd: the directory it runs in; "" is the one of this process.
+        cwd: the directory it runs in; "" is the one of this process, where that does not matter.
+        program: the file that is run; "" if there is none.
         url: where it is.
         headers: what is sent along.
+        written: the same as the user wrote it, with `${NAME}` for what is filled in; that is what is shown and kept.
     """
 
     transport: Transport
@@ -207,11 +214,14 @@ class Launch:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    program: str = ""
+    written: Launch | None = None
 
     @property
     def hash(self) -> str:
         """Sha256 hex digest of all of it; any change gives another."""
-        facts = [self.transport, self.argv, sorted(self.env.items()), self.cwd, self.url, sorted(self.headers.items())]
+        facts: list[Any] = [self.transport, self.argv, sorted(self.env.items()), self.cwd, self.url]
+        facts += [sorted(self.headers.items()), self.program]
         return hashlib.sha256(json.dumps(facts, separators=(",", ":")).encode()).hexdigest()
 
     @property
@@ -220,12 +230,37 @@ class Launch:
 
         Each argument stands in quotes of its own, in which nothing is invisible.
         """
-        lines = [f"runs {' '.join(map(_quoted, self.argv))}"] if self.argv else [f"connects to {_quoted(self.url)}"]
+        said = self.written or self
+        lines = [f"runs {' '.join(map(_quoted, said.argv))}"] if self.argv else [f"connects to {_quoted(said.url)}"]
+        lines += [f"the program is {_quoted(self.program)}"] if self.program not in ("", *self.argv[:1]) else []
         lines += [f"in {_quoted(self.cwd)}"] if self.cwd else []
-        for name, value in sorted(self.env.items()):
+        for name, value in sorted(said.env.items()):
             lines.append(f"with {_quoted(name)}={_HIDDEN if _SECRET.search(name) else _quoted(value)}")
         lines += [f"with the header {_quoted(name)}: {_HIDDEN}" for name in sorted(self.headers)]
         return "\n".join(lines)
+
+
+def _program(command: str, here: str, path: str) -> str:
+    """The file that a command means in a directory; "" if there is none."""
+    if os.path.dirname(command):
+        found: str | None = os.path.join(here, os.path.expanduser(command) if os.name == "nt" else command)
+    else:
+        found = shutil.which(command, path=os.pathsep.join(os.path.join(here, one) for one in path.split(os.pathsep)))
+    return os.path.normpath(found) if found and os.path.exists(found) else ""
+
+
+def _value(argument: str) -> str:
+    """What an option that is written with = is set to."""
+    return argument.partition("=")[2] if argument.startswith("-") else argument
+
+
+def _depends(text: str, here: str) -> bool:
+    """Whether a word means something else in another directory: a path, or what programs look for where they are."""
+    if not text or text.startswith("-") or os.path.isabs(text) or "://" in text:
+        return False
+    if "/" in text or os.sep in text or text in (".", ".."):
+        return True
+    return any(os.path.lexists(os.path.join(here, *way)) for way in ((text,), (f"{text}.py",), ("node_modules", text)))
 
 
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth|(?:^|_)pat(?:_|$)", re.IGNORECASE)

@@ -186,6 +186,58 @@ def test_directories_begin_at_the_file(tmp_path: Path) -> None:
     assert (a.launch().cwd, b.launch().cwd) == (str(tmp_path / "sub"), "/abs")
 
 
+@pytest.mark.parametrize(
+    ("command", "args", "bound"),
+    [
+        ("bin/run", (), True),
+        ("python3", ("server.py",), True),
+        ("python3", ("-m", "server"), True),
+        ("python3", ("--root=.",), True),
+        ("npx", ("-y", "local-package"), True),
+        ("npx", ("-y", "@scope/package"), True),
+        ("python3", ("/opt/server.py", "--quiet", "serve"), False),
+        ("python3", ("https://h/mcp",), False),
+    ],
+)
+def test_the_directory_is_agreed_to_where_it_matters(
+    command: str, args: tuple[str, ...], bound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches: list[Launch] = []
+    for name in ("mine", "strangers"):
+        for file in ("bin/run", "server.py", "node_modules/local-package"):
+            path = tmp_path / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o755)
+        monkeypatch.chdir(tmp_path / name)
+        launches.append(McpServer(name="a", command=command, args=args).launch())
+    first, second = launches
+    assert (first.hash != second.hash, first.cwd == str(tmp_path / "mine")) == (bound, bound)
+    assert (f"in {tmp_path}/mine" in first.shown) is bound
+
+
+def test_the_program_that_is_found_is_agreed_to(tmp_path: Path) -> None:
+    hashes = set[str]()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tool").touch(mode=0o755)
+        launch = McpServer(name="a", command="tool", env={"PATH": str(tmp_path / name)}).launch()
+        assert launch.program == str(tmp_path / name / "tool")
+        assert f"the program is {launch.program}" in launch.shown
+        hashes.add(launch.hash)
+    assert len(hashes) == 2
+
+
+def test_what_is_filled_in_is_neither_shown_nor_kept_but_counts() -> None:
+    stdio = McpServer(name="a", command="/bin/false", args=("--api-key", "${K}"), env={"DB": "postgres://u:${K}@h/"})
+    web = McpServer(name="a", url="https://h/mcp?key=${K}")
+    for server in (stdio, web):
+        one, other = server.launch({"K": "s3cret"}), server.launch({"K": "another"})
+        assert one.hash != other.hash
+        assert one.shown == other.shown
+        assert "s3cret" not in one.shown
+        assert "${K}" in one.shown
+
+
 def test_a_launch_is_shown_whole_but_for_secrets() -> None:
     launch = Launch(
         "stdio",
@@ -215,6 +267,7 @@ def test_every_part_of_a_launch_is_in_its_hash() -> None:
         {"env": {"A": "2"}},
         {"env": {"A1": ""}},
         {"cwd": "/x"},
+        {"program": "/bin/x"},
         {"url": "https://h/"},
         {"headers": {"A": "1"}},
     ]
