@@ -143,6 +143,7 @@ async def run(
         raise ToolError(f"{argv[0]} cannot be started: {reason}") from error
     group = transport.get_pid()
     timed_out = False
+    _LIVE.add(group)
     try:
         if (stdin := transport.get_pipe_transport(0)) is not None:
             assert isinstance(stdin, asyncio.WriteTransport)
@@ -154,12 +155,22 @@ async def run(
             await _happens(program.ended, GRACE)
     finally:
         _signal(group, signal.SIGKILL)
+        _LIVE.discard(group)
         await _happens(program.ended, GRACE)
         # Whoever left the group may hold the pipes open; what came until then is enough.
         await _happens(program.silent, GRACE)
         transport.close()
     status = transport.get_returncode()
     return Ended(-signal.SIGKILL if status is None else status, timed_out, out, err)
+
+
+def kill_all() -> None:
+    """End every program that runs now, for a process that is about to leave without waiting for anything."""
+    for group in tuple(_LIVE):
+        _signal(group, signal.SIGKILL)
+
+
+_LIVE: set[int] = set()
 
 
 class _Program(asyncio.SubprocessProtocol):

@@ -433,3 +433,16 @@ def test_structured_content_has_to_be_what_was_promised(tmp_path: Path) -> None:
             assert (await desk.call("failed")).error == "hello"
 
     asyncio.run(main())
+
+
+def test_a_tool_that_the_program_switched_off_stays_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with at(raw(tmp_path, tools=[tool("t"), tool("wipe")])) as desk:
+            desk.registry.enable("wipe", "raw", enabled=False)
+            assert desk.states() == {"t": "agreed", "wipe": "off"}
+            await desk.router.connect()
+            assert "switched off" in (await desk.call("wipe")).text
+            desk.registry.enable("wipe", "raw")
+            assert (await desk.call("wipe")).success
+
+    asyncio.run(main())

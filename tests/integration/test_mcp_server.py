@@ -383,3 +383,30 @@ def test_there_has_to_be_something_to_serve() -> None:
     done = subprocess.run([sys.executable, "-m", "toolwire", "mcp", "serve"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is nothing to serve" in done.stderr
+
+
+def test_questions_that_wait_take_no_place_of_calls_that_run() -> None:
+    asked = asyncio.Event()
+
+    async def never(_: ClientRequestContext, __: ElicitRequestParams) -> ElicitResult:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def main() -> None:
+        registry = ToolRegistry()
+        registry.register(lambda: "ran", name="danger", tier=Tier.RUN, requires_confirmation=True)
+        registry.register(lambda: "pong", name="ping")
+        async with (
+            serving(McpService(registry, tier=Tier.RUN, concurrency=1)) as where,
+            client(where, elicitation_callback=never, mode="legacy") as one,
+            client(where) as other,
+        ):
+            waiting = asyncio.create_task(one.call_tool("danger", {}))
+            await asked.wait()
+            async with asyncio.timeout(20):
+                assert not (await other.call_tool("ping", {})).is_error
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    asyncio.run(main())

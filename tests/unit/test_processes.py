@@ -78,3 +78,16 @@ def test_search_paths_hold_no_current_directory() -> None:
     assert processes.absolute_path(
         f"/bin{os.pathsep}{os.pathsep}.{os.pathsep}bin{os.pathsep}/usr/bin"
     ) == os.pathsep.join(("/bin", "/usr/bin"))
+
+
+def test_a_process_that_leaves_can_end_all_that_runs() -> None:
+    async def main() -> processes.Ended:
+        env = processes.environment()
+        running = asyncio.create_task(processes.run(["sleep", "300"], directory="/", env=env, seconds=60, most=99))
+        while not processes._LIVE:
+            await asyncio.sleep(0)
+        processes.kill_all()
+        return await running
+
+    ended = asyncio.run(main())
+    assert (ended.status, ended.timed_out) == (-9, False)

@@ -29,6 +29,7 @@ from toolwire.errors import ConfigurationError
 from toolwire.executor import Outcome, Shaping, ToolExecutor
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy import Policy
+from toolwire.processes import kill_all
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from toolwire.consent import Agreement, Approval
     from toolwire.mcp.router import McpRouter, ServerQuestion, ServerStatus, ToolProgress, ToolStatus
 
-INTERRUPTED = 130
 TOKEN = "TOOLWIRE_MCP_TOKEN"
 DESCRIPTION = 100
 """Characters of a description that a list shows."""
@@ -229,9 +229,9 @@ def serve(
         raise CliError("there is nothing to serve: say with --root which directories clients may see, or use --tools")
     _quiet()
     service = McpService(registry, policy=_rules(policy), tier=tier_of(tier), agree=yes, timeout=timeout, shape=shape)
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(number, _leave)
     if http is None:
-        # A thread waits for the next line and cannot be told to stop, so Ctrl-C ends the process.
-        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         asyncio.run(service.stdio())
         return
 
@@ -263,6 +263,12 @@ def _enveloped(registry: ToolRegistry, agent: str, root: list[str] | None) -> Sh
         return result if call.name == "te_run" else made.shape(call, result)  # it is shaped by the command
 
     return shape
+
+
+def _leave(number: int, _: object) -> None:
+    """End at once with what runs: a thread waits for the next line and cannot be told to stop."""
+    kill_all()
+    os._exit(128 + number)
 
 
 def _missing(error: ImportError) -> CliError:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal
 
-from toolwire.errors import ConfigurationError, DefinitionError, ToolError
+from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
 from toolwire.hashing import definition_hash
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.connection import Connection, ServerDown
@@ -252,9 +253,11 @@ class McpRouter:
             for served in agreed:
                 group.create_task(self._tried(self._ready(served)))
         for served in self._served.values():  # models see them in the same order, whichever server was first
-            self._registry.remove_server(served.server.name)
             for known in list(served.tools.values()):
-                self._add(served, known)
+                off = self._switched_off(known, served)
+                with suppress(UnknownTool):
+                    self._registry.remove(known.now.definition.name, served.server.name)
+                self._add(served, known, off=off)
         return [self._status(served) for served in chosen]
 
     def servers(self) -> list[ServerStatus]:
@@ -380,9 +383,10 @@ class McpRouter:
             earlier = before.pop(now.definition.name, None)
             if earlier is not None and earlier.same(known):
                 continue
+            off = earlier is not None and self._switched_off(earlier, served)
             if earlier is not None:
                 self._registry.remove(now.definition.name, server.name)
-            self._add(served, known)
+            self._add(served, known, off=off)
         for name in before:
             self._registry.remove(name, server.name)
         if self._changed is not None:
@@ -398,7 +402,17 @@ class McpRouter:
             )
         return known
 
-    def _add(self, served: _Served, known: _Known) -> None:
+    def _switched_off(self, known: _Known, served: _Served) -> bool:
+        """Whether the program has switched the tool off; it stays so when it is registered anew."""
+        try:
+            self._registry.lookup(known.now.definition.name, served.server.name)
+        except UnknownTool:
+            return True
+        except DefinitionError:
+            pass
+        return False
+
+    def _add(self, served: _Served, known: _Known, *, off: bool = False) -> None:
         asked = known.state != "agreed"
 
         async def run(**arguments: Any) -> ToolResult:
@@ -414,6 +428,9 @@ class McpRouter:
         except DefinitionError as error:
             del served.tools[known.now.definition.name]
             served.bad.append(Quarantined(known.now.name, str(error)))
+            return
+        if off:
+            self._registry.enable(known.now.definition.name, served.server.name, enabled=False)
 
     def _pin(self, served: _Served, tools: list[Declared]) -> None:
         self._approvals.pin(served.server, {one.name: one.stored() for one in tools})
@@ -463,7 +480,10 @@ class McpRouter:
 
     def _tool(self, server: McpServer, known: _Known) -> ToolStatus:
         one = known.definition
-        called = self._registry.lookup(one.name, server.name).definition.name
+        try:
+            called = self._registry.lookup(one.name, server.name).definition.name
+        except UnknownTool:  # the program has switched it off
+            return ToolStatus(known.now.name, state="off", description=one.description)
         reason = _question(known) if known.state != "agreed" else ""
         return ToolStatus(
             known.now.name, called, known.state, one.tier, one.requires_confirmation, one.description, reason

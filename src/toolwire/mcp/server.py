@@ -187,11 +187,14 @@ class McpService:
         caller = Caller(context)
         executor = self._executor if self._agree or caller.can_be_asked else self._alone
         current, round = CURRENT.set(caller), _ROUND.set(this := self._round(params))
+        holding = _SLOT.set(slot := _Slot(self._gate))
         self._waiting += 1
         try:
-            async with self._gate:
-                outcome = await executor.run(call, visit.session)
+            await slot.take()
+            outcome = await executor.run(call, visit.session)
         finally:
+            slot.give()
+            _SLOT.reset(holding)
             self._waiting -= 1
             CURRENT.reset(current)
             _ROUND.reset(round)
@@ -210,7 +213,10 @@ class McpService:
                 False, reason=f"it takes {len(text)} characters to show what it would do, which is too many"
             )
         if not caller.modern:
+            slot = _SLOT.get()
+            slot.give()  # others run while somebody thinks
             given = await caller.ask(text, _FORM)
+            await slot.take()
             return Agreement(given is not None and given.get("agree") is True)
         this = _ROUND.get()
         if this.key == approval.key:
@@ -237,6 +243,24 @@ class McpService:
         return _Round(key, given.action == "accept" and (given.content or {}).get("agree") is True)
 
 
+@dataclass(slots=True)
+class _Slot:
+    """A call's place among those that run at the same time."""
+
+    gate: asyncio.Semaphore
+    held: bool = False
+
+    async def take(self) -> None:
+        await self.gate.acquire()
+        self.held = True
+
+    def give(self) -> None:
+        if self.held:
+            self.held = False
+            self.gate.release()
+
+
+_SLOT: ContextVar[_Slot] = ContextVar("toolwire_mcp_slot")
 _ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
 
 
@@ -262,11 +286,11 @@ class _Twice(Exception):
     pass
 
 
-class _Lines(io.TextIOWrapper):
+class _Lines(anyio.AsyncFile[str]):
     """Lines of requests; one in which a key stands twice becomes a request for something that nobody has."""
 
-    def readline(self, size: int = -1, /) -> str:
-        line = super().readline(size)
+    async def readline(self) -> str:
+        line = await super().readline()
         if not repeats(line):
             return line
         try:
@@ -285,7 +309,7 @@ def _own_input() -> Iterator[anyio.AsyncFile[str]]:
     os.dup2(nothing, 0)
     os.close(nothing)
     try:
-        yield anyio.wrap_file(_Lines(io.BufferedReader(io.FileIO(os.dup(own))), encoding="utf-8", errors="replace"))
+        yield _Lines(io.TextIOWrapper(io.BufferedReader(io.FileIO(os.dup(own))), encoding="utf-8", errors="replace"))
     finally:
         os.dup2(own, 0)
         os.close(own)
