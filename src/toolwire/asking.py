@@ -18,8 +18,8 @@ class Together:
     """A `Confirm` for an executor that asks once for all calls which wait for an answer at the same time.
 
     Calls of one response are decided about one right after the other, so their questions arrive together. Each gets an
-    answer of its own. More calls than the executor runs at a time are several questions. What waits in one event loop is
-    asked about in that loop: executors in other threads may share it, and are asked separately.
+    answer of its own. More calls than the executor runs at a time are several questions. What waits in one event loop
+    is asked about in that loop: executors in other threads may share it, and are asked separately.
 
     Args:
         ask: gets the approvals in the order of their calls; gives as many answers, in that order.
