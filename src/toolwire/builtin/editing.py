@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -21,8 +23,8 @@ from toolwire.roots import AllowedRoots
 
 MAX_WRITTEN = 4 << 20
 """Bytes of a file that is written or edited."""
-REMEMBERED = 1_000
-"""Previews whose files are looked at again before their calls run."""
+REMEMBERED = 10_000
+"""Previews that are remembered for calls which run elsewhere than they were shown; `_shown` holds the others."""
 
 
 class Editing:
@@ -97,23 +99,48 @@ class Editing:
         return "\n".join([*(f"({note})" for note in notes), previews.diff(path, before, after)])
 
 
+@dataclass(slots=True, eq=False)
+class _Shown:
+    """A diff that was shown: of which call, beginning with what."""
+
+    seen: _Seen
+    key: str
+    digest: str
+    taken: bool = False
+
+
+_shown: ContextVar[_Shown | None] = ContextVar("_shown", default=None)
+"""What was shown in this context. A call runs in the context in which somebody agreed to it, or in a copy of that, so
+equal calls that wait at the same time, of other sessions too, are told apart."""
+
+
 class _Seen:
     """What was in the files whose diffs were shown, by the calls that would change them."""
 
     def __init__(self) -> None:
-        self._digests: OrderedDict[str, str] = OrderedDict()
+        self._last: OrderedDict[str, _Shown] = OrderedDict()
         self._lock = Lock()
 
     def put(self, path: str, change: str | list[Edit], content: bytes | None) -> None:
+        shown = _Shown(self, _key(path, change), _digest(content))
+        _shown.set(shown)
         with self._lock:
-            self._digests[_key(path, change)] = _digest(content)
-            if len(self._digests) > REMEMBERED:
-                self._digests.popitem(last=False)
+            self._last[shown.key] = shown
+            self._last.move_to_end(shown.key)
+            if len(self._last) > REMEMBERED:
+                self._last.popitem(last=False)
 
     def take(self, path: str, change: str | list[Edit]) -> str | None:
-        """What was seen for exactly this call, once."""
+        """What was shown in this context for exactly this call, once; else what was shown last for an equal one."""
+        key, own = _key(path, change), _shown.get()
         with self._lock:
-            return self._digests.pop(_key(path, change), None)
+            if own is not None and own.seen is self and own.key == key and not own.taken:
+                own.taken = True
+                if self._last.get(key) is own:
+                    del self._last[key]
+                return own.digest
+            last = self._last.pop(key, None)  # not marked: whoever was shown that may still be thinking
+            return None if last is None else last.digest
 
 
 def _key(path: str, change: str | list[Edit]) -> str:
