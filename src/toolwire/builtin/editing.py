@@ -42,6 +42,7 @@ class Editing:
             content: all of its text.
         """
         data = _encoded(content)
+        _names_a_file(path)
         was = self._seen.take(path, content)
         if was is not None:
 
@@ -59,6 +60,7 @@ class Editing:
         """The diff that `write_file` would make."""
         path, content = arguments["path"], arguments["content"]
         _encoded(content)
+        _names_a_file(path)
         old = self._roots.look(path, most=MAX_WRITTEN)
         self._seen.put(path, content, old)
         text = None if old is None else _text(old)
@@ -155,6 +157,11 @@ def _digest(content: bytes | None) -> str:
 def _compare(path: str, was: str, content: bytes | None) -> None:
     if _digest(content) != was:
         raise ToolError(f"{path} has changed since somebody agreed to this, so nothing was written; read it again")
+
+
+def _names_a_file(path: str) -> None:
+    if path.endswith(("/", "/.", "/..")) or path in (".", ".."):
+        raise ToolError(f"{path} names a directory; write_file writes files, and makes the directories they lie in")
 
 
 def _encoded(text: str) -> bytes:

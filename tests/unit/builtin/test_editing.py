@@ -195,3 +195,14 @@ def test_equal_calls_that_wait_at_the_same_time_are_told_apart(root: Path) -> No
 
     assert ["has changed" in (result.error or "") for result in asyncio.run(both())] == [True, True]
     assert (root / "same.txt").read_text() == "v3\n"
+
+
+def test_a_path_that_names_a_directory_makes_no_file(root: Path, editing: Editing) -> None:
+    for path in ("fresh/", "fresh/."):
+        for write in (
+            lambda at: editing.write_file(at, "x"),
+            lambda at: editing.preview_write({"path": at, "content": "x"}),
+        ):
+            with pytest.raises(ToolError, match="names a directory"):
+                write(path)
+    assert not (root / "fresh").exists()
