@@ -168,7 +168,7 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
 def _python_tools(path: str) -> list[Tool[..., Any]]:
     """The tools that a Python file makes; it is run, as the program of whoever named it.
 
-    Its module gets a name that no other has: one called `calendar.py` must not take the place of the standard library's.
+    Its module gets a name that no other has: `calendar.py` must not take the place of the standard library's.
     """
     digest = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:12]
     name = re.sub(r"\W", "_", f"tools_{Path(path).stem}_{digest}")
