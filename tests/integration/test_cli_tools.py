@@ -164,6 +164,17 @@ def test_somebody_at_the_terminal_is_asked(own: str, typed: str, status: int, sa
     assert "fires at moon" in shown
 
 
+@pytest.mark.parametrize("name", ["calendar.py", "my own-tools.v2.py"])
+def test_an_isolated_tool_is_the_one_in_the_file_whatever_its_name(tmp_path: Path, name: str) -> None:
+    """Also where the standard library has a function of that name in a module of that name."""
+    (tmp_path / name).write_text(
+        "import datetime\nfrom toolwire import tool\n\n\n@tool(isolated=True)\n"
+        "def isleap(year: int) -> str:\n    return f'my own {year}'\n\n\nalso = isleap\n"
+    )
+    ended = toolwire_cli("call", "isleap", '{"year": 2000}', "--tools", str(tmp_path / name), "--yes")
+    assert (ended.returncode, ended.stdout) == (0, "my own 2000\n"), ended.stderr
+
+
 def test_nobody_is_asked_who_does_not_see_the_question(own: str) -> None:
     leader, follower = pty.openpty()
     try:

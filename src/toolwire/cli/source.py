@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import importlib.util
 import json
+import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,8 +182,13 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
 
 
 def _python_tools(path: str) -> list[Tool[..., Any]]:
-    """The tools that a Python file makes; it is run, as the program of whoever named it."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    """The tools that a Python file makes; it is run, as the program of whoever named it.
+
+    Its module gets a name that no other has: `calendar.py` must not take the place of the standard library's.
+    """
+    digest = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:12]
+    name = re.sub(r"\W", "_", f"tools_{Path(path).stem}_{digest}")
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not Path(path).is_file():
         raise CliError(f"cannot read {path}: no Python file is there")
     module = importlib.util.module_from_spec(spec)
@@ -189,7 +197,7 @@ def _python_tools(path: str) -> list[Tool[..., Any]]:
         spec.loader.exec_module(module)
     if caught.error is not None:
         raise CliError(f"{path} cannot be run: {caught.message}", status=1) from caught.error
-    found = [one for one in vars(module).values() if isinstance(one, Tool)]
+    found = list({id(one): one for one in vars(module).values() if isinstance(one, Tool)}.values())
     if not found:
         raise CliError(f"{path} makes no tool; put @toolwire.tool over its functions")
     return found
