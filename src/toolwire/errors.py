@@ -15,7 +15,8 @@
     ├── PolicyError              a permission said no
     │   ├── Denied
     │   └── ApprovalRequired
-    └── ToolError                the tool itself failed
+    ├── ToolError                the tool itself failed
+    └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
 """
@@ -140,3 +141,15 @@ class ApprovalRequired(PolicyError):
 
 class ToolError(ToolwireError):
     """The tool ran and failed; the message is meant for the model."""
+
+
+class RunFailed(ToolwireError):
+    """An agent's run ended without an answer.
+
+    Attributes:
+        end: the run's end, an `agent.events.RunEnded`: with the conversation so far, and what was used.
+    """
+
+    def __init__(self, message: str, end: object) -> None:
+        super().__init__(message)
+        self.end = end

@@ -1,0 +1,396 @@
+"""The loop: ask the model, read its calls, run them, tell it the results, until it calls nothing more.
+
+This is the one place where a result becomes part of the next request. Everything else stands to its left: how the model
+is asked (`backends`), what may run and how (`executor`), what is wrong with a turn (`recovery`), what it may cost
+(`budgets`), what fits (`trimming`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+from toolwire.agent.budgets import Budget, Spent
+from toolwire.agent.events import (
+    AgentEvent,
+    ApprovalAsked,
+    CallBegun,
+    CallDone,
+    Corrected,
+    EndReason,
+    MemberSpoke,
+    RunEnded,
+    TurnBegun,
+)
+from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
+from toolwire.agent.steps import Chains, Turn
+from toolwire.agent.trimming import trim
+from toolwire.backends import Backend
+from toolwire.conversation import ChatRequest, ToolChoice
+from toolwire.errors import ProviderError, RunFailed
+from toolwire.events import Event, collect
+from toolwire.executor import Approval, Confirm, Outcome, Session, ToolExecutor
+from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.policy import Policy
+from toolwire.registry import ToolRegistry
+from toolwire.tools import Tier
+from toolwire.wire.registry import get_format
+from toolwire.wire.renderer import call_example, example_arguments
+from toolwire.wire.results import unframed
+
+LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
+ATTEMPTS = 2
+"""How often an answer is asked for that breaks off before anything of it ran."""
+
+ENDING = ()  # until tools say so themselves
+
+Emit = Callable[[AgentEvent], None]
+
+LISTENER: ContextVar[Emit | None] = ContextVar("toolwire_listener", default=None)
+"""Hears what the tools of a run have to tell of themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """How an agent works; every part has a sensible value of its own.
+
+    Attributes:
+        name: what it is called, in a team and in records.
+        system: what the model is told beforehand; `{{tools}}` stands for the tools.
+        tier: how far its sessions are unlocked at the beginning.
+        budget: what a run may use.
+        require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
+        context: tokens that a request may hold, about; None: all of the conversation goes with each.
+        chains: what prompts, answers, calls and results pass through.
+        temperature, max_tokens: for each answer; None: as the model has it.
+    """
+
+    name: str = "agent"
+    system: str = ""
+    tier: Tier = Tier.CRAWL
+    budget: Budget = Budget()
+    require_tool_call: bool = False
+    context: int | None = None
+    chains: Chains = field(default_factory=Chains)
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
+class Agent:
+    """A model with tools.
+
+    Args:
+        backend: the model.
+        tools: what it may call: a registry, or tools in any shape that one takes.
+        config: how it works.
+        policy: what may run.
+        confirm: asks somebody where the policy asks.
+        executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        tools: ToolRegistry | Iterable[Any] = (),
+        config: AgentConfig | None = None,
+        *,
+        policy: Policy | None = None,
+        confirm: Confirm | None = None,
+        executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor] | None = None,
+    ) -> None:
+        self.backend = backend
+        self.config = config or AgentConfig()
+        self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self._policy = policy
+        self._confirm = confirm
+        self._executor = executor or self._usual
+
+    def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
+        return ToolExecutor(registry, policy=self._policy, confirm=confirm)
+
+    async def run(
+        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = "run"
+    ) -> AsyncGenerator[AgentEvent]:
+        """Work on a task; closing the iterator stops the model and the tools.
+
+        Args:
+            task: what the user asks.
+            history: the conversation so far; `RunEnded.messages` of the run before.
+            session: what it has come to; a new one if none.
+            run_id: goes into the ids of calls that come without one.
+
+        Yields:
+            The events of the answers and the agent's own, `RunEnded` last.
+        """
+        queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        run = _Run(self, queue.put_nowait, session or Session(tier=self.config.tier), run_id)
+
+        async def work() -> None:
+            try:
+                queue.put_nowait(await run.go([*history, Message("user", (TextPart(task),))]))
+            finally:
+                queue.put_nowait(None)
+
+        working = asyncio.create_task(work())
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await working
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    async def ask(
+        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = "run"
+    ) -> str:
+        """The answer to a task.
+
+        Raises:
+            RunFailed: there is none; it says why, and holds the end of the run.
+        """
+        end: RunEnded | None = None
+        async with aclosing(self.run(task, history=history, session=session, run_id=run_id)) as events:
+            async for event in events:
+                if isinstance(event, RunEnded):
+                    end = event
+        assert end is not None
+        if not end.good:
+            raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
+        return end.answer
+
+
+class _Run:
+    """One run: what it has come to."""
+
+    def __init__(self, agent: Agent, emit: Emit, session: Session, run_id: str) -> None:
+        self._agent = agent
+        self._tell = emit
+        self._session = session
+        self._run_id = run_id
+        self._config = agent.config
+        self._backend = agent.backend
+        confirm = agent._confirm
+        self._executor = agent._executor(agent.registry, None if confirm is None else self._telling(confirm))
+        self._spent = Spent()
+        self._breaker = Breaker()
+        self._repeats = Repeats()
+        self._begun = monotonic()
+        self._messages: list[Message] = []
+
+    def _emit(self, event: AgentEvent) -> None:
+        if isinstance(event, MemberSpoke) and isinstance(event.event, RunEnded):
+            self._spent.add(event.event.usage)
+        self._tell(event)
+
+    def _telling(self, confirm: Confirm) -> Confirm:
+        async def asked(approval: Approval) -> Any:
+            self._emit(ApprovalAsked(approval))
+            return await confirm(approval)
+
+        return asked
+
+    async def go(self, messages: Sequence[Message]) -> RunEnded:
+        """Round after round, to the end."""
+        self._messages = list(messages)
+        LISTENER.set(self._emit)
+        note = ""  # for the next prompt alone
+        while True:
+            self._spent.seconds = monotonic() - self._begun
+            used_up = self._config.budget.exceeded(self._spent)
+            self._spent.rounds += 1
+            turn = self._turn(last=bool(used_up))
+            try:
+                response = await self._answer(turn, "\n\n".join(filter(None, (note, LAST_ROUND if used_up else ""))))
+            except ProviderError as error:
+                return self._ended("error", "", str(error))
+            said = _said(response, turn)
+            if used_up:
+                self._messages.append(Message("assistant", (TextPart(said),)))
+                return self._ended("budget", said, f"{used_up} is used up")
+            faults = faults_of(response, require_call=self._config.require_tool_call)
+            outcomes = await self._called(response.tool_calls, turn)
+            results = [outcome.result for outcome in outcomes]
+            self._remember(response, said, results)
+            ending = next((one for one in outcomes if self._ends(one)), None)
+            if ending is not None:
+                return self._ended("finished", ending.result.text, ending.call.name)
+            if not outcomes and not faults:
+                if response.finish_reason is FinishReason.LENGTH:
+                    return self._ended("length", said, "the answer was cut at the model's limit")
+                if response.finish_reason is FinishReason.CONTENT_FILTER:
+                    return self._ended("error", said, "the provider's filter stopped the answer")
+                return self._ended("answered", said)
+            faults += [fault for outcome in outcomes if (fault := _fault(outcome)) is not None]
+            succeeded = [outcome.call.name for outcome in outcomes if outcome.result.success]
+            if (tripped := self._breaker.turn(faults, succeeded)) is not None:
+                return self._ended("failures", said, f"{tripped.kind} again and again: {tripped.message}")
+            circle = self._repeats.turn(response.tool_calls, results)
+            if circle == "end":
+                return self._ended("repeats", said, "the same calls with the same results, again and again")
+            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), REPEATED if circle else "")))
+            if note:
+                self._emit(Corrected(note))
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def _turn(self, *, last: bool) -> Turn:
+        tools = () if last else tuple(self._agent.registry.definitions(tier=self._session.tier))
+        backend = self._backend
+        return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format)
+
+    async def _answer(self, turn: Turn, note: str) -> ParsedResponse:
+        """What the model answers; asked for again if it breaks off, since nothing of it ran.
+
+        Raises:
+            ProviderError: it cannot be asked, or breaks off each time.
+        """
+        request = self._request(turn, note)
+        for attempt in range(ATTEMPTS):
+            self._emit(TurnBegun(turn.round))
+            events: list[Event] = []
+            stream = self._backend.stream(request, id_seed=f"{self._run_id}.{turn.round}")
+            async with aclosing(stream) as answer:
+                async for event in answer:
+                    events.append(event)
+                    self._emit(event)
+            response = collect(events)
+            self._spent.add(response.usage)
+            broken = next((one for one in response.problems if one.kind == "provider_error"), None)
+            if broken is None and response.finish_reason is not FinishReason.ERROR:
+                return self._config.chains.read(response, turn)
+            if attempt == ATTEMPTS - 1:
+                raise ProviderError(broken.message if broken else "the answer broke off")
+        raise AssertionError("unreachable")
+
+    def _request(self, turn: Turn, note: str) -> ChatRequest:
+        config = self._config
+        messages = self._messages
+        if config.context is not None:
+            messages = trim(messages, config.context, _size)
+        system = config.chains.prompted(config.system, turn)
+        asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
+        if note:
+            asked.append(Message("user", (TextPart(note),)))
+        return ChatRequest(
+            messages=tuple(asked),
+            tools=turn.tools,
+            tool_choice=ToolChoice("required") if config.require_tool_call and turn.tools else ToolChoice(),
+            max_tokens=config.max_tokens,
+            temperature=config.temperature,
+        )
+
+    # -- calling -------------------------------------------------------------------------------------------------
+
+    async def _called(self, calls: Sequence[ToolCall], turn: Turn) -> list[Outcome]:
+        """What became of the calls, in their order; each is told as soon as it is known."""
+        self._spent.calls += len(calls)
+        if len(calls) == 1:
+            return [await self._call(calls[0], turn)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._call(call, turn)) for call in calls]
+        return [task.result() for task in tasks]
+
+    async def _call(self, call: ToolCall, turn: Turn) -> Outcome:
+        chains = self._config.chains
+        begun = monotonic()
+        made = chains.invoked(call, turn)
+        if isinstance(made, ToolResult):
+            outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
+        else:
+            self._emit(CallBegun(made))
+            outcome = await self._executor.run(made, self._session)
+        outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
+        self._emit(CallDone(outcome, monotonic() - begun))
+        return outcome
+
+    def _ends(self, outcome: Outcome) -> bool:
+        return outcome.result.success and outcome.issue is None and outcome.call.name in ENDING
+
+    # -- afterwards ----------------------------------------------------------------------------------------------
+
+    def _remember(self, response: ParsedResponse, said: str, results: Sequence[ToolResult]) -> None:
+        """The turn, as the next requests tell it: what was read, not what was written."""
+        parts: list[Part] = []
+        if response.parts and response.tool_calls:
+            last = max((at for at, part in enumerate(response.parts) if isinstance(part, ToolCall)), default=-1)
+            # What a model of text writes behind its calls is made up: it has not seen the results.
+            parts = list(response.parts[: last + 1] if self._backend.format else response.parts)
+        elif said or response.parts:
+            kept = [part for part in response.parts if not isinstance(part, TextPart)]
+            parts = [*kept, TextPart(said)] if said else kept
+        calls = {id(part) for part in parts if isinstance(part, ToolCall)}
+        parts += [call for call in response.tool_calls if id(call) not in calls]
+        if parts:
+            self._messages.append(Message("assistant", tuple(parts)))
+        if results:
+            self._messages.append(Message("tool", tuple(results)))
+
+    def _example(self, turn: Turn) -> Callable[[str], str]:
+        tools = {tool.name: tool for tool in turn.tools}
+
+        def example(name: str) -> str:
+            definition = tools.get(name)
+            if definition is None:
+                return ""
+            if turn.format:
+                return call_example(get_format(turn.format), definition, tools)
+            return f"The arguments of {name} look like this: {json.dumps(example_arguments(definition))}"
+
+        return example
+
+    def _ended(self, reason: EndReason, answer: str, detail: str = "") -> RunEnded:
+        spent = self._spent
+        return RunEnded(
+            reason,
+            answer,
+            detail,
+            tuple(self._messages),
+            spent.rounds,
+            spent.calls,
+            spent.usage,
+            self._config.budget.prices.of(spent.usage),
+            monotonic() - self._begun,
+        )
+
+
+def _said(response: ParsedResponse, turn: Turn) -> str:
+    """The prose of an answer, without markers of results: a model that has seen some may write them itself."""
+    return unframed(get_format(turn.format), response.content).strip() if turn.format else response.content.strip()
+
+
+def _fault(outcome: Outcome) -> Fault | None:
+    """What is wrong with a call that did not succeed; its result tells the model."""
+    name, message = outcome.call.name, outcome.result.text
+    if outcome.issue is not None:
+        match outcome.issue.kind:
+            case "unknown_tool" | "invalid_arguments" as kind:
+                return Fault(kind, name, message, told=True)
+            case "not_runnable":
+                return Fault("tool_failed", name, message, told=True)
+            case "denied" | "confirmation":
+                return Fault("denied", name, message, told=True)
+    return None if outcome.result.success else Fault("tool_failed", name, message, told=True)
+
+
+def _size(message: Message) -> int:
+    """About how many tokens a message holds: a quarter of its characters."""
+    total = 8
+    for part in message.parts:
+        match part:
+            case TextPart(text):
+                total += len(text)
+            case ToolCall():
+                total += len(part.name) + len(json.dumps(part.arguments))
+            case ToolResult():
+                total += len(part.text)
+            case _:
+                total += 400
+    return total // 4 + 1
+
+
