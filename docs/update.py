@@ -18,7 +18,9 @@ import docstring_parser
 import toolwire
 from toolwire.apis import APIS
 from toolwire.cli.formats import SAMPLE_CALL, SAMPLE_TOOL
+from toolwire.intent import IntentDetector
 from toolwire.local.weights import WEIGHTS
+from toolwire.tools import Tier
 from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS
 
@@ -169,12 +171,30 @@ def _fields() -> str:
     return _table(("field", "meaning"), rows)
 
 
+def _intents() -> str:
+    lines = (ROOT / "tests" / "unit" / "intents.tsv").read_text("utf-8").splitlines()
+    fields = [line.split("\t") for line in lines if not line.startswith("#")]
+    detect = IntentDetector()
+    rows: list[tuple[str, ...]] = []
+    for tier in Tier:
+        cells = [tier.name]
+        for half in ("tuning", "held"):
+            pairs = [(Tier[label], detect(question).tier) for label, where, question in fields if where == half]
+            right = sum(label == said == tier for label, said in pairs)
+            cells.append(f"{right} of {sum(said == tier for _, said in pairs)}")
+            cells.append(f"{right} of {sum(label == tier for label, _ in pairs)}")
+        rows.append(tuple(cells))
+    head = ("tier", "precision, tuning half", "recall, tuning half", "precision, held back", "recall, held back")
+    return _table(head, iter(rows))
+
+
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "formats": _formats,
     "names": _names,
     "samples": _samples,
     "weights": _weights,
+    "intents": _intents,
     "nodes": _nodes,
     "fields": _fields,
 }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote
 
-from toolwire.answers import Merging
+from toolwire.answers import Merging, merge_text
 from toolwire.apis import get_api
 from toolwire.apis.base import Json, ProviderApi
 from toolwire.conversation import ChatRequest, Notes
@@ -183,18 +183,12 @@ class Client:
                 for event in replay(await self._refused(answer, tools, id_seed)):
                     yield event
                 return
-            decoder = self.api.stream_decoder(tools=tools, id_seed=id_seed)
-            merging = self._merging(tools, id_seed)
+            reader = _Reader(self, tools, id_seed)
             async for piece in answer.body:
-                for event in decoder.feed(piece):
-                    for one in (event,) if merging is None else merging.feed(event):
-                        yield one
-            for event in decoder.finish():
-                for one in (event,) if merging is None else merging.feed(event):
-                    yield one
-            if merging is not None:
-                for event in merging.finish():
+                for event in reader.feed(piece):
                     yield event
+            for event in reader.finish():
+                yield event
 
     async def ask(
         self,
@@ -215,16 +209,10 @@ class Client:
         if not isinstance(data, dict):
             raise ProviderError(f"{self.api.name} answered what is no JSON object", status=answer.status)
         response = self.api.decode_response(data, tools=tools, id_seed=id_seed)
-        merging = self._merging(tools, id_seed)
-        if merging is None:
-            return response
-        events = [one for event in replay(response) for one in merging.feed(event)]
-        return collect([*events, *merging.finish()], raw=data)
-
-    def _merging(self, tools: Any, id_seed: str) -> Merging | None:
         if self.text_format is None:
-            return None
-        return Merging(format=self.text_format, tools=tools, id_seed=id_seed)
+            return response
+        merged = merge_text(replay(response), format=self.text_format, tools=tools, id_seed=id_seed)
+        return collect(merged, raw=data)
 
     def _body(self, conversation: Any, tools: Any, stream: bool, notes: Notes | None, options: Json) -> Json:
         return self.api.encode_request(
@@ -279,6 +267,27 @@ class Client:
         if secret := ("" if self._endpoint.signed else self._secret()):
             text = text.replace(secret, "[key]")
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
+
+
+class _Reader:
+    """Bytes of a streamed answer -> events, with the calls that stand in its text."""
+
+    def __init__(self, client: Client, tools: Any, id_seed: str) -> None:
+        self._decoder = client.api.stream_decoder(tools=tools, id_seed=id_seed)
+        wanted = client.text_format
+        self._merging = None if wanted is None else Merging(format=wanted, tools=tools, id_seed=id_seed)
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        return self._merged(self._decoder.feed(piece))
+
+    def finish(self) -> Iterator[Event]:
+        yield from self._merged(self._decoder.finish())
+        if self._merging is not None:
+            yield from self._merging.finish()
+
+    def _merged(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield from (event,) if self._merging is None else self._merging.feed(event)
 
 
 class TextModel:

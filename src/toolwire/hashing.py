@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
-from toolwire.messages import ToolCall
+from toolwire.messages import ToolCall, digest
 from toolwire.tools import ToolDefinition
 
 
@@ -21,14 +18,9 @@ def definition_hash(definition: ToolDefinition) -> str:
         definition.annotations,
         definition.untrusted,
     ]
-    return _digest(facts)
+    return digest(facts)
 
 
 def approval_key(call: ToolCall, definition: ToolDefinition) -> str:
     """Sha256 hex digest of a tool's definition and a call's arguments: agreement to one is none to another."""
-    return _digest([definition_hash(definition), call.arguments])
-
-
-def _digest(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest([definition_hash(definition), call.arguments])

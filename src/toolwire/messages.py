@@ -86,8 +86,13 @@ class ToolCall:
     @property
     def fingerprint(self) -> str:
         """Sha256 hex digest of the name and the arguments as canonical JSON; equal calls share it."""
-        text = json.dumps([self.name, self.arguments], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest([self.name, self.arguments])
+
+
+def digest(value: object) -> str:
+    """Sha256 hex digest of a value as canonical JSON; what is no JSON counts as the text that it shows."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 _BEGINNINGS = (

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from toolwire.answers import merge_text, parse
-from toolwire.apis import apis, get_api
-from toolwire.apis.base import Json, ProviderApi, StreamDecoder
+from toolwire.apis import apis, find_api
+from toolwire.apis.base import Json, StreamDecoder
 from toolwire.conversation import Notes
-from toolwire.errors import ConfigurationError, DefinitionError, UnknownApi, UnknownFormat
+from toolwire.errors import ConfigurationError, DefinitionError, UnknownFormat
 from toolwire.events import Event
 from toolwire.messages import ParsedResponse, ToolResult
 from toolwire.profiles import profile
@@ -72,7 +72,7 @@ class DefinitionAdapter:
 
     def __init__(self, format: str) -> None:
         self.format = _written(format)
-        self._api = _api(format)
+        self._api = find_api(format)
 
     @property
     def native(self) -> bool:
@@ -96,7 +96,7 @@ class CallParser:
 
     def __init__(self, format: str) -> None:
         self.format = format
-        self._api = _api(format)
+        self._api = find_api(format)
         self._text = AUTO if self._api is not None else format
 
     def parse(self, text_or_response: Any, **options: Any) -> ParsedResponse:
@@ -129,7 +129,7 @@ class ResultAdapter:
 
     def __init__(self, format: str) -> None:
         self.format = _written(format)
-        self._api = _api(format)
+        self._api = find_api(format)
 
     def render(self, results: Sequence[ToolResult], *, notes: Notes | None = None) -> list[Json] | str:
         """The messages that carry the results of one turn, or their text."""
@@ -172,7 +172,7 @@ class FormatNegotiator:
 
     def _negotiated(self, provider: str, model: str) -> Plan:
         known = profile(model)
-        api = _api(provider) or (_api(known.api) if known.api else None)
+        api = find_api(provider) or find_api(known.api)
         reason = known.reason
         if self._xml:
             way, calls, reason = XML_FORMAT, XML_FORMAT, "XML in the text was asked for."
@@ -185,7 +185,7 @@ class FormatNegotiator:
         config = self._config
         if config.definition_format is not None:
             way, reason = configured(config.definition_format), "It was configured."
-            calls = way if _api(way) is None else calls
+            calls = way if find_api(way) is None else calls
         if config.call_parser is not None:
             calls = configured(config.call_parser)
         results = configured(config.result_format) if config.result_format is not None else way
@@ -218,7 +218,7 @@ def configured(name: str) -> str:
         ConfigurationError: there is none of that name.
     """
     plain = CONFIG_NAMES.get(name.lower(), name.lower())
-    if plain == AUTO or _api(plain) is not None:
+    if plain == AUTO or find_api(plain) is not None:
         return plain
     try:
         return get_format(plain).name
@@ -229,10 +229,3 @@ def configured(name: str) -> str:
 
 def _written(format: str) -> str:
     return WRITTEN_BY_DEFAULT if format == AUTO else format
-
-
-def _api(name: str) -> ProviderApi | None:
-    try:
-        return get_api(name) if name else None
-    except UnknownApi:
-        return None

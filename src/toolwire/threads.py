@@ -18,7 +18,8 @@ from toolwire.failures import Caught
 
 IDLE_SECONDS = 10.0
 
-_Job = Callable[[], None]
+_Job = Callable[[], Callable[[], object]]
+"""Does the work, and gives what tells of it: by then the thread is free for more."""
 
 
 class _Worker(threading.Thread):
@@ -40,10 +41,12 @@ class _Worker(threading.Thread):
                         self._idle.remove(self)
                         return
                 continue  # it was taken just now: the job comes
-            job()
+            tell = job()
             del job  # and all that it holds
             with self._lock:
                 self._idle.append(self)
+            tell()
+            del tell
 
 
 _idle: list[_Worker] = []
@@ -71,12 +74,16 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
     done: asyncio.Future[tuple[Any, Exception | SystemExit | None]] = loop.create_future()
     context = contextvars.copy_context()
 
-    def job() -> None:
+    def job() -> Callable[[], None]:
         value: Any = None
         with Caught() as caught:
             value = context.run(function, **arguments)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, done, value, caught.error)
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_settle, done, value, caught.error)
+
+        return tell
 
     _start(job)
     value, error = await done

@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from email.utils import parsedate_to_datetime
 from os import PathLike
 from pathlib import Path
@@ -270,14 +270,14 @@ class RecordingTransport:
         async for piece in answer.body:
             came.append(piece)
             yield piece
-        line = {
-            "url": request.url.partition("?")[0],
-            "request": request.body.decode("utf-8", "replace"),
-            "status": answer.status,
-            "answer": b"".join(came).decode("latin-1"),
-        }
+        line = Exchange(
+            url=request.url.partition("?")[0],
+            request=request.body.decode("utf-8", "replace"),
+            status=answer.status,
+            answer=b"".join(came).decode("latin-1"),
+        )
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(asdict(line)) + "\n")
 
 
 class ReplayTransport:

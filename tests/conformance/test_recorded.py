@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire
 from toolwire import ParsedResponse, collect, replay
@@ -42,9 +43,7 @@ def rows(api: str) -> Iterator[dict[str, Any]]:
 
 
 def decoded(api: str, data: bytes, size: int) -> ParsedResponse:
-    decoder = toolwire.get_api(api).stream_decoder()
-    events = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
-    return collect([*events, *decoder.finish()])
+    return collect(streamed(api, data, size))
 
 
 def body_of(row: dict[str, Any]) -> bytes | None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.streams import streamed
 
 import toolwire
 from toolwire import (
@@ -55,12 +56,6 @@ def tools_of(response: ParsedResponse) -> list[ToolDefinition]:
     return [ToolDefinition(name) for name in dict.fromkeys(call.name for call in response.tool_calls)]
 
 
-def decoded(name: str, data: bytes, size: int, tools: Any = ()) -> list[toolwire.Event]:
-    decoder = toolwire.get_api(name).stream_decoder(tools=tools)
-    events = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
-    return [*events, *decoder.finish()]
-
-
 def joined(parts: tuple[Any, ...]) -> list[Any]:
     """Text and calls in order, neighbouring text as one."""
     made: list[Any] = []
@@ -82,9 +77,9 @@ def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCal
     tools = tools_of(response)
     whole = api.decode_response(api.encode_response(response), tools=tools)
     data = b"".join(api.encode_stream(replay(response)))
-    events = decoded(name, data, size, tools)
-    streamed = collect(events)
-    for again in (whole, streamed):
+    events = streamed(name, data, size, tools=tools)
+    in_pieces = collect(events)
+    for again in (whole, in_pieces):
         assert [(call.name, call.arguments) for call in again.tool_calls] == [
             (call.name, call.arguments) for call in response.tool_calls
         ]
@@ -105,14 +100,14 @@ def test_a_stream_that_is_cut_or_damaged_raises_nothing_and_makes_no_call_up(
     response = response_of(parts)
     tools = tools_of(response)
     sent = b"".join(toolwire.get_api(name).encode_stream(replay(response)))
-    cut = collect(decoded(name, sent[: data.draw(st.integers(0, len(sent)))], size, tools))
+    cut = collect(streamed(name, sent[: data.draw(st.integers(0, len(sent)))], size, tools=tools))
     known = [(call.name, call.arguments) for call in response.tool_calls]
     for call in cut.tool_calls:
         assert (call.name, call.arguments) in known
     broken = bytearray(sent)
     for _ in range(data.draw(st.integers(0, 4))):
         broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
-    one, other = (collect(decoded(name, bytes(broken), step, tools)) for step in (1, 1000))
+    one, other = (collect(streamed(name, bytes(broken), step, tools=tools)) for step in (1, 1000))
     assert one == other
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire
 from toolwire import (
@@ -166,9 +167,7 @@ def test_an_error_in_the_middle_stays_one_in_every_api(name: str) -> None:
     api = toolwire.get_api(name)
     problem = toolwire.ProblemFound(toolwire.Problem("provider_error", 0, "", "Overloaded."))
     events = [ContentDelta("half"), problem, toolwire.Finish(FinishReason.ERROR)]
-    decoder = api.stream_decoder()
-    data = b"".join(api.encode_stream(events))
-    read = collect([*decoder.feed(data), *decoder.finish()])
+    read = collect(streamed(api, b"".join(api.encode_stream(events))))
     assert (read.content, read.finish_reason) == ("half", FinishReason.ERROR)
     assert [one.kind for one in read.problems] == ["provider_error"]
     assert "Overloaded" in read.problems[0].message

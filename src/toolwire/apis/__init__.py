@@ -42,6 +42,7 @@ _ALIASES = {
     "llama.cpp": "llama_cpp",
 }
 
+_BY_NAME = {api.name: api for api in APIS}
 
 # What a response of each API holds; the first whose keys are all there counts.
 _SHAPES: tuple[tuple[str, frozenset[str]], ...] = (
@@ -58,12 +59,22 @@ _SHAPES: tuple[tuple[str, frozenset[str]], ...] = (
 
 def api_of(response: Mapping[str, Any]) -> ProviderApi | None:
     """The API that a response is of, told by its keys."""
-    return next((get_api(name) for name, keys in _SHAPES if keys <= response.keys()), None)
+    return next((_BY_NAME[name] for name, keys in _SHAPES if keys <= response.keys()), None)
 
 
 def apis() -> tuple[str, ...]:
     """The names of all provider APIs."""
-    return tuple(api.name for api in APIS)
+    return tuple(_BY_NAME)
+
+
+def find_api(name: str) -> ProviderApi | None:
+    """The provider API of this name or alias; None if there is none."""
+    plain = _plain(name)
+    return _BY_NAME.get(_ALIASES.get(plain, plain))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def get_api(name: str | ProviderApi) -> ProviderApi:
@@ -74,10 +85,8 @@ def get_api(name: str | ProviderApi) -> ProviderApi:
     """
     if isinstance(name, ProviderApi):
         return name
-    known = {api.name: api for api in APIS}
-    plain = name.lower().replace("-", "_")
-    found = known.get(_ALIASES.get(plain, plain))
+    found = find_api(name)
     if found is None:
-        names = sorted({*known, *_ALIASES})
-        raise UnknownApi(name, difflib.get_close_matches(plain, names, n=3, cutoff=0.5), known)
+        names = sorted({*_BY_NAME, *_ALIASES})
+        raise UnknownApi(name, difflib.get_close_matches(_plain(name), names, n=3, cutoff=0.5), _BY_NAME)
     return found

@@ -135,7 +135,7 @@ class AnthropicMessages(ProviderApi):
         if choice.name:
             made = {"type": "tool", "name": choice.name}
         elif choice.names and choice.mode != "none":
-            notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+            self.chooses_from_all(choice, notes)
         if request.parallel is not None and choice.mode != "none":
             made["disable_parallel_tool_use"] = not request.parallel
         elif choice == ToolChoice():

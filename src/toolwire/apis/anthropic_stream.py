@@ -5,26 +5,16 @@ Source: https://docs.anthropic.com/en/docs/build-with-claude/streaming
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import Head, Json, object_of
+from toolwire.apis.blocks import Block, BlockWriter
 from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import Frame, sse
-from toolwire.events import (
-    ArgumentsDelta,
-    CallEnd,
-    CallStart,
-    ContentDelta,
-    Event,
-    Finish,
-    Passed,
-    ReasoningDelta,
-    ReasoningEnd,
-    UsageCounted,
-)
-from toolwire.messages import FinishReason, ReasoningPart, Usage
+from toolwire.events import CallStart
+from toolwire.messages import FinishReason, OpaquePart, ReasoningPart, Usage
 
 KIND = "anthropic_messages"
 
@@ -114,82 +104,70 @@ class StreamReader:
                 assembler.passed(block)
 
 
-class StreamWriter:
+_OPENED: dict[str, Json] = {
+    "text": {"type": "text", "text": ""},
+    "reasoning": {"type": "thinking", "thinking": "", "signature": ""},
+}
+_DELTAS = {
+    "text": ("text_delta", "text"),
+    "reasoning": ("thinking_delta", "thinking"),
+    "call": ("input_json_delta", "partial_json"),
+}
+
+
+class StreamWriter(BlockWriter):
     """Writes the events of one stream."""
 
     def __init__(self, head: Head) -> None:
+        super().__init__()
         self._head = head
-        self._index = -1
-        self._open = ""  # the type of the open block
-        self._reason = FinishReason.STOP
-        self._usage = Usage()
 
-    def write(self, events: Iterable[Event]) -> Iterator[bytes]:
-        """The events that say these."""
+    def first(self) -> Iterator[bytes]:
+        """The message, still empty."""
         yield event_of("message_start", message=message_of(self._head, Usage()))
-        for event in events:
-            yield from self._event(event)
-        yield from self._close()
-        usage = {"input_tokens": self._usage.input_tokens, "output_tokens": self._usage.output_tokens}
-        delta = {"stop_reason": write_reason(KIND, self._reason), "stop_sequence": None}
+
+    def last(self) -> Iterator[bytes]:
+        """Why it ended, and what was counted."""
+        usage = {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens}
+        delta = {"stop_reason": write_reason(KIND, self.reason), "stop_sequence": None}
         yield event_of("message_delta", delta=delta, usage=usage)
         yield event_of("message_stop")
 
-    def _event(self, event: Event) -> Iterator[bytes]:
-        match event:
-            case ContentDelta(text):
-                yield from self._begin("text", text="")
-                yield self._delta("text_delta", text=text)
-            case ReasoningDelta(text):
-                yield from self._begin("thinking", thinking="", signature="")
-                yield self._delta("thinking_delta", thinking=text)
-            case ReasoningEnd(part):
-                yield from self._reasoned(part)
-            case CallStart(_, name, id):
-                yield from self._close()
-                yield from self._begin("tool_use", id=id, name=name, input={})
-            case ArgumentsDelta(_, text):
-                yield self._delta("input_json_delta", partial_json=text)
-            case CallEnd():
-                yield from self._close()
-            case Passed(part) if part.provider == KIND:
-                yield from self._whole(part.data)
-            case UsageCounted(usage):
-                self._usage = usage
-            case Finish(reason):
-                self._reason = reason
-            case _:  # a problem, or what another provider did: nothing stands for it
-                pass
+    def opened(self, block: Block, call: CallStart | None) -> Iterator[bytes]:
+        """The block, still empty."""
+        made = _OPENED[block] if call is None else {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        yield event_of("content_block_start", index=self.index, content_block=made)
 
-    def _reasoned(self, part: ReasoningPart) -> Iterator[bytes]:
+    def piece(self, block: Block, text: str) -> bytes:
+        """A delta."""
+        kind, member = _DELTAS[block]
+        return self._delta(kind, **{member: text})
+
+    def closed(self) -> bytes:
+        """The end of a block."""
+        return event_of("content_block_stop", index=self.index)
+
+    def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
+        """The signature; or the whole block, where text and signature do not say it."""
         if part.provider == KIND and part.data is not None:
             yield from self._whole(part.data)
         elif part.provider == KIND and part.signature:
-            yield from self._begin("thinking", thinking="", signature="")
+            yield from self.begin("reasoning")
             yield self._delta("signature_delta", signature=part.signature)
-        if self._open == "thinking":
-            yield from self._close()
+
+    def passed(self, part: OpaquePart) -> Iterator[bytes]:
+        """A block of this API's own, as it was."""
+        if part.provider == KIND:
+            yield from self._whole(part.data)
 
     def _whole(self, block: Json) -> Iterator[bytes]:
-        yield from self._close()
-        self._index += 1
-        yield event_of("content_block_start", index=self._index, content_block=block)
-        yield event_of("content_block_stop", index=self._index)
-
-    def _begin(self, kind: str, **facts: Any) -> Iterator[bytes]:
-        if self._open != kind:
-            yield from self._close()
-            self._open = kind
-            self._index += 1
-            yield event_of("content_block_start", index=self._index, content_block={"type": kind, **facts})
+        yield from self.close()
+        self.index += 1
+        yield event_of("content_block_start", index=self.index, content_block=block)
+        yield self.closed()
 
     def _delta(self, kind: str, **facts: Any) -> bytes:
-        return event_of("content_block_delta", index=self._index, delta={"type": kind, **facts})
-
-    def _close(self) -> Iterator[bytes]:
-        if self._open:
-            self._open = ""
-            yield event_of("content_block_stop", index=self._index)
+        return event_of("content_block_delta", index=self.index, delta={"type": kind, **facts})
 
 
 def event_of(kind: str, **facts: Any) -> bytes:

@@ -50,6 +50,9 @@ from toolwire.tools import ToolDefinition, definitions
 
 Json = dict[str, Any]
 
+UNREADABLE = (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError)
+"""What reading JSON of an unexpected shape raises."""
+
 
 @dataclass(frozen=True, slots=True)
 class Offered:
@@ -212,6 +215,10 @@ class ProviderApi(ABC):
             return ToolChoice()
         return ToolChoice(choice.mode, tuple(known[name] for name in choice.names))
 
+    def chooses_from_all(self, choice: ToolChoice, notes: Notes) -> None:
+        """Take a note that the model may choose from all tools, where only some were named."""
+        notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+
     def _fitted(self, message: Message) -> Message:
         """The message with names and ids as the API takes them."""
         parts: list[Part] = []
@@ -239,7 +246,7 @@ class ProviderApi(ABC):
         data = as_dict(body)
         try:
             return self.read_request(data)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             raise DefinitionError(f"the body is no request of {self.name}: {type(error).__name__} {error}") from error
 
     def encode_results(self, results: Sequence[ToolResult], *, notes: Notes | None = None) -> list[Json]:
@@ -268,7 +275,7 @@ class ProviderApi(ABC):
         assembler = self._assembler(tools, id_seed)
         try:
             self.read_response(data, assembler)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError) as error:
+        except UNREADABLE as error:
             why = f"the body is no response of {self.name}: {type(error).__name__} {error}"
             assembler.problem("malformed", why, _shown(data))
         if assembler.empty:
@@ -425,7 +432,7 @@ class StreamDecoder:
             return
         try:
             self._read(frame)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError) as error:
+        except UNREADABLE as error:
             why = f"a part of the stream is none of this API: {type(error).__name__} {error}"
             self._assembler.problem("malformed", why, _shown(frame.value))
 

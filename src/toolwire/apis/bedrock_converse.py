@@ -14,23 +14,13 @@ from typing import Any
 
 from toolwire.apis.assembly import Assembler
 from toolwire.apis.base import Head, Json, Offered, ProviderApi, dropped, in_order, object_of
+from toolwire.apis.blocks import Block, BlockWriter
 from toolwire.apis.finishing import read_reason, write_reason
 from toolwire.apis.framing import AwsEventStream, Frame, Framing, aws_event
 from toolwire.apis.lowering import PLAIN_ROOT
 from toolwire.apis.naming import WORD_64, Alphabet
 from toolwire.conversation import ChatRequest, Notes, ToolChoice, note_foreign, settled, unsealed
-from toolwire.events import (
-    ArgumentsDelta,
-    CallEnd,
-    CallStart,
-    ContentDelta,
-    Event,
-    Finish,
-    Passed,
-    ReasoningDelta,
-    ReasoningEnd,
-    UsageCounted,
-)
+from toolwire.events import CallStart, Event
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -106,7 +96,7 @@ class BedrockConverse(ProviderApi):
         elif choice.name:
             return {"toolChoice": {"tool": {"name": choice.name}}}
         elif choice.names:
-            notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+            self.chooses_from_all(choice, notes)
         return {"toolChoice": {"any": {}}} if choice.mode == "required" else {}
 
     def write_results(self, messages: Sequence[Message], notes: Notes) -> list[Json]:
@@ -351,75 +341,47 @@ class _Reader:
             assembler.passed(kept)
 
 
-class _Writer:
-    """Writes the events of one stream."""
+class _Writer(BlockWriter):
+    """Writes the events of one stream; frames have no place for a whole block of another kind."""
 
     def __init__(self, kind: str) -> None:
+        super().__init__()
         self._kind = kind
-        self._index = -1
-        self._open = ""  # the kind of the open block
-        self._reason = FinishReason.STOP
-        self._usage = Usage()
 
-    def write(self, events: Iterable[Event]) -> Iterator[bytes]:
+    def first(self) -> Iterator[bytes]:
         yield aws_event({"role": "assistant"}, "messageStart")
-        for event in events:
-            yield from self._event(event)
-        yield from self._close()
-        yield aws_event({"stopReason": write_reason(self._kind, self._reason)}, "messageStop")
-        yield aws_event({"usage": _write_usage(self._usage), "metrics": {"latencyMs": 0}}, "metadata")
 
-    def _event(self, event: Event) -> Iterator[bytes]:
-        match event:
-            case ContentDelta(text):
-                yield from self._begin("text")
-                yield self._delta({"text": text})
-            case ReasoningDelta(text):
-                yield from self._begin("reasoning")
-                yield self._delta({"reasoningContent": {"text": text}})
-            case ReasoningEnd(part):
-                yield from self._reasoned(part)
-            case CallStart(_, name, id):
-                yield from self._begin("")
-                start = {"toolUse": {"toolUseId": id, "name": name}}
-                yield aws_event({"contentBlockIndex": self._index, "start": start}, "contentBlockStart")
-                self._open = "call"
-            case ArgumentsDelta(_, text):
-                yield self._delta({"toolUse": {"input": text}})
-            case CallEnd():
-                yield from self._close()
-            case Passed():  # frames have no place for a whole block of another kind
-                pass
-            case UsageCounted(usage):
-                self._usage = usage
-            case Finish(reason):
-                self._reason = reason
-            case _:
-                pass
+    def last(self) -> Iterator[bytes]:
+        yield aws_event({"stopReason": write_reason(self._kind, self.reason)}, "messageStop")
+        yield aws_event({"usage": _write_usage(self.usage), "metrics": {"latencyMs": 0}}, "metadata")
 
-    def _reasoned(self, part: ReasoningPart) -> Iterator[bytes]:
+    def opened(self, block: Block, call: CallStart | None) -> Iterator[bytes]:
+        if call is not None:  # the others begin with their first delta
+            start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
+            yield aws_event({"contentBlockIndex": self.index, "start": start}, "contentBlockStart")
+
+    def piece(self, block: Block, text: str) -> bytes:
+        match block:
+            case "text":
+                return self._delta({"text": text})
+            case "reasoning":
+                return self._delta({"reasoningContent": {"text": text}})
+            case "call":
+                return self._delta({"toolUse": {"input": text}})
+
+    def closed(self) -> bytes:
+        return aws_event({"contentBlockIndex": self.index}, "contentBlockStop")
+
+    def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
         if part.provider == self._kind:
             redacted = ((part.data or {}).get("reasoningContent") or {}).get("redactedContent")
             if part.signature or redacted:
-                yield from self._begin("reasoning")
+                yield from self.begin("reasoning")
                 said = {"redactedContent": redacted} if redacted else {"signature": part.signature}
                 yield self._delta({"reasoningContent": said})
-        if self._open == "reasoning":
-            yield from self._close()
-
-    def _begin(self, kind: str) -> Iterator[bytes]:
-        if self._open != kind or not kind:
-            yield from self._close()
-            self._open = kind
-            self._index += 1
 
     def _delta(self, delta: Json) -> bytes:
-        return aws_event({"contentBlockIndex": self._index, "delta": delta}, "contentBlockDelta")
-
-    def _close(self) -> Iterator[bytes]:
-        if self._open:
-            self._open = ""
-            yield aws_event({"contentBlockIndex": self._index}, "contentBlockStop")
+        return aws_event({"contentBlockIndex": self.index, "delta": delta}, "contentBlockDelta")
 
 
 def _base64(data: Any) -> str:

@@ -167,7 +167,7 @@ class ChatCompletions(ProviderApi):
             if self.facts.strict:
                 mode = "required" if choice.mode == "required" else "auto"
                 return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
-            notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
+            self.chooses_from_all(choice, notes)
         return self.facts.required if choice.mode == "required" else choice.mode
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:

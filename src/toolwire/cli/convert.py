@@ -53,29 +53,42 @@ def convert(
     data = read_bytes(file)
     value = _object(data, named(file), kind)
     notes = Notes()
-    failed = ""
     if value is None:
-        events = list(_events(read, data))
-        failed = _why_none(toolwire.collect(events))
-        for piece in (
-            () if failed else written.encode_stream(events, model=model or _streamed_model(read, data), notes=notes)
-        ):
-            sys.stdout.buffer.write(piece)
+        failed = _stream(read, written, data, model, notes)
+    elif kind is Kind.REQUEST or (kind is None and bool(_ASKS & value.keys()) and not _ANSWERS & value.keys()):
+        failed = ""
+        _show(written.encode_request(read.decode_request(value), model=model or None, notes=notes))
     else:
-        asks = kind is Kind.REQUEST or (kind is None and bool(_ASKS & value.keys()) and not _ANSWERS & value.keys())
-        response = None if asks else read.decode_response(value)
-        failed = _why_none(response) if response is not None else ""
-        if not failed:
-            body = (
-                _request(read, written, value, model, notes)
-                if response is None
-                else _response(written, response, model or _model_of(value), notes)
-            )
-            sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+        failed = _response(read, written, value, model, notes)
     for note in notes:
         say(f"toolwire: {note}", "yellow")
     if failed:
         raise CliError(f"{named(file)} holds no answer of {read.name}: {failed}", status=1)
+
+
+def _stream(read: ProviderApi, written: ProviderApi, data: bytes, model: str, notes: Notes) -> str:
+    """Translate a stream; why it cannot be, or ""."""
+    events = list(_events(read, data))
+    if failed := _why_none(toolwire.collect(events)):
+        return failed
+    for piece in written.encode_stream(events, model=model or _streamed_model(read, data), notes=notes):
+        sys.stdout.buffer.write(piece)
+    return ""
+
+
+def _response(read: ProviderApi, written: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> str:
+    """Translate a response; why it cannot be, or ""."""
+    response = read.decode_response(body)
+    if failed := _why_none(response):
+        return failed
+    for problem in response.problems:
+        notes.dropped(problem.kind, problem.message)
+    _show(written.encode_response(response, model=model or _model_of(body), notes=notes))
+    return ""
+
+
+def _show(body: Any) -> None:
+    sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
 
 
 def _why_none(response: toolwire.ParsedResponse) -> str:
@@ -109,16 +122,6 @@ def _object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise CliError(f"{name} holds no JSON object, so it is no {kind}")
     return value
-
-
-def _request(read: ProviderApi, written: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> Any:
-    return written.encode_request(read.decode_request(body), model=model or None, notes=notes)
-
-
-def _response(written: ProviderApi, response: toolwire.ParsedResponse, model: str, notes: Notes) -> Any:
-    for problem in response.problems:
-        notes.dropped(problem.kind, problem.message)
-    return written.encode_response(response, model=model, notes=notes)
 
 
 def _model_of(body: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire
 from toolwire import (
@@ -54,9 +55,7 @@ def encoded(*messages: Message, **options: Any) -> dict[str, Any]:
 
 
 def events_of(data: bytes, size: int = 1) -> list[Event]:
-    decoder = API.stream_decoder()
-    found = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
-    return [*found, *decoder.finish()]
+    return streamed(API, data, size)
 
 
 def written(events: list[Event]) -> list[dict[str, Any]]:
@@ -358,7 +357,6 @@ def test_reasoning_without_a_seal_is_shown_whole_and_streamed(name: str, part: R
     api, notes = toolwire.get_api(name), Notes()
     response = ParsedResponse("hi", "hm", parts=(part, TextPart("hi")))
     whole = api.decode_response(api.encode_response(response, notes=notes))
-    decoder = api.stream_decoder()
-    streamed = collect([*decoder.feed(b"".join(api.encode_stream(replay(response)))), *decoder.finish()])
-    assert whole.parts == streamed.parts == (ReasoningPart("hm"), TextPart("hi"))
+    pieces = collect(streamed(api, b"".join(api.encode_stream(replay(response)))))
+    assert whole.parts == pieces.parts == (ReasoningPart("hm"), TextPart("hi"))
     assert len(notes) == bool(part.signature)

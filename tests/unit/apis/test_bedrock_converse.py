@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire
 from toolwire import (
@@ -122,9 +123,7 @@ def test_bytes_as_the_client_library_gives_them() -> None:
 def test_a_stream(size: int) -> None:
     response = API.decode_response(ANSWER)
     data = b"".join(API.encode_stream(replay(response)))
-    decoder = API.stream_decoder()
-    events = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
-    again = collect([*events, *decoder.finish()])
+    again = collect(streamed(API, data, size))
     assert again == response
     kept = [part for part in response.parts if not isinstance(part, OpaquePart)]
     assert list(again.parts) == kept
@@ -139,8 +138,7 @@ def test_a_stream_with_what_the_provider_ran() -> None:
     data += aws_event({"contentBlockIndex": 0}, "contentBlockStop")
     data += aws_event({"contentBlockIndex": 1, "delta": {"text": "2"}}, "contentBlockDelta")
     data += aws_event({"stopReason": "end_turn"}, "messageStop")
-    decoder = API.stream_decoder()
-    response = collect([*decoder.feed(data), *decoder.finish()])
+    response = collect(streamed(API, data))
     assert response.parts == (
         OpaquePart({"toolUse": {**use, "input": {"x": 1}}}, "bedrock_converse"),
         TextPart("2"),
@@ -149,10 +147,9 @@ def test_a_stream_with_what_the_provider_ran() -> None:
 
 
 def test_errors_become_problems() -> None:
-    decoder = API.stream_decoder()
     data = aws_event({"contentBlockIndex": 0, "delta": {"text": "a"}}, "contentBlockDelta")
     data += aws_event({"message": "slow down"}, "throttlingException")
-    response = collect([*decoder.feed(data), *decoder.finish()])
+    response = collect(streamed(API, data))
     assert (response.content, response.finish_reason) == ("a", "error")
     assert [problem.kind for problem in response.problems] == ["provider_error"]
     assert [problem.kind for problem in API.decode_response({"message": "no"}).problems] == ["provider_error"]

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire
 from toolwire import collect, get_api
@@ -31,10 +32,8 @@ WEATHER = ToolDefinition("weather", "Tells it.", CITY)
 CLOCK = ToolDefinition("clock", "The time.")
 
 
-def fed(data: bytes, size: int = 1 << 20) -> list[Event]:
-    decoder = API.stream_decoder()
-    made = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
-    return made + decoder.finish()
+def fed(data: bytes, size: int = 0) -> list[Event]:
+    return streamed(API, data, size)
 
 
 def stream(*values: Any) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire
 from toolwire import collect, get_api
@@ -43,10 +44,8 @@ def events(frames: Iterable[Any], size: int = 1 << 20) -> list[Event]:
     return fed(data, size)
 
 
-def fed(data: bytes, size: int = 1 << 20) -> list[Event]:
-    decoder = API.stream_decoder()
-    made = [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
-    return made + decoder.finish()
+def fed(data: bytes, size: int = 0) -> list[Event]:
+    return streamed(API, data, size)
 
 
 def contents(*messages: Message, model: str = "", notes: Notes | None = None) -> list[Any]:

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire as tw
 from toolwire.conversation import Notes
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, replay
+from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Finish, replay
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -29,11 +30,7 @@ USER = Message("user", (TextPart("hi"),))
 
 
 def decode(data: bytes, size: int = 0) -> ParsedResponse:
-    decoder = API.stream_decoder()
-    events: list[Event] = []
-    for at in range(0, len(data), size or len(data) or 1):
-        events += decoder.feed(data[at : at + (size or len(data))])
-    return tw.collect(events + decoder.finish())
+    return tw.collect(streamed(API, data, size))
 
 
 def stream(*deltas: dict[str, Any]) -> bytes:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire as tw
 from toolwire.apis.assembly import Assembler
@@ -44,11 +45,7 @@ USER = Message("user", (TextPart("hi"),))
 
 
 def decode(api: ProviderApi, data: bytes, size: int = 0) -> ParsedResponse:
-    decoder = api.stream_decoder()
-    events = []
-    for at in range(0, len(data), size or len(data) or 1):
-        events += decoder.feed(data[at : at + (size or len(data))])
-    return tw.collect(events + decoder.finish())
+    return tw.collect(streamed(api, data, size))
 
 
 def chunks(*deltas: dict[str, Any], reason: str | None = "tool_calls") -> bytes:

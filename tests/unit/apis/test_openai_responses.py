@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from tests.streams import streamed
 
 import toolwire as tw
 from toolwire.apis.assembly import Assembler
 from toolwire.apis.responses_stream import OutputReader, reasoning_item, reasoning_part
 from toolwire.conversation import ChatRequest, Notes, ToolChoice
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, Finish, replay
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Finish, replay
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -41,11 +42,7 @@ REASONING = ReasoningPart("", "", KIND, THOUGHT)
 
 
 def decode(data: bytes, size: int = 0) -> ParsedResponse:
-    decoder = API.stream_decoder()
-    events: list[Event] = []
-    for at in range(0, len(data), size or len(data) or 1):
-        events += decoder.feed(data[at : at + (size or len(data))])
-    return tw.collect(events + decoder.finish())
+    return tw.collect(streamed(API, data, size))
 
 
 def stream(*events: dict[str, Any]) -> bytes:

@@ -1,0 +1,232 @@
+"""English as far as it tells what a question asks for: kinds of words, and a question cut into sentences of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+
+def words(text: str) -> frozenset[str]:
+    """Words written one after the other, as a set."""
+    return frozenset(text.split())
+
+
+RUN_WORDS = words(
+    """edit change modify update fix add remove create write delete replace refactor
+    adjust amend append apply archive assign backup build bump clean clear commit compile compress configure copy
+    correct cut debug decrease decrypt deploy disable download draft drop duplicate empty enable encrypt erase execute
+    expand export extend extract fill finish format generate highlight implement import improve increase init insert
+    install invert join kill launch lower make mark merge migrate mkdir move mv optimise optimize organise organize
+    overwrite paste patch persist pin polish post prepend publish pull purge push put raise rebase rebuild record redo
+    reduce reformat reinstall rename reorder repair rephrase replicate reply reset resize resolve restart restore
+    restructure revert rework rewrite rm rotate run save schedule send set setup shorten shrink simplify sort split
+    start stop store strip submit swap switch sync tag tidy touch trim truncate turn tweak uncomment undo uninstall
+    unzip upgrade upload wipe wrap zip
+    approve ban block buy cancel decline forward invite notify pay purchase refund
+    reject remind reschedule reserve subscribe transfer unsubscribe withdraw"""
+)
+"""Verbs that wish for a change, or for something to be executed."""
+RUN_OF_THINGS = words("convert transform translate test sum group port automate lock unlock comment")
+"""Verbs that do so only of something that lies in a file."""
+WALK_WORDS = words(
+    """show read view see open display print look cat check examine head inspect less preview proofread reread review
+    skim study summarise summarize tail verify"""
+)
+"""Verbs that wish for something to be opened."""
+WALK_OF_THINGS = words(
+    """analyse analyze assess audit compare count critique debug describe diff dump evaluate explain give go interpret
+    outline point quote recite report say tell trace walk explore parse investigate diagnose list find"""
+)
+"""Verbs that do so only of something that lies in a file."""
+CRAWL_WORDS = words("find search list locate grep rg ls tree name recommend suggest count dir")
+"""Verbs that wish for a search."""
+
+
+_IRREGULAR = {
+    "cut": "cut", "put": "put", "set": "set", "run": "run", "split": "split", "reset": "reset", "write": "written",
+    "rewrite": "rewritten", "overwrite": "overwritten", "send": "sent", "make": "made", "undo": "undone",
+    "redo": "redone", "build": "built", "rebuild": "rebuilt",
+}  # fmt: skip
+_DOUBLED = words("cut drop get pin put reset run set split strip submit swap tag trim unzip wrap zip format")
+
+
+def gerund(verb: str) -> str:
+    """The form of "adding"."""
+    if verb in _DOUBLED:
+        return f"{verb}{verb[-1]}ing" if verb != "format" else "formatting"
+    return f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
+
+
+def participle(verb: str) -> str:
+    """The form of "added"."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb in _DOUBLED:
+        return f"{verb}{verb[-1]}ed"
+    if verb.endswith("e"):
+        return f"{verb}d"
+    return f"{verb[:-1]}ied" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}ed"
+
+
+FILLERS = words(
+    """please pls plz kindly just also now then ok okay hi hello hey yes yeah yep sure so and but or & next first second
+    third finally maybe perhaps well actually simply quickly afterwards instead thanks right great cool additionally
+    again still only lastly otherwise therefore thus too to-do todo once - – — *"""
+)
+"""Words that may stand before a wish without changing what it is."""
+OPENERS = tuple(
+    tuple(phrase.split())
+    for phrase in (
+        "can you", "could you", "would you", "will you", "can u", "could u", "would u", "can we", "could we",
+        "would you mind", "do you mind", "you mind", "would it be possible for you to", "would it be possible to",
+        "i'd like you to", "i would like you to", "i want you to", "i need you to", "i'd like to", "i would like to",
+        "i want to", "i need to", "i have to", "we need to", "we have to", "we want to", "we must", "we should",
+        "i wish you would", "i'd love you to", "i'd appreciate it if you could", "i'd appreciate it if you would",
+        "i'd be grateful if you could", "it would be great if you could", "it would be nice if you could",
+        "be so kind as to", "be so good as to", "feel free to", "go ahead and", "go on and", "make sure to",
+        "make sure you", "make sure that you", "be sure to", "remember to", "don't forget to", "do not forget to",
+        "let's", "lets", "let us", "let me", "how about you", "how about", "what about", "why don't you",
+        "why don't we", "you can", "you could", "you may", "you should", "you need to", "you have to", "you must",
+        "try to", "help me to", "help me", "help us", "your task is to", "your job is to", "the task is to", "time to",
+        "can i", "could i", "may i", "might i", "for me", "if you could", "if you can",
+        "i was wondering if you could", "i wonder if you could",
+        "any chance you could", "is there any chance you could", "do you think you could", "i think you should",
+        "i think we should", "there you go", "want you to", "need you to", "like you to",
+    )
+)  # fmt: skip
+"""Behind these a wish stands."""
+LONGEST = max(map(len, OPENERS))
+OPENER_SET = frozenset(OPENERS)
+MINE = frozenset({("can", "i"), ("could", "i"), ("may", "i"), ("might", "i"), ("let", "me")})
+"""Openers of those who do it themselves: they wish to see, and do not ask for a change."""
+
+ASKING = words(
+    """how what what's whats why who whose who's whom which where where's when is are am was were does did do has have
+    had should shall may might can could would will isn't aren't doesn't didn't hasn't haven't won't wouldn't couldn't
+    can't whether how's"""
+)
+"""Words that begin a question."""
+SUBORDINATE = words("if when whenever once after before while since because as unless until although though for in at")
+"""Words that begin a clause which is no wish itself; behind its comma there may be one."""
+AUXILIARY = words("do does did is are was were can could should shall will would may might has have had am")
+NEGATIONS = words("don't dont not never without nor no can't cannot won't mustn't shouldn't needn't avoid stop")
+NONE = words("nothing none nobody never not no")
+INDEED = words("just only forget hesitate")
+"""Behind a negation these say that more is wished, not less."""
+NOUN_AFTER = words("of is was are were has had : works worked")
+"""Behind these a verb that begins a clause is a noun: "change of address", "update: done"."""
+DETERMINERS = words(
+    """the a an all any every each this that these those my our your his her its their it them him me us both some
+    everything something"""
+)
+DEFINITE = words("the this that these those my our your his her its their it")
+DOCUMENTS = words(
+    """agenda appendix article attachment bill book branch budget cell chapter class code column commit config
+    configuration contract cv database diff doc document documentation draft email essay excel file footer form
+    function graph header image invoice invoices json lease lecture letter license line lines log logs mail manual
+    memo message method minutes module note notes notebook page pages paper paragraph patch pdf photo picture plan
+    policy presentation proposal query readme receipt recipe report resume row rows schema screenshot script section
+    sheet slide slides snippet source spec spreadsheet statement study summary table template tender test tests text
+    thesis ticket tickets transcript workbook workflow config changelog dockerfile makefile implementation email's
+    output pull results error data function's csv"""
+)
+"""What lies in files, and so can be opened."""
+TALK = words("poem joke story limerick haiku song riddle tale rhyme sonnet pun toast quiz verse lullaby slogan")
+"""What is written into the answer alone."""
+GENERIC = words("files documents folders images code emails spreadsheets things data pictures programs text tests")
+CONTENT = words(
+    """say says mention mentions mentioned state states stated contain contains cover covers list lists change return
+    returns"""
+)
+HOW_TO = words("i we you'd one people to someone somebody")
+COUNTED = words("files folders directories file folder directory repos projects issues")
+PROGRAMS = {
+    "git": words("log status diff show blame branch"),
+    "npm": words("ls list view"),
+    "pip": words("list show freeze"),
+    "docker": words("ps images logs"),
+}
+"""Command lines, with the words behind which they only look."""
+
+_CHUNK = re.compile(
+    r"""(?P<quoted>```[^`]*(?:```|\Z)|`[^`\n]*`|"[^"\n]*"|“[^“”\n]*”|«[^«»\n]*»|(?<!\S)['‘][^'‘’\n]*['’](?!\w)|^>[^\n]*)
+    |(?P<end>\n\s*\n|\n(?=\s*[-*•]\s))
+    |(?P<chunk>[^\s`"“«]+)""",
+    re.VERBOSE | re.MULTILINE,
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*|&|[,;:]|[-–—]+|\d+")
+_FILE = re.compile(r"[a-z]+://.+|(?:~|\.{1,2})?/.+|[\w@./~-]*[\w-]\.[a-z]\w{0,9}|\.[a-z]\w+|[\w@.-]+(?:/[\w@.-]+){2,}")
+_FOLDER = re.compile(r"(?:[\w@.~-]*/)+")
+_NAME = re.compile(r"\w+\(\)|[A-Za-z]\w*_\w+|[a-z]{2,}[A-Z][a-z]\w*")
+_ABBREVIATIONS = frozenset({"e.g", "i.e", "a.m", "p.m", "u.s", "u.k"})
+
+_Kind = Literal["quoted", "file", "folder", "name", "word", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, or what counts as one; its place in the question.
+
+    Attributes:
+        kind: `name` is one of code, such as `parse_date` or `remove()`; `end` ends a sentence.
+        text: in small letters, with straight apostrophes. Commas, colons and dashes are words too.
+        start: where it begins, in code points.
+        stop: where it ends.
+    """
+
+    kind: _Kind
+    text: str
+    start: int
+    stop: int
+
+
+def _tokens(question: str) -> Iterator[Token]:
+    for match in _CHUNK.finditer(question):
+        start, stop = match.span()
+        if match.lastgroup == "chunk":
+            yield from _chunk(match[0], start)
+        else:
+            yield Token("quoted" if match.lastgroup == "quoted" else "end", match[0], start, stop)
+
+
+def _chunk(chunk: str, start: int) -> Iterator[Token]:
+    """What stands between two spaces: a file, a name, or words; and the punctuation behind it."""
+    core = chunk.rstrip(".,;:!?)]}>…*'")
+    if core.endswith("(") and chunk[len(core) : len(core) + 1] == ")":
+        core += ")"
+    rest = chunk[len(core) :]
+    inner = core.lstrip("([{<*'")
+    start += len(core) - len(inner)
+    stop = start + len(inner)
+    text = inner.lower().replace("’", "'")
+    if text in _ABBREVIATIONS:
+        return
+    if _FOLDER.fullmatch(inner):
+        yield Token("folder", text, start, stop)
+    elif _FILE.fullmatch(text):
+        yield Token("file", text, start, stop)
+    elif _NAME.fullmatch(inner):
+        yield Token("name", text, start, stop)
+    else:
+        for word in _WORD.finditer(text):
+            yield Token("word", word[0], start + word.start(), start + word.end())
+    if any(mark in rest for mark in ".!?…"):
+        yield Token("end", "?" if "?" in rest else ".", stop, stop + len(rest))
+    elif rest:
+        for mark in rest:
+            if mark in ",;:":
+                yield Token("word", mark, stop, stop + 1)
+
+
+def sentences(question: str) -> Iterator[list[Token]]:
+    """A question, cut where sentences, paragraphs and items of lists end. Linear."""
+    sentence: list[Token] = []
+    for token in _tokens(question):
+        sentence.append(token)
+        if token.kind == "end":
+            yield sentence
+            sentence = []
+    if sentence:
+        yield sentence
