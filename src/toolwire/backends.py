@@ -104,9 +104,7 @@ class TextBackend:
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
         tools = request.tools
-        parser = StreamParser(
-            format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed
-        )
+        parser = StreamParser(format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
         async with aclosing(self._source(spoken(request.messages, format=self.format, tools=tools))) as pieces:
@@ -195,13 +193,18 @@ def spoken(messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefi
             text = _said(parts, format, tools)
         else:
             text = _text(message)
-        images = [part for part in parts if not isinstance(part, TextPart | ToolCall | ToolResult)] if role == "user" else []
+        images = (
+            [part for part in parts if not isinstance(part, TextPart | ToolCall | ToolResult)] if role == "user" else []
+        )
         if role == "user" and found and found[-1].role == "user":
             before = found.pop()
-            text, images = "\n\n".join(filter(None, (_text(before), text))), [
-                *(part for part in before.parts if not isinstance(part, TextPart)),
-                *images,
-            ]
+            text, images = (
+                "\n\n".join(filter(None, (_text(before), text))),
+                [
+                    *(part for part in before.parts if not isinstance(part, TextPart)),
+                    *images,
+                ],
+            )
         made: tuple[Part, ...] = (TextPart(text), *images)
         found.append(Message(role, made))
     return found

@@ -10,6 +10,7 @@ from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier,
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.events import CallDone, Corrected, MemberSpoke, RunEnded
 from toolwire.backends import ScriptedBackend
+from toolwire.builtin import ending_tools
 from toolwire.messages import TextPart
 
 
@@ -119,7 +120,12 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     events, end = run(Agent(backend, [add]))
     assert end.reason == "repeats"
     assert end.rounds == 3
-    assert sum("did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)) == 1
+    assert (
+        sum(
+            "did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)
+        )
+        == 1
+    )
 
 
 def test_a_required_call_is_asked_for() -> None:
@@ -217,9 +223,7 @@ def test_a_member_is_called_as_a_tool() -> None:
         [add],
         AgentConfig(name="counter"),
     )
-    lead = Agent(
-        ScriptedBackend([calling(ToolCall("counter", {"task": "2 + 2"}, "1")), ParsedResponse("It is four.")])
-    )
+    lead = Agent(ScriptedBackend([calling(ToolCall("counter", {"task": "2 + 2"}, "1")), ParsedResponse("It is four.")]))
     AgentTeam(lead, [Member(helper, "Adds numbers.")])
     events, end = run(lead)
     assert end.answer == "It is four."
@@ -238,3 +242,11 @@ def test_a_member_that_fails_is_a_tool_that_fails() -> None:
     (done,) = [event for event in events if isinstance(event, CallDone)]
     assert done.outcome.result.error == "helper has no answer (error): no route"
     assert end.good
+
+
+def test_a_tool_that_ends_the_turn_ends_the_run() -> None:
+    finish = calling(ToolCall("task_completion", {"result": "all done"}, "1"))
+    backend = ScriptedBackend([ParsedResponse("prose"), finish])
+    agent = Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True))
+    _, end = run(agent)
+    assert (end.reason, end.answer, end.detail, end.rounds) == ("finished", "all done", "task_completion", 2)
