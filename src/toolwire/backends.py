@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from toolwire.client import Client
@@ -27,19 +28,27 @@ BABBLE = 20
 
 FALLBACK = ("bare_json", "pythonic")
 
+RAW: ContextVar[list[str] | None] = ContextVar("toolwire_raw", default=None)
+"""Takes the pieces of text that a model of text writes, markers and all, for whoever keeps records."""
+
 
 class Backend(Protocol):
-    """A model.
+    """A model."""
 
-    Attributes:
-        model: its name.
-        api: the API that it is asked through, or "".
-        format: the wire format that it is asked to write; "" where calls have fields of their own.
-    """
+    @property
+    def model(self) -> str:
+        """Its name."""
+        ...
 
-    model: str
-    api: str
-    format: str
+    @property
+    def api(self) -> str:
+        """The API that it is asked through, or ""."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """The wire format that it is asked to write; "" where calls have fields of their own."""
+        ...
 
     def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """The events of an answer, `Finish` last; closing it stops the model.
@@ -109,6 +118,7 @@ class TextBackend:
         )
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
+        raw = RAW.get()
         async with aclosing(self._source(spoken(request.messages, format=self.format, tools=tools))) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
@@ -117,6 +127,8 @@ class TextBackend:
                 if not isinstance(piece, ContentDelta):
                     yield piece
                     continue
+                if raw is not None:
+                    raw.append(piece.text)
                 for event in parser.feed(piece.text):
                     called = called or (isinstance(event, CallEnd) and event.complete)
                     if called and isinstance(event, ContentDelta):
