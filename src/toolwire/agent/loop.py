@@ -45,7 +45,7 @@ from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 from toolwire.telemetry import CoachedBackend, EndRecord, Observer, standard_observers
-from toolwire.telemetry.watch import Asked, Watch
+from toolwire.telemetry.watch import Asked, Watch, new_run_id
 from toolwire.tools import Tier
 from toolwire.wire.registry import get_format
 from toolwire.wire.renderer import call_example, example_arguments
