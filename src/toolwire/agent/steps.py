@@ -6,6 +6,7 @@ own before or behind them, or leaves them out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 

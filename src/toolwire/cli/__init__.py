@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, call, convert, formats, parse, profile, render, tools
+from toolwire.cli import ask, call, coach, convert, formats, parse, profile, render, stats, tools, trace
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -55,6 +55,9 @@ app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.add_typer(tools.app, name="tools")
 app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
+app.command(epilog=trace.EXAMPLES)(trace.trace)
+app.command(epilog=stats.EXAMPLES)(stats.stats)
+app.add_typer(coach.app, name="coach")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

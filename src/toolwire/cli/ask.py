@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
-from toolwire import agent
-from toolwire.agent import Step
+from toolwire import textloop as agent
 from toolwire.builtin import reading_tools
 from toolwire.cli.screen import CliError, call_line, console, emit, plain, safe, say, styled
 from toolwire.errors import ToolError
+from toolwire.textloop import Step
 from toolwire.wire.registry import AUTO
 
 EXAMPLES = """Examples:

@@ -137,7 +137,7 @@ def advise(tallies: Sequence[Tally], *, enough: int = ENOUGH, confidence: float 
     tried = sum(one.tally.tried for one in standings)
     name = best.tally.format
     if not others:
-        return Advice(name, True, "There is no other.", standings)
+        return Advice(name, True, "Nothing else was tried.", standings)
     near = max(others, key=lambda one: one.high)
     if best.low > near.high:
         how = f"at least {best.low:.0%} of its outcomes are good, of {near.tally.format} at most {near.high:.0%}"
