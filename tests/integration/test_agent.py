@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import toolwire
-from toolwire import agent
-from toolwire.agent import Step
+from toolwire import textloop as agent
 from toolwire.builtin import reading_tools
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.events import Finish
 from toolwire.messages import FinishReason, ToolCall
+from toolwire.textloop import Step
 from toolwire.tools import tool
 
 FORMATS = ("forge_xml", "anthropic_xml", "hermes", "bare_json")

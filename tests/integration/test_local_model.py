@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwire import agent
+from toolwire import textloop as agent
 from toolwire.builtin import reading_tools
 from toolwire.errors import ProviderError
 from toolwire.local import WEIGHTS, LocalModel, fetch

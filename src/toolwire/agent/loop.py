@@ -55,8 +55,6 @@ LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have 
 ATTEMPTS = 2
 """How often an answer is asked for that breaks off before anything of it ran."""
 
-ENDING = ()  # until tools say so themselves
-
 Emit = Callable[[AgentEvent], None]
 
 LISTENER: ContextVar[Emit | None] = ContextVar("toolwire_listener", default=None)
@@ -83,9 +81,9 @@ class AgentConfig:
     name: str = "agent"
     system: str = ""
     tier: Tier | None = None
-    gate: TierGate = TierGate()
+    gate: TierGate = field(default_factory=TierGate)
     definitions: int = BUDGET_TOKENS
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
     context: int | None = None
     chains: Chains = field(default_factory=Chains)
@@ -234,6 +232,7 @@ class _Run:
             self._watch.end(end)
 
     async def _rounds(self, task: str, history: Sequence[Message]) -> RunEnded:
+        self._session.said(task)
         self._messages = [*history, Message("user", (TextPart(task),))]
         LISTENER.set(self._emit)
         self._unlock(task)
@@ -369,13 +368,14 @@ class _Run:
     async def _called(self, calls: Sequence[ToolCall], turn: Turn) -> list[Outcome]:
         """What became of the calls, in their order; each is told as soon as it is known."""
         self._spent.calls += len(calls)
+        untrusted = self._session.untrusted  # what these calls give back, the model had not read when it wrote them
         if len(calls) == 1:
-            return [await self._call(calls[0], turn)]
+            return [await self._call(calls[0], turn, untrusted)]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._call(call, turn)) for call in calls]
+            tasks = [group.create_task(self._call(call, turn, untrusted)) for call in calls]
         return [task.result() for task in tasks]
 
-    async def _call(self, call: ToolCall, turn: Turn) -> Outcome:
+    async def _call(self, call: ToolCall, turn: Turn, untrusted: bool) -> Outcome:
         chains = self._config.chains
         begun = monotonic()
         made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
@@ -384,7 +384,7 @@ class _Run:
             outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
         else:
             self._emit(CallBegun(made))
-            outcome = await self._executor.run(made, self._session)
+            outcome = await self._executor.run(made, self._session, untrusted=untrusted)
         outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
         seconds = monotonic() - begun
         self._watch.called(outcome, seconds, stepped=stepped)
@@ -392,7 +392,9 @@ class _Run:
         return outcome
 
     def _ends(self, outcome: Outcome) -> bool:
-        return outcome.result.success and outcome.issue is None and outcome.call.name in ENDING
+        if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._agent.registry:
+            return False
+        return self._agent.registry.lookup(outcome.call.name).ends_turn
 
     # -- afterwards ----------------------------------------------------------------------------------------------
 
@@ -404,7 +406,7 @@ class _Run:
             # What a model of text writes behind its calls is made up: it has not seen the results.
             parts = list(response.parts[: last + 1] if self._backend.format else response.parts)
         elif said or response.parts:
-            kept = [part for part in response.parts if not isinstance(part, TextPart)]
+            kept: list[Part] = [part for part in response.parts if not isinstance(part, TextPart)]
             parts = [*kept, TextPart(said)] if said else kept
         calls = {id(part) for part in parts if isinstance(part, ToolCall)}
         parts += [call for call in response.tool_calls if id(call) not in calls]
@@ -494,5 +496,3 @@ def _size(message: Message) -> int:
             case _:
                 total += 400
     return total // 4 + 1
-
-

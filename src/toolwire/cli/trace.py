@@ -1,4 +1,4 @@
-"""`toolwire trace`: one run, round by round: what was written, how it was read, what was called, and what came of it."""
+"""`toolwire trace`: one run, round by round: what was written, how it was read, what was called and came back."""
 
 from __future__ import annotations
 
