@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Protocol
 
 from toolwire.client import Client
@@ -18,6 +19,7 @@ from toolwire.conversation import ChatRequest, Notes, settled
 from toolwire.errors import ProviderError, RenderError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, replay
 from toolwire.failures import Caught
+from toolwire.memo import Memo
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.prompting import render_calls, render_results
 from toolwire.reading import StreamParser
@@ -109,6 +111,7 @@ class TextBackend:
         self.format = format
         self._source = source
         self._babble = babble
+        self._memo = Memo()
 
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
@@ -117,7 +120,8 @@ class TextBackend:
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
         raw = RAW.get()
-        async with aclosing(self._source(spoken(request.messages, format=self.format, tools=tools))) as pieces:
+        told = spoken(request.messages, format=self.format, tools=tools, memo=self._memo)
+        async with aclosing(self._source(told)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
@@ -192,20 +196,29 @@ def local_source(model: Writer) -> Source:
 _TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text
 
 
-def spoken(messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = ()) -> list[Message]:
+def spoken(
+    messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = (), memo: Memo | None = None
+) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
     Results come from the user; what the user says next is the same message, since templates want turns to alternate.
     Reasoning is left out. A call that the format cannot write stands as it was read.
+
+    Args:
+        messages: the conversation.
+        format: the wire format.
+        tools: whose calls these are.
+        memo: holds what was written before, since a conversation is written again in each round.
     """
+    memo = memo or Memo()
     found: list[Message] = []
     for message in settled(messages):
         role, parts = message.role, message.parts
         if role == "tool":
             results = [part for part in parts if isinstance(part, ToolResult)]
-            role, text = "user", render_results(results, format=format)
+            role, text = "user", memo.get(partial(render_results, results, format=format), results, format)
         elif role == "assistant":
-            text = _said(parts, format, tools)
+            text = memo.get(partial(_said, parts, format, tools), (*parts, *tools), format, len(parts))
         else:
             text = _text(message)
         others: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _TOLD)]

@@ -68,23 +68,32 @@ def _list(runs: list[Row], *, json: bool) -> None:
         for run in runs:
             emit({"record": "run", **run})
         return
-    table = Table("run", "begun", "agent", "model", "format", "ended", box=None, pad_edge=False)
-    for name in ("rounds", "calls", "s"):
-        table.add_column(name, justify="right")
+    screen = console()
+    table = Table(box=None, pad_edge=False)
+    table.add_column("run", no_wrap=True)
+    table.add_column("begun", no_wrap=True)
+    for name in ("model", "format", "ended"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for name in ("rounds", "s"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("task", no_wrap=True, overflow="ellipsis")
     for run in runs:
-        seconds = "" if run["seconds"] is None else f"{run['seconds']:.1f}"
-        table.add_row(
+        row = (
             styled(run["id"], "bold"),
-            _when(run["begun"]),
-            *(styled(run[name]) for name in ("agent", "model", "format")),
+            Text(_when(run["begun"])),
+            styled(run["model"]),
+            styled(run["format"]),
             _ended(run),
-            str(run["turns"]),
-            "" if run["calls"] is None else str(run["calls"]),
-            seconds,
+            Text(str(run["turns"])),
+            Text("" if run["seconds"] is None else f"{run['seconds']:.1f}"),
             styled(" ".join(run["task"].split())[:200]),
         )
-    console().print(table, soft_wrap=False)
+        if screen.is_terminal:
+            table.add_row(*row)
+        else:
+            sys.stdout.write("\t".join(cell.plain for cell in row) + "\n")
+    if screen.is_terminal:
+        screen.print(table, soft_wrap=False)
 
 
 def _ended(run: Row) -> Text:
@@ -94,7 +103,7 @@ def _ended(run: Row) -> Text:
 
 
 def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 # -- a run -----------------------------------------------------------------------------------------------------------
