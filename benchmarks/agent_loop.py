@@ -40,7 +40,9 @@ RUNS = 20
 TOGETHER = 500
 PIECE = 12
 PROSE = "Let me look at the next file; it should say more about the matter than the one before did. "
-CALL = '<tool_call>\n{"name": "note", "arguments": {"path": "src/part.py", "line": %d, "text": "what was found there"}}\n'
+CALL = (
+    '<tool_call>\n{"name": "note", "arguments": {"path": "src/part.py", "line": %d, "text": "what was found there"}}\n'
+)
 ANSWER = "That is all there is to say about it. " * 10
 PARSING = ("reading.py", "fallback.py", "jsontext.py", "events.py", "tokentext.py", "pytext.py")
 """Modules that read text, besides those of `wire`."""
@@ -198,7 +200,9 @@ def main() -> None:
     for way, figures in alone.items():
         used = figures["processor ms"]
         print(f"{way:30}{used:10.3f}{used - reading:13.3f}{used - none:13.3f}")
-    print(f"reading {share['characters a round']:.0f} characters in pieces of {PIECE}: {reading:.3f} ms a round,", end=" ")
+    print(
+        f"reading {share['characters a round']:.0f} characters in pieces of {PIECE}: {reading:.3f} ms a round,", end=" "
+    )
     print(f"{reading / none:.0%} of the loop; {share['share by profiler']:.0%} by a profiler")
     print(", ".join(f"{name}: {value:.4g}" for name, value in many.items()))
 

@@ -1,4 +1,4 @@
-"""What a pure function made of values that do not change, held by the values themselves: nothing is hashed or compared."""
+"""Results of pure functions, held by the very values they were made of: nothing is hashed or compared."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 GONE = "[redacted]"
 LEAST = 4
-"""Characters of a secret that is told by its name alone, or looked for elsewhere; shorter ones are words."""
+"""Characters of a secret that stands without quotes, or that is looked for elsewhere; shorter ones are words."""
 DEEPEST = 50
 """Levels of a value that are looked at; what lies deeper goes as a whole."""
 
@@ -68,7 +68,7 @@ _BETWEEN = tuple(
     re.compile(pattern)
     for pattern in (
         # password = x, "password": "x", \"password\": \"x\", Authorization: Bearer x
-        r"\\*[\"'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?i:bearer|basic|token)\s{1,3})?(?![<\[{(])",
+        r"\\*[\"'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}+(?:(?i:bearer|basic|token)\s{1,3}+)?+(?![<\[{(])",
         # password:<|"|>x<|"|>, password:<escape>x<escape>
         r":<(?:\|\"\||escape)>",
         # "--password", "x"
@@ -84,13 +84,14 @@ _LISTED = 2
 _MARKUP = (1, 3)
 """Which of these stand in markup, where a value ends at the next marker."""
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?[\w-]{0,40}\Z")
+_CLOSING = re.compile(r"</[\w:.-]{0,40}\Z")
 _AFTER_OPTION = re.compile(r"\s{1,3}(?!-)")
 
 _QUOTED = re.compile(r"(?P<quote>\\*[\"'`])(?P<value>(?:(?!(?P=quote))(?:\\.|[^\\]))*+)", re.DOTALL)
 _BARE = re.compile(r"(?P<value>[^\s\"'`,;&(){}\[\]<>|\\]++)")
 _INSIDE = re.compile(r"(?P<value>[^<]++)")
 _CDATA = re.compile(r"(?P<value>(?:(?!\]\]>)[\s\S])*+)")
-_SAYS_NOTHING = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z|\Z")
+_SAYS_NOTHING = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
 
 
@@ -165,6 +166,8 @@ def _places(text: str) -> list[int]:
 
 def _value(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     at = name.end()
+    if _CLOSING.search(text, max(0, name.start() - 45), name.start()):
+        return None
     for kind, between in enumerate(_BETWEEN):
         found = between.match(text, at)
         if found is not None and (kind != _LISTED or _option(text, name.start())):
@@ -180,16 +183,17 @@ def _option(text: str, at: int) -> bool:
 
 
 def _span(text: str, at: int, name: re.Match[str], *, marked: bool) -> tuple[int, int] | None:
+    least = 1
     if marked:
         found = (_CDATA if text.endswith("[CDATA[", 0, at) else _INSIDE).match(text, at)
     else:
-        found = _QUOTED.match(text, at) or _BARE.match(text, at)
+        found = _QUOTED.match(text, at)
+        if found is None:
+            found, least = _BARE.match(text, at), LEAST
     if found is None:
         return None
     value = found["value"].rstrip()
-    if _SAYS_NOTHING.match(value) or (name["token"] and _NUMBER.match(value)):
-        return None
-    if "quote" not in found.groupdict() and len(value) < LEAST:
+    if len(value) < least or _SAYS_NOTHING.match(value) or (name["token"] and _NUMBER.match(value)):
         return None
     start = found.start("value")
     return start, start + len(value)

@@ -19,7 +19,7 @@ from typing import Final
 
 EXPLORE: Final = 0.2
 """Share of the turns that go to other formats than the best."""
-ENOUGH: Final = 400
+ENOUGH: Final = 200
 """Outcomes of all formats together, after which the best is settled on, however close others are."""
 CONFIDENCE: Final = 0.95
 

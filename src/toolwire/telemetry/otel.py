@@ -14,9 +14,9 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import Token
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from opentelemetry.util.types import AttributeValue
 from toolwire.messages import Usage
 from toolwire.redaction import redact_value
 from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
-from toolwire.telemetry.rows import MAX_RAW, MAX_TEXT, kept
+from toolwire.telemetry.rows import MAX_RAW, MAX_TEXT, kept, secrets_of
 
 CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _WITH_CONTENT: Final = frozenset({"span_only", "span_and_event", "true"})
@@ -68,6 +68,7 @@ class _Open:
     span: Span
     context: Context
     token: Token[Context]
+    secrets: set[str] = field(default_factory=set)
 
 
 class Tracing:
@@ -151,6 +152,8 @@ class Tracing:
         run = self._open.get(turn.run)
         if run is None:
             return
+        if self._content:
+            run.secrets |= secrets_of(turn)
         self._chat(run, turn)
         begun = turn.begun + turn.seconds
         for call in turn.calls:
@@ -200,7 +203,7 @@ class Tracing:
         if self._content:
             said = turn.raw or turn.response.content
             reason = turn.response.finish_reason.value
-            attributes["gen_ai.output.messages"] = _messages("assistant", said, finish_reason=reason)
+            attributes["gen_ai.output.messages"] = _messages("assistant", said, run.secrets, finish_reason=reason)
         kind = SpanKind.CLIENT if turn.api else SpanKind.INTERNAL
         self._span(run, f"chat {turn.model}", kind, attributes, turn.begun, turn.seconds, failed)
         self._operation.record(turn.seconds, {**model, **error}, run.context)
@@ -230,8 +233,8 @@ class Tracing:
         }
         if self._content:
             arguments = json.dumps(redact_value(one.call.arguments), ensure_ascii=False, default=str)
-            attributes["gen_ai.tool.call.arguments"] = kept(arguments, MAX_TEXT)
-            attributes["gen_ai.tool.call.result"] = kept(one.result.text, MAX_TEXT)
+            attributes["gen_ai.tool.call.arguments"] = kept(arguments, MAX_TEXT, run.secrets)
+            attributes["gen_ai.tool.call.result"] = kept(one.result.text, MAX_TEXT, run.secrets)
         self._span(run, f"execute_tool {one.call.name}", SpanKind.INTERNAL, attributes, begun, one.seconds, failed)
         self._tools.record(one.seconds, about, run.context)
 
@@ -337,8 +340,8 @@ def _usage(usage: Usage) -> _Attributes:
     return found
 
 
-def _messages(role: str, text: str, **more: str) -> str:
-    part: Sequence[Mapping[str, str]] = [{"type": "text", "content": kept(text, MAX_RAW)}]
+def _messages(role: str, text: str, known: Iterable[str] = (), **more: str) -> str:
+    part: Sequence[Mapping[str, str]] = [{"type": "text", "content": kept(text, MAX_RAW, known)}]
     return json.dumps([{"role": role, "parts": part, **more}], ensure_ascii=False)
 
 

@@ -25,7 +25,7 @@ from toolwire.errors import StateError
 from toolwire.failures import Caught
 from toolwire.state import open_database
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
-from toolwire.telemetry.rows import SCHEMA, VERSION, end_row, run_row, turn_rows
+from toolwire.telemetry.rows import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
 
 FILE: Final = "turns.db"
 MOMENT: Final = 0.2
@@ -42,6 +42,12 @@ EVICT_EVERY: Final = 2_000
 """Records after which what is too old or too much is looked for."""
 _FULL: Final = 0.8
 """Share of the bytes that stays when there are too many."""
+SECRETIVE: Final = 1_000
+"""Runs whose secrets are remembered at the same time."""
+SECRETS: Final = 200
+"""Secrets of one run that are remembered."""
+_OF_A_VALUE = (sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, sqlite3.IntegrityError)
+"""Errors about what was to be written, and not about the file."""
 _ENOUGH: Final = 5.0
 """Seconds that the end of a process waits for what is still to be written."""
 
@@ -93,6 +99,7 @@ class Recorder:
         self._most_bytes = most_bytes
         self._most_days = most_days
         self._lock = threading.Lock()
+        self._known: dict[str, set[str]] = {}  # of the thread that writes
         self._begin_anew()
         _recorders.add(self)
 
@@ -159,20 +166,21 @@ class Recorder:
             for record in batch:
                 with Caught() as caught:
                     self._write(connection, record)
-                if isinstance(caught.error, sqlite3.Error):
+                if isinstance(caught.error, sqlite3.Error) and not isinstance(caught.error, _OF_A_VALUE):
                     raise caught.error
                 if caught.error is not None:  # a value that is not what its type says
+                    self.lost += 1
                     _log.warning("a record cannot be kept: %s", caught.message)
 
     def _write(self, connection: sqlite3.Connection, record: _Record) -> None:
         if isinstance(record, RunRecord):
             _insert(connection, "runs", run_row(record, content=self._content))
         elif isinstance(record, EndRecord):
-            row = end_row(record, content=self._content)
+            row = end_row(record, content=self._content, known=self._known.pop(record.run, ()))
             names = ", ".join(f"{name} = :{name}" for name in row)
             connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": record.run})
         elif isinstance(record, TurnRecord):
-            rows = turn_rows(record, content=self._content)
+            rows = turn_rows(record, content=self._content, known=self._secrets(record))
             turn = _insert(connection, "turns", rows.turn)
             for row in rows.calls:
                 _insert(connection, "calls", {**row, "turn": turn})
@@ -182,6 +190,17 @@ class Recorder:
         elif isinstance(record, OutcomeRecord):
             row = {"model": record.model, "format": record.format, "good": record.good, "at": record.at}
             _insert(connection, "outcomes", row)
+
+    def _secrets(self, turn: TurnRecord) -> set[str]:
+        """Those of the run so far: what was a secret in one call is one in all that follows."""
+        found = secrets_of(turn)
+        if not found and turn.run not in self._known:
+            return found
+        if len(self._known) >= SECRETIVE and turn.run not in self._known:
+            self._known.pop(next(iter(self._known)))
+        known = self._known.setdefault(turn.run, set())
+        known |= found if len(known) < SECRETS else set()
+        return known | found
 
     def evict(self, connection: sqlite3.Connection) -> None:
         """Take away what is too old or too much."""

@@ -82,12 +82,12 @@ def run_row(run: RunRecord, *, content: bool) -> Row:
     }
 
 
-def end_row(end: EndRecord, *, content: bool) -> Row:
+def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
     """What a run's row says when it is over."""
     return {
         "reason": end.reason,
         "good": end.good,
-        "detail": kept(end.detail, MAX_WORDS) if content else "",
+        "detail": kept(end.detail, MAX_WORDS, known) if content else "",
         "rounds": end.rounds,
         "calls": end.calls,
         "input_tokens": end.usage.input_tokens,
@@ -97,16 +97,22 @@ def end_row(end: EndRecord, *, content: bool) -> Row:
     }
 
 
-def turn_rows(turn: TurnRecord, *, content: bool) -> TurnRows:
+def secrets_of(turn: TurnRecord) -> set[str]:
+    """What stands under the names of secrets in its calls and their results."""
+    response = turn.response
+    found = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
+    return found | {secret for one in turn.calls for secret in secrets_in(one.result.result)}
+
+
+def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> TurnRows:
     """A turn.
 
     Args:
         turn: the record.
         content: keep what was said, asked and given back; else only figures and names.
+        known: secrets, besides those that look like some.
     """
     response = turn.response
-    known = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
-    known |= {secret for one in turn.calls for secret in secrets_in(one.result.result)}
     usage = response.usage or Usage()
     failed = [problem.raw for problem in response.problems]
     row = {
