@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from toolwire import telemetry
 from toolwire.cli import ask, call, coach, convert, formats, parse, profile, render, stats, tools, trace
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
@@ -105,7 +106,8 @@ def _fail(message: str, status: int) -> int:
 
 
 def _leave(status: int) -> None:
-    """End at once, without waiting for a model that still writes."""
+    """End at once, without waiting for a model that still writes; what is recorded so far stays."""
+    telemetry.flush(0.5)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

@@ -16,7 +16,7 @@ from toolwire.state import state_folder
 from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.coach import Advice, Tally, advise, choose
 from toolwire.telemetry.coaching import COACH, Coach, CoachedBackend, coached, text_backend
-from toolwire.telemetry.recorder import FILE, Recorder
+from toolwire.telemetry.recorder import ENOUGH, FILE, Recorder
 from toolwire.telemetry.records import NATIVE, CallRecord, EndRecord, Observer, RunRecord, TurnRecord
 
 __all__ = [
@@ -71,10 +71,10 @@ def standard_archive() -> Archive:
     return Archive(state_folder() / FILE)
 
 
-def flush() -> None:
-    """Wait until what this process has told is written."""
+def flush(timeout: float = ENOUGH) -> None:
+    """Wait until what this process has told is written, but no more than these seconds for each file."""
     for recorder in list(_recorders.values()):
-        recorder.flush()
+        recorder.flush(timeout)
 
 
 def _recorder(*, content: bool) -> Recorder:

@@ -48,7 +48,7 @@ SECRETS: Final = 200
 """Secrets of one run that are remembered."""
 _OF_A_VALUE = (sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, sqlite3.IntegrityError)
 """Errors about what was to be written, and not about the file."""
-_ENOUGH: Final = 5.0
+ENOUGH: Final = 5.0
 """Seconds that the end of a process waits for what is still to be written."""
 
 _log = logging.getLogger("toolwire.telemetry")
@@ -139,7 +139,7 @@ class Recorder:
                     )
                     self._thread.start()
 
-    def flush(self, timeout: float = _ENOUGH) -> bool:
+    def flush(self, timeout: float = ENOUGH) -> bool:
         """Wait until all that was told so far is written, or has failed to be; whether that was so in time."""
         if self._thread is None:
             return True
@@ -148,7 +148,7 @@ class Recorder:
         self._hurry.set()
         return written.wait(timeout)
 
-    def close(self, timeout: float = _ENOUGH) -> None:
+    def close(self, timeout: float = ENOUGH) -> None:
         """Write what was told, and let go of the file until something is told again."""
         with self._lock:
             thread, self._thread = self._thread, None
