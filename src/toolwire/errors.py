@@ -17,6 +17,7 @@
     │   ├── Denied
     │   └── ApprovalRequired
     ├── ToolError                the tool itself failed
+    ├── StateError               a file that Toolwire keeps its records in
     └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
@@ -147,6 +148,10 @@ class ApprovalRequired(PolicyError):
 
 class ToolError(ToolwireError):
     """The tool ran and failed; the message is meant for the model."""
+
+
+class StateError(ToolwireError):
+    """A file that Toolwire keeps its records in cannot be used; the message names it."""
 
 
 class RunFailed(ToolwireError):
