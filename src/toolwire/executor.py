@@ -34,6 +34,8 @@ REMEMBERED = 10_000
 """Calls that a session remembers for its limits."""
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
+Noted = Callable[[ToolCall, Registered, str], Awaitable[None]]
+"""Told of a call that may run, right before it does: the call as it runs, its tool, and its approval key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +195,32 @@ class ToolExecutor:
             _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
         ]
 
-    async def run(self, call: ToolCall, session: Session) -> Outcome:
-        """What became of one call; every failure is a result, but for cancellation of whoever waits for it."""
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds, as a session's limits count them."""
+        return self._clock
+
+    async def run(
+        self, call: ToolCall, session: Session, *, noted: Noted | None = None, permitted: str = ""
+    ) -> Outcome:
+        """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
+
+        Args:
+            call: a complete call.
+            session: what the conversation has come to.
+            noted: awaited right before the call runs; what it raises passes through, and the call does not run.
+            permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
+        """
         ready = self._prepare(call)
         if isinstance(ready, Issue):
             return _refused(call, ready)
-        if (issue := await self._permit(ready, session)) is not None:
-            return _refused(call, issue)
-        session.ran(ready.call.name, self._clock())
+        key = approval_key(ready.call, ready.tool.definition) if permitted or noted is not None else ""
+        if not permitted or permitted != key:
+            if (issue := await self._permit(ready, session)) is not None:
+                return _refused(call, issue)
+            session.ran(ready.call.name, self._clock())
+        if noted is not None:
+            await noted(ready.call, ready.tool, key)
         try:
             with Caught() as caught:
                 result = _result(call, await self._called(ready))

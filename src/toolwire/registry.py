@@ -36,6 +36,7 @@ class _Entry:
     preview: Preview | None
     check: Check | None
     isolation: Isolation | None
+    idempotent: bool
     hidden: bool = False
     disabled: bool = False
     made: ToolDefinition | None = None
@@ -53,6 +54,7 @@ class Registered:
         preview: shows beforehand what a call would do.
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own.
+        idempotent: a call that was cut short may run again.
     """
 
     definition: ToolDefinition
@@ -62,6 +64,7 @@ class Registered:
     preview: Preview | None = None
     check: Check | None = None
     isolation: Isolation | None = None
+    idempotent: bool = False
 
 
 class ToolRegistry:
@@ -98,6 +101,7 @@ class ToolRegistry:
         preview: Preview | None = None,
         check: Check | None = None,
         isolated: bool | Isolation | None = None,
+        idempotent: bool | None = None,
     ) -> Any:
         """Add a tool, and give it back, so that this can stand over a function as a decorator.
 
@@ -114,6 +118,8 @@ class ToolRegistry:
             preview: shows beforehand what a call would do, if not its own.
             check: looks at arguments that the schema admits, if not its own.
             isolated: run in a process of its own, with these limits; if not as the tool itself says.
+            idempotent: a call that was cut short may run again, if not as the tool itself says. What a server hints
+                about its tools is taken from servers that are trusted, and from nobody else.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none.
@@ -133,6 +139,7 @@ class ToolRegistry:
             preview=preview or (own_tool.preview if own_tool else None),
             check=check or (own_tool.check if own_tool else None),
             isolation=_isolation(isolated, own_tool),
+            idempotent=bool(own_tool and own_tool.idempotent) if idempotent is None else idempotent,
             hidden=hidden,
         )
         with self._lock:
@@ -232,6 +239,7 @@ class ToolRegistry:
                 entry.preview,
                 entry.check,
                 entry.isolation,
+                entry.idempotent,
             )
             if not callable(entry.description):  # such a description is asked for each time
                 self._ready[server, name] = found

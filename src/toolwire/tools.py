@@ -119,6 +119,7 @@ class Tool(Generic[P, R]):
         preview: shows beforehand what a call would do.
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own; None: it runs in this one.
+        idempotent: running it twice with the same arguments does no more than running it once.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Tool(Generic[P, R]):
         preview: Preview | None = None,
         check: Check | None = None,
         isolation: Isolation | None = None,
+        idempotent: bool = False,
     ) -> None:
         """Use the decorator `tool`."""
         self.function = function
@@ -136,6 +138,7 @@ class Tool(Generic[P, R]):
         self.preview = preview
         self.check = check
         self.isolation = isolation
+        self.idempotent = idempotent
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -160,6 +163,7 @@ def tool(
     preview: Preview | None = ...,
     check: Check | None = ...,
     isolated: bool | Isolation = ...,
+    idempotent: bool = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -173,6 +177,7 @@ def tool(
     preview: Preview | None = None,
     check: Check | None = None,
     isolated: bool | Isolation = False,
+    idempotent: bool = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(name=..., ...)`.
 
@@ -187,6 +192,8 @@ def tool(
         check: looks at arguments that the schema admits; what it says goes to the model, and the call does not run.
         isolated: run in a process of its own, with these limits (True: the usual ones); the function has to be one
             that can be imported by its module and name.
+        idempotent: whether running it twice with the same arguments does no more than running it once; then a call
+            that was cut short may simply run again.
 
     Raises:
         DefinitionError: the function's signature cannot be called by a model, or the name cannot be used.
@@ -206,6 +213,7 @@ def tool(
             preview=preview,
             check=check,
             isolation=isolation,
+            idempotent=idempotent,
         )
 
     isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
