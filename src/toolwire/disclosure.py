@@ -153,6 +153,10 @@ class Disclosure:
             },
         )
 
+    def keep(self, names: Iterable[str]) -> None:
+        """Disclose these: a conversation that goes on has called them before."""
+        self._found |= {name: None for name in names if name in self._registry}
+
     def find(self, query: str, tier: Tier, *, limit: int = FOUND) -> list[ToolDefinition]:
         """Disclose the tools that fit a query best, the best first; those disclosed before are among them."""
         found = Index(self._registry.definitions(tier=tier)).search(query, limit=limit)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from toolwire.events import Event
 from toolwire.executor import Approval, Outcome
+from toolwire.intent import Intent
 from toolwire.messages import Message, ToolCall, Usage
 
 EndReason = Literal[
@@ -18,6 +19,14 @@ EndReason = Literal[
     "length",  # the answer was cut
     "error",  # the model could not be asked
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBegun:
+    """The first that is told: what the task has unlocked, and why."""
+
+    task: str
+    intent: Intent
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +110,6 @@ class RunEnded:
         return self.reason in ("answered", "finished")
 
 
-AgentEvent = Event | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | MemberSpoke | RunEnded
+AgentEvent = (
+    Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | MemberSpoke | RunEnded
+)  # fmt: skip

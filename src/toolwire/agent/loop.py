@@ -26,6 +26,7 @@ from toolwire.agent.events import (
     EndReason,
     MemberSpoke,
     RunEnded,
+    TaskBegun,
     TurnBegun,
 )
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
@@ -33,9 +34,11 @@ from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
 from toolwire.backends import Backend
 from toolwire.conversation import ChatRequest, ToolChoice
+from toolwire.disclosure import BUDGET_TOKENS, Disclosure
 from toolwire.errors import ProviderError, RunFailed
 from toolwire.events import Event, collect
 from toolwire.executor import Approval, Confirm, Outcome, Session, ToolExecutor
+from toolwire.intent import Intent, TierGate
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
@@ -63,7 +66,9 @@ class AgentConfig:
     Attributes:
         name: what it is called, in a team and in records.
         system: what the model is told beforehand; `{{tools}}` stands for the tools.
-        tier: how far its sessions are unlocked at the beginning.
+        tier: the tier of every task; None: what the gate makes of its words.
+        gate: unlocks tiers by what a task asks for.
+        definitions: tokens that definitions may cost in a request; if they cost more, the model finds them on demand.
         budget: what a run may use.
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
         context: tokens that a request may hold, about; None: all of the conversation goes with each.
@@ -73,7 +78,9 @@ class AgentConfig:
 
     name: str = "agent"
     system: str = ""
-    tier: Tier = Tier.CRAWL
+    tier: Tier | None = None
+    gate: TierGate = TierGate()
+    definitions: int = BUDGET_TOKENS
     budget: Budget = Budget()
     require_tool_call: bool = False
     context: int | None = None
@@ -129,11 +136,11 @@ class Agent:
             The events of the answers and the agent's own, `RunEnded` last.
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        run = _Run(self, queue.put_nowait, session or Session(tier=self.config.tier), run_id)
+        run = _Run(self, queue.put_nowait, session or Session(), run_id)
 
         async def work() -> None:
             try:
-                queue.put_nowait(await run.go([*history, Message("user", (TextPart(task),))]))
+                queue.put_nowait(await run.go(task, history))
             finally:
                 queue.put_nowait(None)
 
@@ -182,6 +189,8 @@ class _Run:
         self._repeats = Repeats()
         self._begun = monotonic()
         self._messages: list[Message] = []
+        told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
+        self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
 
     def _emit(self, event: AgentEvent) -> None:
         if isinstance(event, MemberSpoke) and isinstance(event.event, RunEnded):
@@ -195,10 +204,13 @@ class _Run:
 
         return asked
 
-    async def go(self, messages: Sequence[Message]) -> RunEnded:
+    async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
         """Round after round, to the end."""
-        self._messages = list(messages)
+        self._messages = [*history, Message("user", (TextPart(task),))]
         LISTENER.set(self._emit)
+        self._unlock(task)
+        called = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
+        self._disclosure.keep(called)
         note = ""  # for the next prompt alone
         while True:
             self._spent.seconds = monotonic() - self._begun
@@ -237,10 +249,19 @@ class _Run:
             if note:
                 self._emit(Corrected(note))
 
+    def _unlock(self, task: str) -> None:
+        fixed, session = self._config.tier, self._session
+        if fixed is not None:
+            intent = Intent(fixed, why="every task of this agent has this tier")
+        else:
+            intent = self._config.gate.begin(task, session.tier)
+        session.tier = intent.tier
+        self._emit(TaskBegun(task, intent))
+
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _turn(self, *, last: bool) -> Turn:
-        tools = () if last else tuple(self._agent.registry.definitions(tier=self._session.tier))
+        tools = () if last else tuple(self._disclosure.request(self._session.tier).definitions)
         backend = self._backend
         return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format)
 
@@ -299,7 +320,7 @@ class _Run:
     async def _call(self, call: ToolCall, turn: Turn) -> Outcome:
         chains = self._config.chains
         begun = monotonic()
-        made = chains.invoked(call, turn)
+        made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
         if isinstance(made, ToolResult):
             outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
         else:

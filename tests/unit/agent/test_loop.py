@@ -149,11 +149,38 @@ def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
         return "ok"
 
     backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("sorry")])
-    events, _ = run(Agent(backend, [add, write]))
+    events, _ = run(Agent(backend, [add, write]), "What is one and one?")
     assert [tool.name for tool in backend.requests[0].tools] == ["add"]
     (call,) = [event for event in events if isinstance(event, CallDone)]
     assert "tier RUN" in (call.outcome.result.error or "")
     assert not done
+    backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("done")])
+    events, _ = run(Agent(backend, [add, write]), "Write it to the file.")
+    assert events[0].intent.phrase.casefold() == "write"
+    assert done == ["written"]
+
+
+def test_many_tools_are_found_on_demand() -> None:
+    def made(at: int) -> toolwire.ToolDefinition:
+        return toolwire.ToolDefinition(f"measure_{at}", "Measures something rather particular. " * 9, tier=Tier.CRAWL)
+
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        return f"{city}: rain"
+
+    search = calling(ToolCall("find_tools", {"query": "weather"}, "1"))
+    backend = ScriptedBackend([search, calling(ToolCall("weather", {"city": "Oslo"}, "2")), ParsedResponse("rain")])
+    agent = Agent(backend, [*map(made, range(50)), weather], AgentConfig(definitions=500))
+    events, end = run(agent, "What is the weather in Oslo?")
+    assert [[tool.name for tool in request.tools] for request in backend.requests[:2]] == [
+        ["find_tools"],
+        ["find_tools", "weather"],
+    ]
+    assert end.answer == "rain"
+    backend = ScriptedBackend([ParsedResponse("dry")])
+    agent.backend = backend
+    run(agent, "And in Rome?", history=end.messages)
+    assert "weather" in [tool.name for tool in backend.requests[0].tools]
 
 
 def test_ask_gives_the_answer_or_says_why_not() -> None:
