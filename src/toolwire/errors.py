@@ -16,7 +16,8 @@
     │   ├── Denied
     │   └── ApprovalRequired
     ├── ToolError                the tool itself failed
-    └── RunFailed                an agent ended without an answer
+    ├── RunFailed                an agent ended without an answer
+    └── JournalError             a run cannot be recorded, or its records cannot be used
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
 """
@@ -141,6 +142,10 @@ class ApprovalRequired(PolicyError):
 
 class ToolError(ToolwireError):
     """The tool ran and failed; the message is meant for the model."""
+
+
+class JournalError(ToolwireError):
+    """A run that cannot be recorded, or whose records cannot be read or gone on with."""
 
 
 class RunFailed(ToolwireError):

@@ -22,13 +22,16 @@ from toolwire.agent.events import (
     ApprovalAsked,
     CallBegun,
     CallDone,
+    CaughtUp,
     Corrected,
     EndReason,
     MemberSpoke,
+    Resumed,
     RunEnded,
     TaskBegun,
     TurnBegun,
 )
+from toolwire.agent.journal import JOURNAL, Answer, CallRecord, Done, Journal, Recorder
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
@@ -36,7 +39,7 @@ from toolwire.backends import Backend
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
 from toolwire.errors import ProviderError, RunFailed
-from toolwire.events import Event, collect
+from toolwire.events import Event, collect, replay
 from toolwire.executor import Approval, Confirm, Outcome, Session, ToolExecutor
 from toolwire.intent import Intent, TierGate
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
@@ -122,7 +125,13 @@ class Agent:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm)
 
     async def run(
-        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = "run"
+        self,
+        task: str,
+        *,
+        history: Sequence[Message] = (),
+        session: Session | None = None,
+        run_id: str = "run",
+        journal: Journal | None = None,
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
 
@@ -131,12 +140,17 @@ class Agent:
             history: the conversation so far; `RunEnded.messages` of the run before.
             session: what it has come to; a new one if none.
             run_id: goes into the ids of calls that come without one.
+            journal: records the run. If it holds records the run goes on behind them; then all the rest has to be
+                what it was.
 
         Yields:
             The events of the answers and the agent's own, `RunEnded` last.
+
+        Raises:
+            JournalError: the run cannot be recorded, or its records cannot be read.
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        run = _Run(self, queue.put_nowait, session or Session(), run_id)
+        run = _Run(self, queue.put_nowait, session or Session(), run_id, journal)
 
         async def work() -> None:
             try:
@@ -175,7 +189,7 @@ class Agent:
 class _Run:
     """One run: what it has come to."""
 
-    def __init__(self, agent: Agent, emit: Emit, session: Session, run_id: str) -> None:
+    def __init__(self, agent: Agent, emit: Emit, session: Session, run_id: str, journal: Journal | None) -> None:
         self._agent = agent
         self._tell = emit
         self._session = session
@@ -189,6 +203,9 @@ class _Run:
         self._repeats = Repeats()
         self._begun = monotonic()
         self._messages: list[Message] = []
+        self._journal = journal
+        self._record: Recorder | None = None
+        self._again = False  # what is told has happened before
         told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
 
@@ -211,14 +228,17 @@ class _Run:
         self._unlock(task)
         called = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
         self._disclosure.keep(called)
+        self._remind()
         note = ""  # for the next prompt alone
         while True:
             self._spent.seconds = monotonic() - self._begun
-            used_up = self._config.budget.exceeded(self._spent)
+            before = None if self._record is None else self._record.answer(self._spent.rounds + 1)
+            used_up = self._config.budget.exceeded(self._spent) if before is None else before.used_up
             self._spent.rounds += 1
             turn = self._turn(last=bool(used_up))
             try:
-                response = await self._answer(turn, "\n\n".join(filter(None, (note, LAST_ROUND if used_up else ""))))
+                note = "\n\n".join(filter(None, (note, LAST_ROUND if used_up else "")))
+                response = await self._answer(turn, note, used_up) if before is None else self._told(before, turn)
             except ProviderError as error:
                 return self._ended("error", "", str(error))
             said = _said(response, turn)
@@ -258,6 +278,26 @@ class _Run:
         session.tier = intent.tier
         self._emit(TaskBegun(task, intent))
 
+    # -- recording -----------------------------------------------------------------------------------------------
+
+    def _remind(self) -> None:
+        """Take up what the run's earlier lives have come to, if it is recorded."""
+        if self._journal is None:
+            return
+        record = Recorder(
+            self._journal, self._session, self._executor.clock, self._spent, lambda: monotonic() - self._begun
+        )
+        self._begun -= record.seconds
+        self._record, self._again = record, record.resumed
+        if self._again:
+            self._emit(Resumed())
+
+    def _catch_up(self) -> None:
+        """From here on things happen."""
+        if self._again:
+            self._again = False
+            self._emit(CaughtUp())
+
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _turn(self, *, last: bool) -> Turn:
@@ -265,12 +305,20 @@ class _Run:
         backend = self._backend
         return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format)
 
-    async def _answer(self, turn: Turn, note: str) -> ParsedResponse:
+    def _told(self, answer: Answer, turn: Turn) -> ParsedResponse:
+        """What the model answered before, told again."""
+        self._emit(TurnBegun(turn.round))
+        for event in replay(answer.response):
+            self._emit(event)
+        return answer.response
+
+    async def _answer(self, turn: Turn, note: str, used_up: str) -> ParsedResponse:
         """What the model answers; asked for again if it breaks off, since nothing of it ran.
 
         Raises:
             ProviderError: it cannot be asked, or breaks off each time.
         """
+        self._catch_up()
         request = self._request(turn, note)
         for attempt in range(ATTEMPTS):
             self._emit(TurnBegun(turn.round))
@@ -284,7 +332,10 @@ class _Run:
             self._spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
             if broken is None and response.finish_reason is not FinishReason.ERROR:
-                return self._config.chains.read(response, turn)
+                response = self._config.chains.read(response, turn)
+                if self._record is None:
+                    return response
+                return (await self._record.answered(turn.round, Answer(response, used_up))).response
             if attempt == ATTEMPTS - 1:
                 raise ProviderError(broken.message if broken else "the answer broke off")
         raise AssertionError("unreachable")
@@ -311,24 +362,60 @@ class _Run:
     async def _called(self, calls: Sequence[ToolCall], turn: Turn) -> list[Outcome]:
         """What became of the calls, in their order; each is told as soon as it is known."""
         self._spent.calls += len(calls)
-        if len(calls) == 1:
-            return [await self._call(calls[0], turn)]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._call(call, turn)) for call in calls]
-        return [task.result() for task in tasks]
+        outcomes: dict[int, Outcome] = {}
+        left: list[tuple[int, ToolCall, CallRecord | None]] = []
+        for at, call in enumerate(calls):  # what is known is told before anything happens
+            record = None if self._record is None else self._record.call(turn.round, at)
+            if record is not None and record.done is not None:
+                outcomes[at] = self._called_before(call, record.done)
+            else:
+                left.append((at, call, record))
+        if left:
+            self._catch_up()
+        if len(left) == 1:
+            ((at, call, record),) = left
+            outcomes[at] = await self._call(call, record, turn)
+        else:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = {at: group.create_task(self._call(call, record, turn)) for at, call, record in left}
+            except ExceptionGroup as errors:  # the others were cancelled on its account
+                raise errors.exceptions[0] from None
+            outcomes |= {at: task.result() for at, task in tasks.items()}
+        return [outcomes[at] for at in range(len(calls))]
 
-    async def _call(self, call: ToolCall, turn: Turn) -> Outcome:
+    def _called_before(self, call: ToolCall, done: Done) -> Outcome:
+        """What became of a call before, told again."""
+        self._disclosure.answer(call, self._session.tier)  # what it found stays found
+        self._emit(CallBegun(done.outcome.call))
+        self._emit(CallDone(done.outcome, done.seconds))
+        return done.outcome
+
+    async def _call(self, call: ToolCall, record: CallRecord | None, turn: Turn) -> Outcome:
         chains = self._config.chains
         begun = monotonic()
-        made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
+        lost = None if record is None else record.lost
+        made = lost.call if lost else self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
         if isinstance(made, ToolResult):
             outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
         else:
             self._emit(CallBegun(made))
-            outcome = await self._executor.run(made, self._session)
+            outcome = lost or await self._executed(made, record)
         outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
-        self._emit(CallDone(outcome, monotonic() - begun))
+        seconds = monotonic() - begun
+        if record is not None:
+            outcome = await record.finish(outcome, seconds)
+        self._emit(CallDone(outcome, seconds))
         return outcome
+
+    async def _executed(self, call: ToolCall, record: CallRecord | None) -> Outcome:
+        if record is None:
+            return await self._executor.run(call, self._session)
+        inner = JOURNAL.set(record.inner())
+        try:
+            return await self._executor.run(call, self._session, noted=record.noted, permitted=record.permitted)
+        finally:
+            JOURNAL.reset(inner)
 
     def _ends(self, outcome: Outcome) -> bool:
         return outcome.result.success and outcome.issue is None and outcome.call.name in ENDING
