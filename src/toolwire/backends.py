@@ -23,7 +23,7 @@ from toolwire.reading import StreamParser
 from toolwire.tools import ToolDefinition
 
 BABBLE = 20
-"""Characters of prose behind a complete call at which a model of text is stopped: small ones invent the result there."""
+"""Characters of prose behind a complete call at which a model of text is stopped: small ones invent results there."""
 
 FALLBACK = ("bare_json", "pythonic")
 
@@ -104,9 +104,7 @@ class TextBackend:
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
         tools = request.tools
-        parser = StreamParser(
-            format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed
-        )
+        parser = StreamParser(format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
         async with aclosing(self._source(spoken(request.messages, format=self.format, tools=tools))) as pieces:
@@ -179,6 +177,9 @@ def local_source(model: Writer) -> Source:
     return stream
 
 
+_TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text
+
+
 def spoken(messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = ()) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
@@ -195,14 +196,12 @@ def spoken(messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefi
             text = _said(parts, format, tools)
         else:
             text = _text(message)
-        images = [part for part in parts if not isinstance(part, TextPart | ToolCall | ToolResult)] if role == "user" else []
+        others: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _TOLD)]
         if role == "user" and found and found[-1].role == "user":
             before = found.pop()
-            text, images = "\n\n".join(filter(None, (_text(before), text))), [
-                *(part for part in before.parts if not isinstance(part, TextPart)),
-                *images,
-            ]
-        made: tuple[Part, ...] = (TextPart(text), *images)
+            text = "\n\n".join(filter(None, (_text(before), text)))
+            others = [*(part for part in before.parts if not isinstance(part, TextPart)), *others]
+        made: tuple[Part, ...] = (TextPart(text), *others)
         found.append(Message(role, made))
     return found
 

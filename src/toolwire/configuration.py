@@ -10,6 +10,8 @@
     call_parser = "auto"
     result_format = "openai"
 
+The table `[policy]` says which calls may run; see `rules`.
+
 What is wrong in it is said with the file, the line and the key.
 """
 
@@ -25,6 +27,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from toolwire.errors import ConfigurationError
 from toolwire.negotiation import FormatNegotiator, ToolsConfig, configured
+from toolwire.rules import PolicyTable
 
 
 def _name(value: str) -> str:
@@ -68,6 +71,7 @@ class Configuration(_Strict):
     """A whole file."""
 
     profiles: dict[str, ModelProfile] = Field(default_factory=dict)
+    policy: PolicyTable = Field(default_factory=PolicyTable)
 
 
 def load_configuration(path: str | PathLike[str]) -> Configuration:
@@ -100,7 +104,7 @@ def _given(error: Any) -> str:
     return "" if error["type"] in ("extra_forbidden", "value_error") else f" (it is {error['input']!r:.60})"
 
 
-_TABLE = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")
+_TABLE = re.compile(r"\s*(\[+)\s*([^\]]*?)\s*\]+")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _PIECE = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 
@@ -108,10 +112,11 @@ _PIECE = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 def _line(text: str, keys: list[str]) -> int:
     """The line in which a key stands, or the nearest that holds it; 0 if none does."""
     table: list[str] = []
+    counts: dict[tuple[str, ...], int] = {}  # of arrays of tables, by their path
     best = depth = 0
     for number, line in enumerate(text.splitlines(), 1):
         if match := _TABLE.match(line):
-            table = found = _pieces(match[1])
+            table = found = _placed(_pieces(match[2]), counts, new=match[1] == "[[")
         elif match := _KEY.match(line):
             found = [*table, *_pieces(match[1])]
         else:
@@ -119,6 +124,19 @@ def _line(text: str, keys: list[str]) -> int:
         if found == keys[: len(found)] and len(found) > depth:
             best, depth = number, len(found)
     return best
+
+
+def _placed(path: list[str], counts: dict[tuple[str, ...], int], *, new: bool) -> list[str]:
+    """A table's path with the number of each array's table that it is in; `new`: it begins one."""
+    placed: list[str] = []
+    for at, piece in enumerate(path, 1):
+        placed.append(piece)
+        key = tuple(placed)
+        if new and at == len(path):
+            counts[key] = counts.get(key, -1) + 1
+        if key in counts:
+            placed.append(str(counts[key]))
+    return placed
 
 
 def _pieces(path: str) -> list[str]:

@@ -9,90 +9,34 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
 
 from toolwire.arguments import fitted
+from toolwire.consent import Agreement, Approval
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
-from toolwire.policy import Allow, Ask, Context, Deny, Policy
+from toolwire.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
+from toolwire.session import Session
 from toolwire.threads import in_thread
-from toolwire.tools import Tier, ToolDefinition
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
 LOST = "The call ran, and its result was lost; it may or may not have done its work."
-REMEMBERED = 10_000
-"""Calls that a session remembers for its limits."""
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
 Noted = Callable[[ToolCall, Registered, str], Awaitable[None]]
 """Told of a call that may run, right before it does: the call as it runs, its tool, and its approval key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """What somebody is asked to agree to.
-
-    Attributes:
-        call: exactly what would run.
-        definition: the tool.
-        reason: why it is asked.
-        preview: what it would do, in words or as a diff; "" if the tool has none.
-    """
-
-    call: ToolCall
-    definition: ToolDefinition
-    reason: str
-    preview: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """An answer: `remember` holds it for the same tool with the same arguments, as long as the session lasts."""
-
-    agreed: bool
-    remember: bool = False
-    reason: str = ""
-
-
 Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
-
-
-@dataclass(slots=True)
-class Session:
-    """What a conversation has come to; kept by its program from call to call.
-
-    Attributes:
-        tier: how far it is unlocked.
-        untrusted: text of strangers has entered it.
-    """
-
-    tier: Tier = Tier.CRAWL
-    untrusted: bool = False
-    _ran: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    _agreed: set[str] = field(default_factory=set)
-    _refused: set[str] = field(default_factory=set)
-
-    def context(self, *, now: float) -> Context:
-        """What a decision may know; for this moment."""
-        return Context(self.tier, self.untrusted, now, self._ran, self._agreed, self._refused)
-
-    def ran(self, name: str, at: float) -> None:
-        """A call runs now."""
-        self._ran.append((name, at))
-
-    def decided(self, key: str, *, agreed: bool) -> None:
-        """Somebody has decided for the session."""
-        (self._agreed if agreed else self._refused).add(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +118,21 @@ class ToolExecutor:
         """One result for each call, in their order.
 
         Args:
-            calls: complete calls; incomplete ones have no business here.
+            calls: complete calls of one response; incomplete ones have no business here.
             session: what the conversation has come to.
             problems: of the response; a call that one of them names does not run.
         """
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
             return [(await self.run(calls[0], session)).result]
+        untrusted = session.untrusted  # what one of these calls gives back, the model had not read when it wrote them
         gate = asyncio.Semaphore(self._concurrency)
 
         async def one(at: int, call: ToolCall) -> ToolResult:
             if at in broken:
                 return _failed(call, "The call could not be read whole, so it did not run.")
             async with gate:
-                return (await self.run(call, session)).result
+                return (await self.run(call, session, untrusted=untrusted)).result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
@@ -201,13 +146,20 @@ class ToolExecutor:
         return self._clock
 
     async def run(
-        self, call: ToolCall, session: Session, *, noted: Noted | None = None, permitted: str = ""
+        self,
+        call: ToolCall,
+        session: Session,
+        *,
+        untrusted: bool | None = None,
+        noted: Noted | None = None,
+        permitted: str = "",
     ) -> Outcome:
         """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
 
         Args:
             call: a complete call.
             session: what the conversation has come to.
+            untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
@@ -215,10 +167,12 @@ class ToolExecutor:
         if isinstance(ready, Issue):
             return _refused(call, ready)
         key = approval_key(ready.call, ready.tool.definition) if permitted or noted is not None else ""
+        name, start = full_name(ready.tool.definition), self._clock()
         if not permitted or permitted != key:
-            if (issue := await self._permit(ready, session)) is not None:
+            if (issue := await self._permit(ready, session, untrusted)) is not None:
                 return _refused(call, issue)
-            session.ran(ready.call.name, self._clock())
+            start = self._clock()
+            session.ran(name, start)
         if noted is not None:
             await noted(ready.call, ready.tool, key)
         try:
@@ -229,6 +183,8 @@ class ToolExecutor:
             if task is None or task.cancelling():
                 raise
             return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
+        finally:
+            session.ended(name, self._clock() - start)
         if caught.error is not None:
             result = _failed(call, caught.message)
         if ready.tool.definition.untrusted:
@@ -240,12 +196,40 @@ class ToolExecutor:
         ready = self._prepare(call)
         if isinstance(ready, Issue):
             return [ready]
-        match self._policy.decide(ready.call, ready.tool.definition, session.context(now=self._clock())):
+        match self._decided(ready, session):
             case Deny(reason):
                 return [Issue("denied", reason)]
             case Ask(reason):
                 return [Issue("confirmation", reason)]
         return []
+
+    def decide(self, call: ToolCall, session: Session) -> Decision:
+        """Whether a call may run, with what it would do where somebody has to be asked; nothing runs."""
+        ready = self._prepare(call)
+        if isinstance(ready, Issue):
+            return Deny(ready.message)
+        decision = self._decided(ready, session)
+        return self._shown(ready, decision) if isinstance(decision, Ask) else decision
+
+    def plan(self, calls: Iterable[ToolCall], session: Session) -> list[Issue]:
+        """Hold on to calls that the model means to make, written down before it read any text of strangers.
+
+        Each may run later, once, without the question that such text raises; what else asks or denies stays as it is.
+        A plan ends with the user's next question.
+
+        Returns:
+            What stands in the way of calls that cannot be planned, in their order; others are planned all the same.
+        """
+        issues: list[Issue] = []
+        for call in calls:
+            ready = self._prepare(call)
+            if isinstance(ready, Issue):
+                issues.append(ready)
+            elif session.untrusted:
+                issues.append(Issue("denied", f"{call.name} cannot be planned: text of strangers was read already."))
+            else:
+                session.planned(approval_key(ready.call, ready.tool.definition))
+        return issues
 
     # -- before it runs ------------------------------------------------------------------------------------------
 
@@ -268,34 +252,58 @@ class ToolExecutor:
             return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
         return _Ready(_with(call, definition.name, arguments), tool, typed)
 
-    async def _permit(self, ready: _Ready, session: Session) -> Issue | None:
-        definition = ready.tool.definition
-        decision = self._policy.decide(ready.call, definition, session.context(now=self._clock()))
-        match decision:
-            case Allow():
-                return None
-            case Deny(reason):
-                return Issue("denied", reason)
-            case Ask(reason):
-                return await self._asked(ready, reason, session)
+    def _decided(self, ready: _Ready, session: Session, untrusted: bool | None = None) -> Decision:
+        decision: Decision = Deny("")
+        with Caught() as caught:
+            context = session.context(now=self._clock(), untrusted=untrusted)
+            decision = self._policy.decide(ready.call, ready.tool.definition, context)
+        if caught.error is not None:
+            return Deny(f"Whether {ready.call.name} may run cannot be decided, so it did not run: {caught.message}")
+        return decision
 
-    async def _asked(self, ready: _Ready, reason: str, session: Session) -> Issue | None:
-        call, definition = ready.call, ready.tool.definition
-        if self._confirm is None:
-            return Issue("confirmation", f"{reason} Nobody is there to agree, so it did not run.")
+    async def _permit(self, ready: _Ready, session: Session, untrusted: bool | None) -> Issue | None:
+        decision = self._decided(ready, session, untrusted)
+        if isinstance(decision, Ask):
+            issue = await self._asked(ready, decision, session)
+            if issue is not None:
+                return issue
+            again = self._decided(ready, session, untrusted)  # others may have run while somebody thought
+            return Issue("denied", again.reason) if isinstance(again, Deny) else None
+        if isinstance(decision, Deny):
+            return Issue("denied", decision.reason)
+        if decision.once:
+            session.spent(approval_key(ready.call, ready.tool.definition))
+        return None
+
+    def _shown(self, ready: _Ready, ask: Ask) -> Ask | Deny:
+        """The question with what the call would do; what cannot be shown is denied."""
         preview = ready.tool.preview
+        if preview is None:
+            return ask
         shown = ""
         with Caught() as caught:
-            shown = preview(_copied(call.arguments)) if preview is not None else ""
-        if caught.error is not None:
-            return Issue("denied", f"What {call.name} would do cannot be shown, so it did not run: {caught.message}")
-        approval = Approval(replace(call, arguments=_copied(call.arguments)), definition, reason, shown)
-        try:
+            shown = preview(_copied(ready.call.arguments))
+        if caught.error is None:
+            return Ask(ask.reason, shown)
+        return Deny(f"What {ready.call.name} would do cannot be shown, so it did not run: {caught.message}")
+
+    async def _asked(self, ready: _Ready, ask: Ask, session: Session) -> Issue | None:
+        call, definition = ready.call, ready.tool.definition
+        if self._confirm is None:
+            return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
+        shown = self._shown(ready, ask)
+        if isinstance(shown, Deny):
+            return Issue("denied", shown.reason)
+        exactly = _with(call, call.name, _copied(call.arguments))
+        answer: Agreement | bool = False
+        with Caught() as caught:
             async with asyncio.timeout(self._confirm_timeout):
-                answer = await self._confirm(approval)
-        except TimeoutError:
+                answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
+        if isinstance(caught.error, TimeoutError):
             return Issue("denied", f"Nobody agreed to {call.name} in time, so it did not run.")
-        agreement = answer if isinstance(answer, Agreement) else Agreement(bool(answer))
+        if caught.error is not None:
+            return Issue("denied", f"Nobody could be asked about {call.name}, so it did not run: {caught.message}")
+        agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
         if agreement.remember:
             session.decided(approval_key(call, definition), agreed=agreement.agreed)
         if agreement.agreed:

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any
 
 from toolwire.errors import DefinitionError, UnknownTool
+from toolwire.isolation import importable
 from toolwire.signatures import Reader, typed_reader
 from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
 
@@ -36,6 +37,7 @@ class _Entry:
     preview: Preview | None
     check: Check | None
     isolation: Isolation | None
+    ends_turn: bool
     idempotent: bool
     hidden: bool = False
     disabled: bool = False
@@ -54,6 +56,7 @@ class Registered:
         preview: shows beforehand what a call would do.
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own.
+        ends_turn: a loop stops once it ran.
         idempotent: a call that was cut short may run again.
     """
 
@@ -64,6 +67,7 @@ class Registered:
     preview: Preview | None = None
     check: Check | None = None
     isolation: Isolation | None = None
+    ends_turn: bool = False
     idempotent: bool = False
 
 
@@ -101,6 +105,7 @@ class ToolRegistry:
         preview: Preview | None = None,
         check: Check | None = None,
         isolated: bool | Isolation | None = None,
+        ends_turn: bool | None = None,
         idempotent: bool | None = None,
     ) -> Any:
         """Add a tool, and give it back, so that this can stand over a function as a decorator.
@@ -118,11 +123,13 @@ class ToolRegistry:
             preview: shows beforehand what a call would do, if not its own.
             check: looks at arguments that the schema admits, if not its own.
             isolated: run in a process of its own, with these limits; if not as the tool itself says.
+            ends_turn: a loop stops once it ran, if not as the tool itself says.
             idempotent: a call that was cut short may run again, if not as the tool itself says. What a server hints
                 about its tools is taken from servers that are trusted, and from nobody else.
 
         Raises:
-            DefinitionError: another tool of this server has the name, or the tool has none.
+            DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
+                no other process could import it.
         """
         own = name or _name_of(tool)
         key = server, own
@@ -139,9 +146,12 @@ class ToolRegistry:
             preview=preview or (own_tool.preview if own_tool else None),
             check=check or (own_tool.check if own_tool else None),
             isolation=_isolation(isolated, own_tool),
+            ends_turn=bool(own_tool and own_tool.ends_turn) if ends_turn is None else ends_turn,
             idempotent=bool(own_tool and own_tool.idempotent) if idempotent is None else idempotent,
             hidden=hidden,
         )
+        if entry.isolation is not None and entry.run is not None:
+            importable(entry.run, own)
         with self._lock:
             if key in self._entries:
                 where = f"the server {server!r}" if server else "this registry"
@@ -239,6 +249,7 @@ class ToolRegistry:
                 entry.preview,
                 entry.check,
                 entry.isolation,
+                entry.ends_turn,
                 entry.idempotent,
             )
             if not callable(entry.description):  # such a description is asked for each time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -55,7 +55,7 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
         if position == 0 and parameter in ("self", "cls") and spec.annotation is spec.empty:
             raise DefinitionError("is a method; make a tool of the bound method, object.method", tool=name)
     try:
-        schema = _adapter(function).json_schema(mode=_MODE)
+        schema = _adapter(_as_function(function)).json_schema(mode=_MODE)
     except (PydanticUserError, NameError, TypeError) as error:
         raise DefinitionError(f"no JSON Schema for its signature: {_first_line(error)}", tool=name) from None
     if unknown := set(schema.get("properties", {})) ^ set(signature.parameters):
@@ -136,6 +136,18 @@ def _is_json(hint: Any) -> bool:
     if origin in (Union, UnionType, list, dict):
         return all(map(_is_json, inner))
     return False
+
+
+def _as_function(called: Callable[..., Any]) -> Callable[..., Any]:
+    """A function for a bound method: pydantic looks up what a function's annotations name, not a method's."""
+    if not inspect.ismethod(called):
+        return called
+
+    @wraps(called)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return called(*args, **kwargs)
+
+    return function
 
 
 def _adapter(function: Any) -> TypeAdapter[Any]:

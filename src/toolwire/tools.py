@@ -53,6 +53,8 @@ class Isolation:
         memory: bytes of address space.
         file_size: bytes that one file may grow to.
         open_files: files and sockets open at a time.
+        processes: processes that the user it runs as may have, all those outside included; None for no limit. Nothing
+            holds back root.
     """
 
     seconds: float = 30.0
@@ -60,6 +62,7 @@ class Isolation:
     memory: int = 1 << 30
     file_size: int = 64 << 20
     open_files: int = 64
+    processes: int | None = None
 
 
 def _no_parameters() -> dict[str, Any]:
@@ -119,6 +122,7 @@ class Tool(Generic[P, R]):
         preview: shows beforehand what a call would do.
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own; None: it runs in this one.
+        ends_turn: once it ran, a loop stops and hears the user: the model has nothing more to do by itself.
         idempotent: running it twice with the same arguments does no more than running it once.
     """
 
@@ -130,6 +134,7 @@ class Tool(Generic[P, R]):
         preview: Preview | None = None,
         check: Check | None = None,
         isolation: Isolation | None = None,
+        ends_turn: bool = False,
         idempotent: bool = False,
     ) -> None:
         """Use the decorator `tool`."""
@@ -138,6 +143,7 @@ class Tool(Generic[P, R]):
         self.preview = preview
         self.check = check
         self.isolation = isolation
+        self.ends_turn = ends_turn
         self.idempotent = idempotent
         functools.update_wrapper(self, function)
 
@@ -163,6 +169,7 @@ def tool(
     preview: Preview | None = ...,
     check: Check | None = ...,
     isolated: bool | Isolation = ...,
+    ends_turn: bool = ...,
     idempotent: bool = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
@@ -177,6 +184,7 @@ def tool(
     preview: Preview | None = None,
     check: Check | None = None,
     isolated: bool | Isolation = False,
+    ends_turn: bool = False,
     idempotent: bool = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(name=..., ...)`.
@@ -192,6 +200,7 @@ def tool(
         check: looks at arguments that the schema admits; what it says goes to the model, and the call does not run.
         isolated: run in a process of its own, with these limits (True: the usual ones); the function has to be one
             that can be imported by its module and name.
+        ends_turn: a loop stops once it ran, for the user to answer.
         idempotent: whether running it twice with the same arguments does no more than running it once; then a call
             that was cut short may simply run again.
 
@@ -213,6 +222,7 @@ def tool(
             preview=preview,
             check=check,
             isolation=isolation,
+            ends_turn=ends_turn,
             idempotent=idempotent,
         )
 

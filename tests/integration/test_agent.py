@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import toolwire
-from toolwire import agent
-from toolwire.agent import Step
+from toolwire import textloop as agent
+from toolwire.builtin import reading_tools
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.events import Finish
-from toolwire.files import FileTools
 from toolwire.messages import FinishReason, ToolCall
+from toolwire.textloop import Step
 from toolwire.tools import tool
 
 FORMATS = ("forge_xml", "anthropic_xml", "hermes", "bare_json")
@@ -275,7 +275,7 @@ def test_the_file_tools_under_a_root(tmp_path: Path) -> None:
         call("read_file", path="../../etc/passwd"),
         "Under the mat.",
     )
-    found = list(agent.run("Where is the key?", model=model, tools=FileTools(tmp_path).tools))
+    found = list(agent.run("Where is the key?", model=model, tools=reading_tools(tmp_path)))
     results = [step.result for step in found if step.result]
     assert [one.success for one in results] == [True, True, True, False]
     assert results[1].text == "notes.txt:1: The </tool> key is <tool> under the mat."

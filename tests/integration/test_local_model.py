@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwire import agent
+from toolwire import textloop as agent
+from toolwire.builtin import reading_tools
 from toolwire.errors import ProviderError
-from toolwire.files import FileTools
 from toolwire.local import WEIGHTS, LocalModel, fetch
 
 pytestmark = pytest.mark.model
@@ -27,7 +27,7 @@ def test_a_call_is_read_and_executed(model: LocalModel, tmp_path: Path) -> None:
         agent.run(
             "When is the meeting? Read notes.txt.",
             model=model,
-            tools=FileTools(tmp_path).tools,
+            tools=reading_tools(tmp_path),
             format="bare_json",
             system="Answer only with a tool call.",
             max_rounds=2,

@@ -12,9 +12,11 @@ from pydantic import BaseModel
 
 import toolwire
 from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
-from toolwire.executor import Agreement, Approval, Outcome, Session, ToolExecutor
+from toolwire.consent import Agreement, Approval
+from toolwire.executor import Outcome, ToolExecutor
 from toolwire.policy import Limit, Policy, Rule
 from toolwire.registry import Registered, ToolRegistry
+from toolwire.session import Session
 from toolwire.tools import Preview
 
 

@@ -79,7 +79,11 @@ def test_limits() -> None:
     ran = (("execute_command", 10.0), ("other", 20.0), ("execute_command", 50.0))
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=60.0, ran=ran)) is Deny
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=80.0, ran=ran)) is Allow
-    assert decide(Policy(limits=(Limit(3),)), run("ls"), RUN, Context(tier=Tier.RUN, now=1e9, ran=ran)) is Deny
+    counts = {"execute_command": 2, "other": 1}
+    assert decide(Policy(limits=(Limit(3),)), run("ls"), RUN, Context(tier=Tier.RUN, counts=counts)) is Deny
+    assert (
+        decide(Policy(limits=(Limit(3, tool="execute_*"),)), run("ls"), RUN, Context(Tier.RUN, counts=counts)) is Allow
+    )
 
 
 def test_rules_name_servers_too() -> None:

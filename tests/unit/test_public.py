@@ -68,7 +68,7 @@ def test_importing_does_no_io() -> None:
     own = loaded - _loaded(DEPENDENCIES)  # pydantic looks up a few of them itself
     assert sorted(own & set(IO_MODULES)) == []
     assert sorted(loaded & {"asyncio", "subprocess", "httpx", "multiprocessing", *HEAVY_MODULES}) == []
-    outer = ("toolwire.cli", "toolwire.agent", "toolwire.local", "toolwire.files")
+    outer = ("toolwire.cli", "toolwire.agent", "toolwire.local", "toolwire.builtin")
     assert sorted(name for name in loaded if name.startswith(outer)) == []
 
 

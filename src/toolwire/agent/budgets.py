@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolwire.messages import Usage
 
@@ -46,7 +46,7 @@ class Budget:
     tokens: int | None = None
     seconds: float | None = None
     money: float | None = None
-    prices: Prices = Prices()
+    prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
         """Refuse what leaves no room for an answer."""
@@ -76,7 +76,7 @@ class Spent:
     rounds: int = 0
     calls: int = 0
     seconds: float = 0.0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
     def add(self, usage: Usage | None) -> None:
         """Count the tokens of an answer."""

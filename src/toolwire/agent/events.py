@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from toolwire.consent import Approval
 from toolwire.events import Event
-from toolwire.executor import Approval, Outcome
+from toolwire.executor import Outcome
 from toolwire.intent import Intent
 from toolwire.messages import Message, ToolCall, Usage
 

@@ -20,9 +20,10 @@ from toolwire.agent.events import AgentEvent, CallBegun, CallDone, TurnBegun
 from toolwire.agent.records import SessionRecord, dumps, loads, read, written
 from toolwire.errors import JournalError
 from toolwire.events import replay
-from toolwire.executor import Outcome, Session
+from toolwire.executor import Outcome
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.registry import Registered
+from toolwire.session import Session
 
 UNKNOWN = (
     "The program was stopped while this call was running. It may or may not have done its work; its result is lost: "
@@ -102,10 +103,14 @@ class Answer:
     Attributes:
         response: through all steps of its chain.
         used_up: the budget that was used up when it was asked for; "" if none was.
+        format: the wire format that was asked for.
+        untrusted: the model had read text of strangers.
     """
 
     response: ParsedResponse
     used_up: str = ""
+    format: str = ""
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

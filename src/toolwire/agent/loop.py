@@ -36,15 +36,17 @@ from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, f
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
 from toolwire.backends import Backend
+from toolwire.consent import Approval
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
 from toolwire.errors import ProviderError, RunFailed
 from toolwire.events import Event, collect, replay
-from toolwire.executor import Approval, Confirm, Outcome, Session, ToolExecutor
+from toolwire.executor import Confirm, Outcome, ToolExecutor
 from toolwire.intent import Intent, TierGate
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
+from toolwire.session import Session
 from toolwire.tools import Tier
 from toolwire.wire.registry import get_format
 from toolwire.wire.renderer import call_example, example_arguments
@@ -53,8 +55,6 @@ from toolwire.wire.results import unframed
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 ATTEMPTS = 2
 """How often an answer is asked for that breaks off before anything of it ran."""
-
-ENDING = ()  # until tools say so themselves
 
 Emit = Callable[[AgentEvent], None]
 
@@ -82,9 +82,9 @@ class AgentConfig:
     name: str = "agent"
     system: str = ""
     tier: Tier | None = None
-    gate: TierGate = TierGate()
+    gate: TierGate = field(default_factory=TierGate)
     definitions: int = BUDGET_TOKENS
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
     context: int | None = None
     chains: Chains = field(default_factory=Chains)
@@ -223,6 +223,7 @@ class _Run:
 
     async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
         """Round after round, to the end."""
+        self._session.said(task)
         self._messages = [*history, Message("user", (TextPart(task),))]
         LISTENER.set(self._emit)
         self._unlock(task)
@@ -236,6 +237,8 @@ class _Run:
             used_up = self._config.budget.exceeded(self._spent) if before is None else before.used_up
             self._spent.rounds += 1
             turn = self._turn(last=bool(used_up))
+            if before is not None:
+                turn = replace(turn, format=before.format)
             try:
                 note = "\n\n".join(filter(None, (note, LAST_ROUND if used_up else "")))
                 response = await self._answer(turn, note, used_up) if before is None else self._told(before, turn)
@@ -246,7 +249,9 @@ class _Run:
                 self._messages.append(Message("assistant", (TextPart(said),)))
                 return self._ended("budget", said, f"{used_up} is used up")
             faults = faults_of(response, require_call=self._config.require_tool_call)
-            outcomes = await self._called(response.tool_calls, turn)
+            # What these calls give back, the model had not read when it wrote them.
+            untrusted = self._session.untrusted if before is None else before.untrusted
+            outcomes = await self._called(response.tool_calls, turn, untrusted)
             results = [outcome.result for outcome in outcomes]
             self._remember(response, said, results)
             ending = next((one for one in outcomes if self._ends(one)), None)
@@ -335,7 +340,8 @@ class _Run:
                 response = self._config.chains.read(response, turn)
                 if self._record is None:
                     return response
-                return (await self._record.answered(turn.round, Answer(response, used_up))).response
+                whole = Answer(response, used_up, turn.format, self._session.untrusted)
+                return (await self._record.answered(turn.round, whole)).response
             if attempt == ATTEMPTS - 1:
                 raise ProviderError(broken.message if broken else "the answer broke off")
         raise AssertionError("unreachable")
@@ -359,7 +365,7 @@ class _Run:
 
     # -- calling -------------------------------------------------------------------------------------------------
 
-    async def _called(self, calls: Sequence[ToolCall], turn: Turn) -> list[Outcome]:
+    async def _called(self, calls: Sequence[ToolCall], turn: Turn, untrusted: bool) -> list[Outcome]:
         """What became of the calls, in their order; each is told as soon as it is known."""
         self._spent.calls += len(calls)
         outcomes: dict[int, Outcome] = {}
@@ -374,11 +380,13 @@ class _Run:
             self._catch_up()
         if len(left) == 1:
             ((at, call, record),) = left
-            outcomes[at] = await self._call(call, record, turn)
+            outcomes[at] = await self._call(call, record, turn, untrusted)
         else:
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = {at: group.create_task(self._call(call, record, turn)) for at, call, record in left}
+                    tasks = {
+                        at: group.create_task(self._call(call, record, turn, untrusted)) for at, call, record in left
+                    }
             except ExceptionGroup as errors:  # the others were cancelled on its account
                 raise errors.exceptions[0] from None
             outcomes |= {at: task.result() for at, task in tasks.items()}
@@ -391,7 +399,7 @@ class _Run:
         self._emit(CallDone(done.outcome, done.seconds))
         return done.outcome
 
-    async def _call(self, call: ToolCall, record: CallRecord | None, turn: Turn) -> Outcome:
+    async def _call(self, call: ToolCall, record: CallRecord | None, turn: Turn, untrusted: bool) -> Outcome:
         chains = self._config.chains
         begun = monotonic()
         lost = None if record is None else record.lost
@@ -400,7 +408,7 @@ class _Run:
             outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
         else:
             self._emit(CallBegun(made))
-            outcome = lost or await self._executed(made, record)
+            outcome = lost or await self._executed(made, record, untrusted)
         outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
         seconds = monotonic() - begun
         if record is not None:
@@ -408,17 +416,21 @@ class _Run:
         self._emit(CallDone(outcome, seconds))
         return outcome
 
-    async def _executed(self, call: ToolCall, record: CallRecord | None) -> Outcome:
+    async def _executed(self, call: ToolCall, record: CallRecord | None, untrusted: bool) -> Outcome:
         if record is None:
-            return await self._executor.run(call, self._session)
+            return await self._executor.run(call, self._session, untrusted=untrusted)
         inner = JOURNAL.set(record.inner())
         try:
-            return await self._executor.run(call, self._session, noted=record.noted, permitted=record.permitted)
+            return await self._executor.run(
+                call, self._session, untrusted=untrusted, noted=record.noted, permitted=record.permitted
+            )
         finally:
             JOURNAL.reset(inner)
 
     def _ends(self, outcome: Outcome) -> bool:
-        return outcome.result.success and outcome.issue is None and outcome.call.name in ENDING
+        if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._agent.registry:
+            return False
+        return self._agent.registry.lookup(outcome.call.name).ends_turn
 
     # -- afterwards ----------------------------------------------------------------------------------------------
 
@@ -430,7 +442,7 @@ class _Run:
             # What a model of text writes behind its calls is made up: it has not seen the results.
             parts = list(response.parts[: last + 1] if self._backend.format else response.parts)
         elif said or response.parts:
-            kept = [part for part in response.parts if not isinstance(part, TextPart)]
+            kept: list[Part] = [part for part in response.parts if not isinstance(part, TextPart)]
             parts = [*kept, TextPart(said)] if said else kept
         calls = {id(part) for part in parts if isinstance(part, ToolCall)}
         parts += [call for call in response.tool_calls if id(call) not in calls]
@@ -500,5 +512,3 @@ def _size(message: Message) -> int:
             case _:
                 total += 400
     return total // 4 + 1
-
-

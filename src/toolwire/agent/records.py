@@ -16,8 +16,8 @@ from types import UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from toolwire.errors import JournalError
-from toolwire.executor import Session
 from toolwire.messages import ParsedResponse, ToolCall
+from toolwire.session import Session
 
 T = TypeVar("T")
 

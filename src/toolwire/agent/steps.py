@@ -6,8 +6,7 @@ own before or behind them, or leaves them out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
@@ -102,18 +101,6 @@ def _manifest(turn: Turn) -> str:
     return whole if whole else render_definitions(turn.tools, format=turn.format)
 
 
-def without_copies(response: ParsedResponse, turn: Turn) -> ParsedResponse:
-    """An answer in which no two calls share an id; a provider that repeats one means the same call."""
-    kept: dict[str, ToolCall] = {}
-    for call in response.tool_calls:
-        kept.setdefault(call.id or call.fingerprint, call)
-    if len(kept) == len(response.tool_calls):
-        return response
-    calls = tuple(kept.values())
-    parts = tuple(part for part in response.parts if not isinstance(part, ToolCall) or any(part is one for one in calls))
-    return replace(response, tool_calls=calls, parts=parts)
-
-
 @dataclass(frozen=True, slots=True)
 class Chains:
     """The steps of an agent, each chain in order."""
@@ -149,5 +136,3 @@ class Chains:
         for step in self.result:
             result = step(call, result, turn)
         return result
-
-

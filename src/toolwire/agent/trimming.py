@@ -14,9 +14,9 @@ CUT = "\n... ({} characters are left out here)"
 def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int]) -> list[Message]:
     """The conversation within a limit, or as near to it as can be.
 
-    What the system says stays, the first and the last thing that the user said, and the newest steps. A step, which is what the
-    model said with the results of its calls, stays or goes as a whole; a note stands where some are gone. If the newest
-    step alone is too long, its longest results are cut.
+    What the system says stays, the first and the last thing that the user said, and the newest steps. A step, which is
+    what the model said with the results of its calls, stays or goes as a whole; a note stands where some are gone. If
+    the newest step alone is too long, its longest results are cut.
 
     Args:
         messages: the conversation.

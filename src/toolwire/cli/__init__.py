@@ -1,4 +1,4 @@
-"""The command line: `toolwire parse`, `render`, `convert`, `formats`, `profile` and `ask`, one module each."""
+"""The command line: `toolwire parse`, `render`, `tools`, `call`, `ask` and their like, one module each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, convert, formats, parse, profile, render
+from toolwire.cli import ask, call, convert, formats, parse, profile, render, tools
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -52,6 +52,8 @@ app.command(epilog=render.EXAMPLES)(render.render)
 app.command(epilog=formats.EXAMPLES)(formats.formats)
 app.command(epilog=convert.EXAMPLES)(convert.convert)
 app.command(epilog=profile.EXAMPLES)(profile.profile)
+app.add_typer(tools.app, name="tools")
+app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
 
 

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
-from toolwire import agent
-from toolwire.agent import Step
+from toolwire import textloop as agent
+from toolwire.builtin import reading_tools
 from toolwire.cli.screen import CliError, call_line, console, emit, plain, safe, say, styled
 from toolwire.errors import ToolError
-from toolwire.files import FileTools
+from toolwire.textloop import Step
 from toolwire.wire.registry import AUTO
 
 EXAMPLES = """Examples:
@@ -33,6 +33,8 @@ Models this small read little and err often: ask for one fact, and name the fold
 Exit status 1: the question was not answered."""
 
 DEFAULT_MODEL = "1.5b"
+RESULT_FOR_SMALL = 4_000
+"""Characters of a file that models with little memory are told at a time."""
 RESULT_LINES = 15
 RESULT_CHARACTERS = 1_500
 
@@ -70,7 +72,7 @@ def ask(
     if remote and model == DEFAULT_MODEL:
         raise CliError("say with --model what the server calls the model")
     try:
-        tools = FileTools(*([root] if root is not None else [])).tools
+        tools = reading_tools(*([root] if root is not None else []), characters=RESULT_FOR_SMALL)
     except ToolError as error:
         raise CliError(str(error)) from error
     if not tools:

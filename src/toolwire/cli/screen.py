@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from toolwire.display import visible
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -24,9 +25,8 @@ from toolwire.events import (
     ReasoningEnd,
     UsageCounted,
 )
-from toolwire.files import visible
 
-_HARMLESS = frozenset("\n\t\u200c\u200d")
+_HARMLESS = frozenset("\n\t\u200c\u200d\ufe0f")
 _NAMES = {
     ContentDelta: "content",
     ReasoningDelta: "reasoning",
@@ -60,7 +60,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def safe(text: str) -> str:
     """Text with control and escape characters made visible, so that it cannot steer the terminal."""
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in _HARMLESS else visible(c) for c in text.replace("\r\n", "\n"))
 

@@ -20,12 +20,13 @@ from toolwire.agent.events import (
     TurnBegun,
 )
 from toolwire.agent.journal import NOT_RECORDABLE, UNKNOWN, MemoryJournal, told
+from toolwire.consent import Agreement, Approval
 from toolwire.conversation import ChatRequest
 from toolwire.errors import JournalError
 from toolwire.events import CallEnd, ContentDelta, Event, replay
-from toolwire.executor import Agreement, Approval, Session
 from toolwire.policy import Limit, Policy
 from toolwire.registry import ToolRegistry
+from toolwire.session import Session
 
 Plan = Callable[[ChatRequest], ParsedResponse]
 

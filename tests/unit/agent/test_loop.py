@@ -10,6 +10,7 @@ from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier,
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.events import CallDone, Corrected, MemberSpoke, RunEnded
 from toolwire.backends import ScriptedBackend
+from toolwire.builtin import ending_tools
 from toolwire.messages import TextPart
 
 
@@ -119,12 +120,17 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     events, end = run(Agent(backend, [add]))
     assert end.reason == "repeats"
     assert end.rounds == 3
-    assert sum("did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)) == 1
+    assert (
+        sum(
+            "did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)
+        )
+        == 1
+    )
 
 
 def test_a_required_call_is_asked_for() -> None:
     backend = ScriptedBackend([ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))])
-    events, end = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
+    events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
     assert "called no tool" in next(event.text for event in events if isinstance(event, Corrected))
     assert backend.requests[0].tool_choice.mode == "required"
 
@@ -171,7 +177,7 @@ def test_many_tools_are_found_on_demand() -> None:
     search = calling(ToolCall("find_tools", {"query": "weather"}, "1"))
     backend = ScriptedBackend([search, calling(ToolCall("weather", {"city": "Oslo"}, "2")), ParsedResponse("rain")])
     agent = Agent(backend, [*map(made, range(50)), weather], AgentConfig(definitions=500))
-    events, end = run(agent, "What is the weather in Oslo?")
+    _, end = run(agent, "What is the weather in Oslo?")
     assert [[tool.name for tool in request.tools] for request in backend.requests[:2]] == [
         ["find_tools"],
         ["find_tools", "weather"],
@@ -217,9 +223,7 @@ def test_a_member_is_called_as_a_tool() -> None:
         [add],
         AgentConfig(name="counter"),
     )
-    lead = Agent(
-        ScriptedBackend([calling(ToolCall("counter", {"task": "2 + 2"}, "1")), ParsedResponse("It is four.")])
-    )
+    lead = Agent(ScriptedBackend([calling(ToolCall("counter", {"task": "2 + 2"}, "1")), ParsedResponse("It is four.")]))
     AgentTeam(lead, [Member(helper, "Adds numbers.")])
     events, end = run(lead)
     assert end.answer == "It is four."
@@ -238,3 +242,11 @@ def test_a_member_that_fails_is_a_tool_that_fails() -> None:
     (done,) = [event for event in events if isinstance(event, CallDone)]
     assert done.outcome.result.error == "helper has no answer (error): no route"
     assert end.good
+
+
+def test_a_tool_that_ends_the_turn_ends_the_run() -> None:
+    finish = calling(ToolCall("task_completion", {"result": "all done"}, "1"))
+    backend = ScriptedBackend([ParsedResponse("prose"), finish])
+    agent = Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True))
+    _, end = run(agent)
+    assert (end.reason, end.answer, end.detail, end.rounds) == ("finished", "all done", "task_completion", 2)

@@ -27,8 +27,9 @@ from toolwire.agent.events import RunEnded
 from toolwire.agent.journal import Answer, Begun, Done
 from toolwire.agent.records import SessionRecord, dumps, from_json, loads, read, to_json, written
 from toolwire.errors import JournalError
-from toolwire.executor import Issue, Outcome, Session
+from toolwire.executor import Issue, Outcome
 from toolwire.messages import REPAIRS
+from toolwire.session import Session
 
 # Any code point, lone surrogates and NUL included: models and tools write what they like.
 texts = st.text(st.characters(), max_size=12)

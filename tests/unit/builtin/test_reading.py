@@ -1,16 +1,28 @@
-"""The path guard and the three file tools."""
+"""Directories listed, files read and searched: what is refused, what is cut."""
 
 import os
 import socket
-import stat
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from toolwire import files
+from toolwire.builtin import reading, reading_tools
 from toolwire.errors import ToolError
-from toolwire.files import FileTools, visible
+
+
+class FileTools:
+    """The three tools, to be called."""
+
+    def __init__(self, *roots: Any) -> None:
+        tools = {tool.definition.name: tool for tool in reading_tools(*roots, characters=4_000)}
+        self.list_dir, self.read_file, self.search_files = (
+            tools.get(name, nothing) for name in ("list_dir", "read_file", "search_files")
+        )
+
+
+def nothing(*_: Any) -> str:
+    raise AssertionError("there is no such tool")
 
 
 @pytest.fixture
@@ -65,7 +77,7 @@ def test_links_out_of_the_root_are_refused_however_long_the_chain(root: Path) ->
     (root / "dir").symlink_to(root.parent / "allowed_evil")
     for path in ("direct", "one", "dir", "dir/secret.txt"):
         refused(FileTools(root), path, "outside")
-    assert FileTools(root).search_files("secret") == "no match in 2 files"
+    assert FileTools(root).search_files("secret") == "no match"
 
 
 def test_links_within_the_root_and_a_root_that_is_a_link(root: Path) -> None:
@@ -96,9 +108,8 @@ def test_lone_surrogates_and_long_names_are_errors_for_the_model(root: Path) -> 
             FileTools(root).read_file(path)
 
 
-def test_no_root_no_access(root: Path) -> None:
-    refused(FileTools(), ".", "no directory is allowed")
-    refused(FileTools(), f"{root}/a.txt", "no directory is allowed")
+def test_no_root_no_tools() -> None:
+    assert reading_tools() == ()
 
 
 def test_a_root_must_be_a_directory(root: Path) -> None:
@@ -116,27 +127,9 @@ def test_fifos_sockets_and_devices_are_not_opened(root: Path, monkeypatch: pytes
     for name in ("fifo", "socket"):
         with pytest.raises(ToolError, match="not a regular file"):
             tools.read_file(name)
-    assert tools.search_files("x" * 9) == "no match in 2 files"
+    assert tools.search_files("x" * 9) == "no match"
     with pytest.raises(ToolError, match="not a regular file"):
         FileTools("/dev").read_file("null")
-
-
-def test_a_link_that_appears_between_check_and_open_is_not_followed(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def swap(path: str | Path, *_: object) -> os.stat_result:
-        found = real(path)
-        if stat.S_ISREG(found.st_mode) and Path(path).name == "a.txt":
-            os.unlink(path)
-            os.symlink(root.parent / "secret.txt", path)
-        return found
-
-    tools = FileTools(root)
-    path = tools.resolve("a.txt")
-    real = os.lstat
-    monkeypatch.setattr(os, "lstat", swap)
-    with pytest.raises(ToolError, match="cannot read"):
-        files._read(path, "a.txt")
 
 
 def test_read_lines(root: Path) -> None:
@@ -152,6 +145,10 @@ def test_read_lines(root: Path) -> None:
         tools.read_file("a.txt", 4)
     with pytest.raises(ToolError, match="list_dir lists directories"):
         tools.read_file("sub")
+    with pytest.raises(ToolError, match="read_file reads files"):
+        tools.list_dir("a.txt")
+    with pytest.raises(ToolError, match="No such file"):
+        tools.list_dir("missing")
     (root / "empty").touch()
     assert tools.read_file("empty") == "(empty file)"
 
@@ -165,8 +162,8 @@ def test_what_is_cut_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (root / "wide").write_text("x" * 100_000)
     assert len(tools.read_file("wide")) < 500
     (root / "fat").write_text(f"{'x' * 390}\n" * 100)
-    assert len(tools.read_file("fat")) <= files.MAX_READ_CHARACTERS + 100
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1000)
+    assert len(tools.read_file("fat")) <= 4_100
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 1000)
     assert "of more than " in tools.read_file("long")
 
 
@@ -193,60 +190,3 @@ def test_list(root: Path) -> None:
         tools.list_dir("a.txt")
     (root / "none").mkdir()
     assert tools.list_dir("none") == "(0 entries)"
-
-
-def test_search(root: Path) -> None:
-    tools = FileTools(root)
-    assert tools.search_files("two") == "a.txt:2: two\nsub/b.py:1: def two():"
-    assert tools.search_files("TWO") == "no match in 2 files"
-    assert tools.search_files("(?i)TWO", "sub") == "sub/b.py:1: def two():"
-    assert tools.search_files("^t", "a.txt") == "a.txt:2: two\na.txt:3: three"
-    (root / ".git").mkdir()
-    (root / ".git" / "config").write_text("two")
-    assert ".git" not in tools.search_files("two")
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    ["^", "$", "^$", r"\s", "[^x]", r"a\s+b", r"\n", "(?s)a.b", r"\W$", r"^\s*b", "x?", r"\bb|a$", "(?i)^A", r"[^b]$"],
-)
-def test_search_finds_what_a_search_of_each_line_finds(root: Path, pattern: str) -> None:
-    import re2
-
-    for text in ("a\nb\n", "a\n\n b\n\n", "", "\n", "ab\n\ta b", "x\nx\nb a\né a\n", "a\r\nb\r\n"):
-        (root / "sub" / "b.py").write_text(text, newline="")
-        lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-        found = [f"sub/b.py:{n}: {line.strip()}" for n, line in enumerate(lines, 1) if re2.search(pattern, line)]
-        assert FileTools(root).search_files(pattern, "sub") == ("\n".join(found) or "no match in 1 files")
-
-
-def test_search_takes_no_search_per_line(root: Path) -> None:
-    (root / "sub" / "b.py").write_bytes(b"\n" * files.MAX_FILE_BYTES)
-    tools = FileTools(root)
-    begin = time.process_time()
-    for pattern in ("x", r"\s", r"^x|y$"):
-        assert tools.search_files(pattern, "sub") == "no match in 1 files"
-    assert tools.search_files("^$", "sub").startswith("sub/b.py:1: \nsub/b.py:2: \n")
-    assert time.process_time() - begin < 4
-
-
-def test_search_patterns_that_cannot_run(root: Path) -> None:
-    for pattern in ("(", "(?=a)", r"(a)\1", "", "x" * 301, "a{1000}{1000}", r"a\Cb", r"\\\C"):
-        with pytest.raises(ToolError):
-            FileTools(root).search_files(pattern)
-
-
-def test_search_is_linear_and_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools = FileTools(root)
-    (root / "evil").write_text("a" * 5000 + "!\n" + "hit\n" * 1000 + f"hit{'y' * 5000}\n")
-    assert tools.search_files("^(a+)+$") == "no match in 3 files"
-    assert tools.search_files("hit").endswith("(only the first 40 matches are shown)")
-    assert max(len(line) for line in tools.search_files("hity").splitlines()) < 300
-    for name, bound in (("MAX_SEARCH_FILES", 1), ("MAX_SEARCH_BYTES", 20), ("MAX_SEARCH_ENTRIES", 1)):
-        with monkeypatch.context() as patch:
-            patch.setattr(files, name, bound)
-            assert "(stopped after" in tools.search_files("nothing"), name
-
-
-def test_visible() -> None:
-    assert visible("a\x1b]0;x\x07\u202eb\u200b é 中") == "a\\x1b]0;x\\x07\\u202eb\\u200b é 中"

@@ -1,0 +1,36 @@
+"""`task_completion`, `ask_question` and `converse`: tools with which a model ends its turn instead of going on.
+
+They do nothing but give back what they were given; `Tool.ends_turn` tells a loop to stop there and show it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def task_completion(result: str) -> str:
+    """Say that the task is done. Call this once there is nothing left to do.
+
+    Args:
+        result: what was done or found out, for the user; it must not end with a question.
+    """
+    return result
+
+
+def ask_question(question: str, choices: list[str] | None = None) -> dict[str, Any]:
+    """Ask the user for what you cannot find out yourself, and wait for the answer.
+
+    Args:
+        question: the question, with all that is needed to answer it.
+        choices: answers to choose from, if there are few.
+    """
+    return {"question": question, "choices": choices or []}
+
+
+def converse(message: str) -> str:
+    """Say something to the user that is no result of a task, and wait for what they say.
+
+    Args:
+        message: what to say.
+    """
+    return message

@@ -1,0 +1,231 @@
+"""Where search/replace edits fit in a text: by rules that are tried in order, each of which must fit in one place.
+
+1. The search text stands there exactly.
+2. It does once its line ends are the file's; then the replacement gets these as well.
+3. Its lines are there, apart from white space at their ends.
+4. Its lines are there, all of them indented by the same white space more, or less; then the replacement's are too.
+
+A rule that fits in several places ends the search: which one was meant is not guessed. By rules 3 and 4 whole lines are
+replaced.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from toolwire.display import visible
+from toolwire.errors import ToolError
+
+MAX_TOLD = 3
+"""Edits that do not fit of which the model is told in one go."""
+MAX_COMPARED = 5_000
+"""Lines among which the nearest one is looked for."""
+MAX_SHOWN_LINE = 100
+AROUND = 2
+"""Lines shown before and after the nearest one."""
+
+
+class Edit(TypedDict):
+    """Text of a file, and what takes its place."""
+
+    search: Annotated[
+        str, Field(description="Text that is in the file exactly once; whole lines, with enough of them to be unique.")
+    ]
+    replace: Annotated[str, Field(description="What it becomes.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an edit fits, what stands there then, and the rule if it is not the first."""
+
+    start: int
+    end: int
+    text: str
+    rule: str = ""
+
+
+class _Misfit(Exception):
+    """An edit fits nowhere, or in several places."""
+
+
+def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]]:
+    """The text with all edits made, and notes on those that did not fit exactly.
+
+    Raises:
+        ToolError: an edit does not fit in exactly one place, changes nothing, or overlaps another.
+    """
+    if not edits:
+        raise ToolError("there is no edit")
+    places: list[_Place] = []
+    wrong: list[str] = []
+    lines = _Lines(text)
+    for number, edit in enumerate(edits, 1):
+        try:
+            places.append(_place(lines, edit["search"], edit["replace"]))
+        except _Misfit as misfit:
+            wrong.append(f"edit {number} {misfit}" if len(edits) > 1 else f"the edit {misfit}")
+    if wrong:
+        more = f"\n({len(wrong) - MAX_TOLD} more do not fit)" if len(wrong) > MAX_TOLD else ""
+        raise ToolError(f"{path} was not changed: " + "\n".join(wrong[:MAX_TOLD]) + more)
+    order = sorted(range(len(places)), key=lambda at: (places[at].start, places[at].end))
+    made, done = list[str](), 0
+    for at in order:
+        place = places[at]
+        if place.start < done:
+            raise ToolError(f"{path} was not changed: edit {at + 1} overlaps another; make one edit of them")
+        made += [text[done : place.start], place.text]
+        done = place.end
+    notes = [f"edit {at + 1} fits {place.rule}" for at, place in enumerate(places) if place.rule]
+    return "".join([*made, text[done:]]), notes
+
+
+class _Lines:
+    """A text, and its lines with where they begin."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = _split(text)
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line))
+        self.windows = "\r\n" in text and text.count("\r\n") == text.count("\n")
+
+    def number(self, position: int) -> int:
+        """The number of the line at a position, from 1."""
+        return self.text.count("\n", 0, position) + 1
+
+
+def _split(text: str) -> list[str]:
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _place(lines: _Lines, search: str, replace: str) -> _Place:
+    if not search:
+        raise _Misfit("has no search text; write_file makes a file")
+    if search == replace:
+        raise _Misfit("changes nothing: its search text and its replacement are equal")
+    if lines.windows:
+        replace = replace.replace("\r\n", "\n").replace("\n", "\r\n")
+    if (found := _exactly(lines, search)) is not None:
+        return _Place(found, found + len(search), replace)
+    if "\n" in search and lines.windows:
+        ended = search.replace("\r\n", "\n").replace("\n", "\r\n")
+        if (found := _exactly(lines, ended)) is not None:
+            return _Place(found, found + len(ended), replace)
+    wanted = _split(search)
+    if any(line.strip() for line in wanted):
+        for place in (_trimmed(lines, wanted, replace), _shifted(lines, wanted, replace)):
+            if place is not None:
+                return place
+    raise _Misfit(_nowhere(lines, wanted, replace))
+
+
+def _exactly(lines: _Lines, search: str) -> int | None:
+    """The one position at which the text stands."""
+    found = lines.text.find(search)
+    if found < 0:
+        return None
+    again = lines.text.find(search, found + 1)
+    if again >= 0:
+        positions = [found, again]
+        while len(positions) < 5 and (again := lines.text.find(search, again + 1)) >= 0:
+            positions.append(again)
+        raise _Misfit(_several([lines.number(at) for at in positions], more=again >= 0))
+    return found
+
+
+def _trimmed(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
+    """Rule 3."""
+    found = _runs([line.rstrip() for line in lines.lines], [line.rstrip() for line in wanted])
+    if not found:
+        return None
+    if len(found) > 1:
+        raise _Misfit(_several([at + 1 for at in found[:5]], more=len(found) > 5))
+    return _whole(lines, found[0], wanted, replace, "apart from white space at the ends of lines")
+
+
+def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
+    """Rule 4."""
+    fits: list[tuple[int, str, bool]] = []
+    for at in _runs([line.strip() for line in lines.lines], [line.strip() for line in wanted]):
+        pairs = [
+            (_indent(there), _indent(line))
+            for there, line in zip(lines.lines[at : at + len(wanted)], wanted, strict=True)
+            if line.strip()
+        ]
+        there, line = pairs[0]
+        if there.endswith(line) and all(a == there.removesuffix(line) + b for a, b in pairs):
+            fits.append((at, there.removesuffix(line), True))
+        elif line.endswith(there) and all(b == line.removesuffix(there) + a for a, b in pairs):
+            fits.append((at, line.removesuffix(there), False))
+    if not fits:
+        return None
+    if len(fits) > 1:
+        raise _Misfit(_several([at + 1 for at, _, _ in fits[:5]], more=len(fits) > 5))
+    at, shift, deeper = fits[0]
+    shown = visible(shift)
+    if deeper:
+        moved = [shift + line if line.strip() else line for line in _split(replace)]
+        return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" more')
+    if not all(line.startswith(shift) or not line.strip() for line in _split(replace)):
+        raise _Misfit(
+            f'stands at line {at + 1} indented by "{shown}" less, and its replacement does not begin with that'
+        )
+    moved = [line.removeprefix(shift) if line.strip() else line for line in _split(replace)]
+    return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" less')
+
+
+def _whole(lines: _Lines, at: int, wanted: list[str], replace: str, rule: str) -> _Place:
+    """Whole lines replaced; the end of the last one with them if the search text has one."""
+    end = lines.starts[at + len(wanted)]
+    last = lines.lines[at + len(wanted) - 1]
+    if not wanted[-1].endswith("\n"):
+        end -= len(last) - len(last.rstrip("\r\n"))
+    return _Place(lines.starts[at], end, replace, rule)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _runs(lines: list[str], wanted: list[str]) -> list[int]:
+    """Where lines stand among others; by one search of text, which takes time in proportion to it."""
+    text, search = "\n" + "\n".join(lines) + "\n", "\n" + "\n".join(wanted) + "\n"
+    found, position, number, counted = list[int](), text.find(search), 0, 0
+    while position >= 0:
+        number += text.count("\n", counted, position)
+        found.append(number)
+        counted = position
+        position = text.find(search, position + 1)
+    return found
+
+
+def _several(numbers: list[int], *, more: bool) -> str:
+    places = ", ".join(map(str, dict.fromkeys(numbers))) + (" and more" if more else "")
+    return f"fits in several places (lines {places}); add the lines around the one you mean"
+
+
+def _nowhere(lines: _Lines, wanted: list[str], replace: str) -> str:
+    """That an edit fits nowhere, with the lines that are nearest to what it looks for."""
+    told = "fits nowhere"
+    if len(replace.strip()) > 1 and replace in lines.text:
+        told += " (its replacement is in the file already)"
+    telling = max((line.strip() for line in wanted), key=len, default="")[:MAX_SHOWN_LINE]
+    known = {line.strip()[:MAX_SHOWN_LINE]: at for at, line in reversed(list(enumerate(lines.lines[:MAX_COMPARED])))}
+    near = difflib.get_close_matches(telling, known, n=1, cutoff=0.5) if telling else []
+    if not near:
+        return f"{told}, and nothing in the file is like it; read the file again"
+    at = known[near[0]]
+    shown = [
+        f"{number + 1}: {visible(lines.lines[number].rstrip())[:MAX_SHOWN_LINE]}"
+        for number in range(max(0, at - AROUND), min(len(lines.lines), at + AROUND + 1))
+    ]
+    return "\n".join([f"{told}; the nearest lines are", *shown])

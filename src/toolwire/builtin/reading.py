@@ -1,0 +1,101 @@
+"""`list_dir` and `read_file`. What they give back is bounded, and what was cut is said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from toolwire.display import visible
+from toolwire.errors import ToolError
+from toolwire.roots import AllowedRoots, entries_of
+
+MAX_SHOWN_ENTRIES = 200
+MAX_FILE_BYTES = 8 << 20
+MAX_READ_LINES = 200
+MAX_READ_CHARACTERS = 16_000
+PROBE = 8_192
+"""Bytes at the beginning of a file; a null byte among them tells that it is no text."""
+
+
+class Reading:
+    """Directories listed and files read, below roots.
+
+    Args:
+        roots: where.
+        characters: of a file that one call gives back; one line has at most a tenth of that.
+    """
+
+    def __init__(self, roots: AllowedRoots, *, characters: int = MAX_READ_CHARACTERS) -> None:
+        self._roots = roots
+        self._characters = characters
+
+    def list_dir(self, path: str = ".") -> str:
+        """List the files and directories in a directory.
+
+        Args:
+            path: the directory, relative to the root; "." is the root itself.
+        """
+        with self._roots.directory(path) as directory:
+            entries, more = entries_of(directory)
+            lines = [_shown(entry) for entry in entries[:MAX_SHOWN_ENTRIES]]
+        count = f"more than {len(entries)}" if more else f"{len(entries)}"
+        cut = f", the first {MAX_SHOWN_ENTRIES} are shown" if len(entries) > MAX_SHOWN_ENTRIES else ""
+        return "\n".join([*lines, f"({count} entries{cut})"])
+
+    def read_file(self, path: str, start_line: int = 1, end_line: int = 0) -> str:
+        """Read a text file, or some of its lines.
+
+        Args:
+            path: the file, relative to the root.
+            start_line: the first line to read, counted from 1.
+            end_line: the last line to read; 0 reads to the end of the file.
+        """
+        if start_line < 1 or (end_line and end_line < start_line):
+            raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
+        with self._roots.reading(path) as file, os.fdopen(os.dup(file), "rb") as opened:
+            data = opened.read(MAX_FILE_BYTES)
+            size = max(os.fstat(file).st_size, len(data))
+        if is_binary(data):
+            raise ToolError(f"{path} is a binary file of {size} bytes; only text can be read")
+        lines = data.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\n").split("\n")
+        if start_line > len(lines):
+            raise ToolError(f"{path} has only {len(lines)} lines")
+        shown = list(_bounded(lines[start_line - 1 : end_line or None], self._characters))
+        text = "\n".join(shown)
+        last = start_line + len(shown) - 1
+        if len(shown) < len(lines) or size > len(data):
+            whole = f"{len(lines)}" if size == len(data) else f"more than {len(lines)}"
+            text += f"\n(these are lines {start_line} to {last} of {whole})"
+        return text or "(empty file)"
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether a file that begins like this holds no text."""
+    return b"\0" in data[:PROBE]
+
+
+def cut(line: str, length: int) -> str:
+    """A line, or its beginning and how long it is."""
+    return line if len(line) <= length else f"{line[:length]}... ({len(line)} characters)"
+
+
+def _shown(entry: os.DirEntry[str]) -> str:
+    name = visible(entry.name)
+    try:
+        if entry.is_symlink():
+            return f"{name} (link)"
+        if entry.is_dir(follow_symlinks=False):
+            return f"{name}/"
+        return f"{name} ({entry.stat(follow_symlinks=False).st_size} bytes)"
+    except OSError as error:
+        return f"{name} ({error.strerror})"
+
+
+def _bounded(lines: Iterable[str], characters: int) -> Iterator[str]:
+    left = characters
+    for number, line in enumerate(lines):
+        text = cut(line, characters // 10)
+        left -= len(text) + 1
+        if number == MAX_READ_LINES or (left < 0 and number):
+            return
+        yield text

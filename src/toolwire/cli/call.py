@@ -1,0 +1,74 @@
+"""`toolwire call`: run one tool, through the same checks, policy and confirmation as a model's call."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from toolwire.cli.consent import Consent
+from toolwire.cli.screen import CliError, console, emit, plain, safe, say
+from toolwire.cli.source import Roots, ToolFiles, gather, loads
+from toolwire.cli.tools import tier_of
+from toolwire.configuration import load_configuration
+from toolwire.executor import Outcome, ToolExecutor
+from toolwire.messages import ToolCall
+from toolwire.policy import Policy
+from toolwire.session import Session
+
+EXAMPLES = """Examples:
+
+toolwire call read_file '{"path": "README.md", "end_line": 5}' --root . --tier WALK
+
+toolwire call write_file '{"path": "notes.txt", "content": "x"}' --root . --tier RUN
+
+toolwire call add '{"a": 1, "b": 2}' --tools my_tools.py --json
+
+Exit status: 0 done, 1 the tool failed, 2 no such tool or wrong arguments, 3 denied."""
+
+DENIED = 3
+_STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_arguments": 2, "not_runnable": 2}
+
+
+def call(
+    name: Annotated[str, typer.Argument(help="The tool.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments, as a JSON object.")] = "{}",
+    root: Roots = None,
+    tools: ToolFiles = None,
+    tier: Annotated[str, typer.Option(help="What the call may do: CRAWL, WALK or RUN.")] = "CRAWL",
+    policy: Annotated[str | None, typer.Option(help="A TOML file with the rules.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")
+    ] = False,
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds that the tool may take.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
+    ] = False,
+) -> None:
+    """Call a tool by hand, with everything that stands between a model's call and its execution."""
+    given = loads(arguments, "the second argument")
+    if not isinstance(given, dict):
+        raise CliError('the arguments must be a JSON object, such as \'{"path": "."}\'')
+    rules = load_configuration(policy).policy.made() if policy else Policy()
+    consent = Consent(agree=yes)
+    executor = ToolExecutor(gather(root, tools), policy=rules, confirm=consent, timeout=timeout)
+    outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), Session(tier=tier_of(tier))))
+    status = _STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+    if json:
+        emit(_described(outcome, status))
+    elif outcome.result.success:
+        console().print(safe(outcome.result.text))
+    else:
+        say(f"toolwire: {outcome.result.error}", "red")
+    if status:
+        raise typer.Exit(status)
+
+
+def _described(outcome: Outcome, status: int) -> dict[str, Any]:
+    return {
+        "call": plain(outcome.call),
+        "result": {**plain(outcome.result), "success": outcome.result.success},
+        "issue": plain(outcome.issue),
+        "status": status,
+    }

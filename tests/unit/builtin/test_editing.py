@@ -1,0 +1,156 @@
+"""Files written: whole or not at all, and only what was shown."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwire.builtin import editing_tools
+from toolwire.builtin.editing import Editing
+from toolwire.builtin.matching import Edit
+from toolwire.errors import ToolError
+from toolwire.roots import AllowedRoots
+from toolwire.tools import Tier
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "allowed"
+    root.mkdir()
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    return root
+
+
+@pytest.fixture
+def editing(root: Path) -> Editing:
+    return Editing(AllowedRoots(root))
+
+
+def edits(*pairs: tuple[str, str]) -> list[Edit]:
+    return [Edit(search=search, replace=replace) for search, replace in pairs]
+
+
+def test_writing(root: Path, editing: Editing) -> None:
+    assert editing.write_file("a.txt", "new\n") == "wrote 4 bytes, 1 lines, to a.txt"
+    assert editing.write_file("x/y/z.txt", "é") == "wrote 2 bytes, 1 lines, to x/y/z.txt"
+    assert (root / "a.txt").read_text() == "new\n"
+    assert (root / "x/y/z.txt").read_text() == "é"
+    assert editing.write_file("empty", "") == "wrote 0 bytes, 0 lines, to empty"
+    for path in ("../out", "/etc/x", "x", "x/y/z.txt/w", "", "new/../../out"):
+        with pytest.raises(ToolError):
+            editing.write_file(path, "bad")
+    with pytest.raises(ToolError, match="surrogate"):
+        editing.write_file("a.txt", "\ud800")
+    assert sorted(os.listdir(root)) == ["a.txt", "empty", "x"]
+
+
+def test_editing(root: Path, editing: Editing) -> None:
+    assert editing.apply_diff("a.txt", edits(("two", "2"))) == "made 1 edit in a.txt"
+    assert editing.apply_diff("a.txt", edits(("one ", "1"), ("2", "two"))) == (
+        "made 2 edits in a.txt; edit 1 fits apart from white space at the ends of lines"
+    )
+    assert (root / "a.txt").read_text() == "1\ntwo\nthree\n"
+    (root / "b").write_bytes(b"a\xff")
+    (root / "c").write_bytes(b"a\0")
+    for path, message in (
+        ("none", "write_file makes files"),
+        ("b", "not UTF-8"),
+        ("c", "not UTF-8"),
+        (".", "director"),
+    ):
+        with pytest.raises(ToolError, match=message):
+            editing.apply_diff(path, edits(("a", "b")))
+
+
+def test_links_are_followed_inside_the_root_and_nowhere_else(root: Path, editing: Editing) -> None:
+    (root / "link").symlink_to("a.txt")
+    (root.parent / "secret").write_text("one\n")
+    (root / "out").symlink_to("../secret")
+    editing.apply_diff("link", edits(("one", "1")))
+    assert (root / "link").is_symlink()
+    assert (root / "a.txt").read_text().startswith("1\n")
+    for work in (
+        lambda: editing.apply_diff("out", edits(("one", "1"))),
+        lambda: editing.write_file("out", "x"),
+        lambda: editing.preview_write({"path": "out", "content": "x"}),
+    ):
+        with pytest.raises(ToolError, match="outside"):
+            work()
+    assert (root.parent / "secret").read_text() == "one\n"
+
+
+def test_previews_are_what_happens(root: Path, editing: Editing) -> None:
+    arguments: dict[str, Any] = {"path": "a.txt", "edits": edits(("two", "2\n2b"))}
+    assert editing.preview_diff(arguments) == "--- a.txt\n+++ a.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three"
+    editing.apply_diff(**arguments)
+    assert (root / "a.txt").read_text() == "one\n2\n2b\nthree\n"
+    assert (
+        editing.preview_write({"path": "n/m", "content": "x\n"}) == "--- (no such file)\n+++ n/m\n@@ -0,0 +1,1 @@\n+x"
+    )
+    assert not (root / "n").exists()
+    (root / "b").write_bytes(b"\0\xff")
+    assert "(replaces 2 bytes that are no text)" in editing.preview_write({"path": "b", "content": "x\n"})
+    shown = editing.preview_diff({"path": "a.txt", "edits": edits(("one \n2", "1\n2"))})
+    assert shown.startswith("(edit 1 fits apart from white space at the ends of lines)\n--- a.txt")
+
+
+def test_previews_that_cannot_be_made_raise(root: Path, editing: Editing) -> None:
+    for path in ("../x", "missing/../x", "/etc/x", "."):
+        with pytest.raises(ToolError):
+            editing.preview_write({"path": path, "content": "x"})
+    with pytest.raises(ToolError, match="nowhere"):
+        editing.preview_diff({"path": "a.txt", "edits": edits(("no", "yes"))})
+    with pytest.raises(ToolError, match="surrogate"):
+        editing.preview_write({"path": "a.txt", "content": "\udfff"})
+    assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_file_that_changed_since_its_diff_was_shown_is_left_alone(root: Path, editing: Editing) -> None:
+    write: dict[str, Any] = {"path": "a.txt", "content": "mine\n"}
+    change: dict[str, Any] = {"path": "a.txt", "edits": edits(("two", "2"))}
+    new: dict[str, Any] = {"path": "new.txt", "content": "mine\n"}
+    editing.preview_write(write)
+    editing.preview_diff(change)
+    editing.preview_write(new)
+    (root / "a.txt").write_text("one\ntwo\nsomebody else's\n")
+    (root / "new.txt").write_text("somebody else's\n")
+    for work in (
+        lambda: editing.write_file(**write),
+        lambda: editing.apply_diff(**change),
+        lambda: editing.write_file(**new),
+    ):
+        with pytest.raises(ToolError, match="has changed since"):
+            work()
+    assert (root / "a.txt").read_text() == "one\ntwo\nsomebody else's\n"
+    assert (root / "new.txt").read_text() == "somebody else's\n"
+    editing.preview_diff(change)
+    editing.apply_diff(**change)
+    assert (root / "a.txt").read_text() == "one\n2\nsomebody else's\n"
+    editing.write_file("a.txt", "not shown, so nothing to compare")
+
+
+def test_what_the_tools_say_of_themselves(root: Path) -> None:
+    assert editing_tools() == ()
+    for tool in editing_tools(root):
+        assert tool.definition.tier is Tier.RUN
+        assert tool.definition.requires_confirmation
+        assert tool.preview is not None
+
+
+def test_rights_stay_and_failures_leave_nothing_behind(
+    root: Path, editing: Editing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").chmod(0o751)
+    editing.write_file("a.txt", "x")
+    assert (root / "a.txt").stat().st_mode & 0o7777 == 0o751
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    for path in ("a.txt", "p/q/r"):
+        with pytest.raises(ToolError, match="No space left"):
+            editing.write_file(path, "y")
+    assert (root / "a.txt").read_text() == "x"
+    assert os.listdir(root) == ["a.txt"]

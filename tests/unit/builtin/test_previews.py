@@ -1,0 +1,142 @@
+"""What somebody sees before agreeing: everything, or that something is missing."""
+
+import random
+import re
+
+import pytest
+
+from toolwire.builtin import previews
+from toolwire.builtin.previews import bounded, command, diff
+from toolwire.display import visible
+from toolwire.errors import ToolError
+
+
+def test_visible() -> None:
+    assert visible("a\x1b]0;x\x07\u202eb\u200b é 中") == "a\\x1b]0;x\\x07\\u202eb\\u200b é 中"
+    assert visible("\u3164\u115f\u2800\ufe0f\U000e0100\u034f\u00a0") == (
+        "\\u3164\\u115f\\u2800\\ufe0f\\U000e0100\\u034f\\xa0"
+    )
+
+
+def test_a_diff() -> None:
+    old = "".join(f"{number}\n" for number in range(20))
+    new = old.replace("3\n", "three\n", 1).replace("19\n", "19")
+    assert diff("a/b.txt", old, new) == "\n".join(
+        [
+            "--- a/b.txt",
+            "+++ a/b.txt",
+            *("@@ -1,7 +1,7 @@", " 0", " 1", " 2", "-3", "+three", " 4", " 5", " 6"),
+            *("@@ -17,4 +17,4 @@", " 16", " 17", " 18", "-19", "+19", "(no newline at the end)"),
+        ]
+    )
+    assert diff("x", None, "a\n") == "--- (no such file)\n+++ x\n@@ -0,0 +1,1 @@\n+a"
+    assert diff("x", "a\n", "") == "--- x\n+++ x\n@@ -1,1 +0,0 @@\n-a"
+    assert diff("x", "a", "a") == "--- x\n+++ x\n(nothing changes)"
+    assert "(nothing changes)" not in diff("x", None, "")
+    assert diff("x", "a\r\nb\n", "a\nb\n") == "--- x\n+++ x\n@@ -1,2 +1,2 @@\n-a\\r\n+a\n b"
+
+
+def test_diffs_say_what_changes() -> None:
+    draw = random.Random(3)
+    for _ in range(500):
+        old = "".join(f"{draw.randint(0, 9)}\n" for _ in range(draw.randint(0, 30)))
+        new = "".join(
+            draw.choice((line, line, line, line, f"x{draw.randint(0, 99)}\n", ""))
+            for line in old.splitlines(keepends=True)
+        )
+        if old != new:
+            shown = diff("x", old, new)
+            assert _patched(old.split("\n")[:-1], shown.split("\n")[2:]) == new.split("\n")[:-1]
+
+
+def _patched(lines: list[str], hunks: list[str]) -> list[str]:
+    """Lines as a unified diff changes them; each hunk has to stand where it says, and be as long as it says."""
+    made, done, at = list[str](), 0, 0
+    while at < len(hunks):
+        numbers = re.fullmatch(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@", hunks[at])
+        assert numbers
+        start, count, new_start, new_count = map(int, numbers.groups())
+        begin = start - (count > 0)
+        made += lines[done:begin]
+        assert len(made) == new_start - (new_count > 0)
+        body = []
+        at += 1
+        while at < len(hunks) and not hunks[at].startswith("@@"):
+            body.append(hunks[at])
+            at += 1
+        assert [line[1:] for line in body if line[0] in "- "] == lines[begin : begin + count]
+        after = [line[1:] for line in body if line[0] in "+ "]
+        assert len(after) == new_count
+        made += after
+        done = begin + count
+    return made + lines[done:]
+
+
+def test_nothing_of_a_file_can_pass_for_the_preview_itself() -> None:
+    content = "(NOT ALL)\n@@ -1 +1 @@\n--- x\n(3 more lines like this one)\n\x1b[2J\x1b[H\r-nothing\n\u202egnp.exe\n"
+    shown = diff("p\n+++ q\x1b[2K", None, content)
+    lines = shown.split("\n")
+    assert lines[:3] == ["--- (no such file)", "+++ p\\n+++ q\\x1b[2K", "@@ -0,0 +1,6 @@"]
+    assert all(line.startswith("+") for line in lines[3:])
+    assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "padding",
+    ["\n" * 100_000, " " * 1_000_000, "\t" * 100_000, "x\n" * 100_000, ("\n" * 50 + " " * 500) * 200, "\u3164" * 50],
+)
+def test_padding_pushes_nothing_out_of_sight(padding: str) -> None:
+    shown = diff("x", None, f"begin{padding}rm -rf /{padding}end\n")
+    assert "rm -rf /" in shown
+    assert not shown.startswith("(NOT ALL")
+    assert len(shown) < 10_000
+    assert len(shown.split("\n")) < 200
+
+
+def test_what_is_left_out_is_said_in_the_first_line() -> None:
+    lines = "".join(f"line {number}\n" for number in range(100_000))
+    shown = diff("x", None, lines)
+    assert len(shown) < previews.MAX_SHOWN + 500
+    first, *rest = shown.split("\n")
+    left_out = re.fullmatch(r"\(NOT ALL OF THIS IS SHOWN: ([\d,]+) characters are left out\)", first)
+    assert left_out
+    (cut,) = re.findall(r"\(([\d,]+) lines are left out here\)", shown)
+    assert int(cut.replace(",", "")) == 100_000 + 1 - (len(rest) - 3)
+    assert "+line 0" in rest
+    assert rest[-1] == "+line 99999"
+    long = diff("x", None, f"{'ab' * 500_000}\n")
+    assert long.startswith("(NOT ALL OF THIS IS SHOWN: 999,001 characters are left out)\n--- ")
+    assert len(long) < 2_000
+
+
+def test_a_path_is_never_cut() -> None:
+    path = "d" * 200 + "/" + "e" * 3_000 + "/important"
+    assert f"+++ {path}\n" in diff(path, None, "x\n" * 5_000)
+
+
+def test_texts_that_differ_everywhere_are_compared_in_short_time() -> None:
+    shown = diff("x", "same\n" * 50_000 + "a\n", "b\n" + "same\n" * 50_000)
+    assert "+b" in shown
+    assert bounded(["+x"] * 10) == "+x\n+x\n+x\n(7 more lines like this one)"
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["git", "log"], '  "git"\n  "log"'),
+        (["a b", ""], '  "a b"\n  ""'),
+        (['"; rm', "\\n\n\x1b[8m"], '  "\\"; rm"\n  "\\\\n\\n\\x1b[8m"'),
+        ([f"a{' ' * 3000}b"], '  "a" + 3,000 spaces + "b"'),
+        (["p\u0430ypal"], '  "p\u0430ypal"  (not ASCII: U+0430 CYRILLIC SMALL LETTER A)'),
+        (["\u202egnp"], '  "\\u202egnp"'),
+        (["\u2800x"], '  "\\u2800x"'),
+    ],
+)
+def test_words_of_a_command(words: list[str], shown: str) -> None:
+    assert command(words) == shown
+
+
+def test_a_command_that_is_too_long_to_be_shown_is_refused() -> None:
+    for words in (["x" * 10_000], ["x"] * 1_000):
+        with pytest.raises(ToolError, match="cannot be shown"):
+            command(words)
