@@ -16,8 +16,9 @@
     │   ├── Denied
     │   └── ApprovalRequired
     ├── ToolError                the tool itself failed
-    ├── RunFailed                an agent ended without an answer
-    └── JournalError             a run cannot be recorded, or its records cannot be used
+    ├── StateError               a file that Toolwire keeps its records in
+    ├── JournalError             a run that cannot be recorded or gone on with
+    └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
 """
@@ -142,6 +143,10 @@ class ApprovalRequired(PolicyError):
 
 class ToolError(ToolwireError):
     """The tool ran and failed; the message is meant for the model."""
+
+
+class StateError(ToolwireError):
+    """A file that Toolwire keeps its records in cannot be used; the message names it."""
 
 
 class JournalError(ToolwireError):

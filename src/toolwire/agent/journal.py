@@ -10,7 +10,7 @@ Each record holds, besides, what the run has come to: seconds, tokens, and what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -283,26 +283,21 @@ def known(journal: Journal) -> dict[str, dict[str, Any]]:
 
 
 def told(journal: Journal) -> Iterator[AgentEvent]:
-    """The events that the records tell of, in the order of the rounds and calls.
+    """The events that the records tell of, in the order in which it happened; more records add to its end.
 
     Raises:
         JournalError: they cannot be read.
     """
     records = known(journal)
-    round = 1
-    while (record := records.get(f"answer.{round}")) is not None:
-        response = read(Answer, record["answer"]).response
-        yield TurnBegun(round)
-        yield from replay(response)
-        for index in range(len(response.tool_calls)):
-            yield from _told_call(records, f"{round}.{index}")
-        round += 1
-
-
-def _told_call(records: Mapping[str, Mapping[str, Any]], place: str) -> Iterator[AgentEvent]:
-    if (record := records.get(f"done.{place}")) is not None:
-        done = read(Done, record["done"])
-        yield CallBegun(done.outcome.call)
-        yield CallDone(done.outcome, done.seconds)
-    elif (record := records.get(f"begun.{place}")) is not None:
-        yield CallBegun(read(Begun, record["begun"]).call)
+    for name, record in sorted(records.items(), key=lambda one: one[1].get("at", 0)):
+        kind, _, place = name.partition(".")
+        if kind == "answer":
+            yield TurnBegun(int(place))
+            yield from replay(read(Answer, record["answer"]).response)
+        elif kind == "begun":
+            yield CallBegun(read(Begun, record["begun"]).call)
+        elif kind == "done":
+            done = read(Done, record["done"])
+            if f"begun.{place}" not in records:  # it was refused, or a step answered it
+                yield CallBegun(done.outcome.call)
+            yield CallDone(done.outcome, done.seconds)

@@ -175,15 +175,24 @@ class Agent:
         Raises:
             RunFailed: there is none; it says why, and holds the end of the run.
         """
-        end: RunEnded | None = None
-        async with aclosing(self.run(task, history=history, session=session, run_id=run_id)) as events:
-            async for event in events:
-                if isinstance(event, RunEnded):
-                    end = event
-        assert end is not None
-        if not end.good:
-            raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
-        return end.answer
+        return await answer_of(self.run(task, history=history, session=session, run_id=run_id))
+
+
+async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
+    """The answer at the end of a run's events.
+
+    Raises:
+        RunFailed: there is none; it says why, and holds the end of the run.
+    """
+    end: RunEnded | None = None
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, RunEnded):
+                end = event
+    assert end is not None
+    if not end.good:
+        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
+    return end.answer
 
 
 class _Run:

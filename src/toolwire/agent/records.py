@@ -261,6 +261,12 @@ class SessionRecord:
                 self._last[one.name] = made[one.name] = data
         return made
 
+    def reset(self) -> None:
+        """Make the session a new one."""
+        new = type(self._session)()
+        for one in fields(new):
+            setattr(self._session, one.name, getattr(new, one.name))
+
     def restore(self, changes: Iterable[Mapping[str, Any]]) -> None:
         """Put what was recorded back into the session, in the order of the records.
 
