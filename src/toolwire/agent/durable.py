@@ -142,23 +142,24 @@ class DurableRuns:
 
     async def _close(self) -> None:
         global _open
+        store, driver = self._store, self._driver
+        self._store = self._driver = None  # nothing begins any more
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.wait([self._tending])
-        if self._driver is not None:
-            await asyncio.gather(*(life.stop() for life in list(self._driver.lives.values())))
+        if driver is not None:
+            await asyncio.gather(*(life.stop() for life in list(driver.lives.values())))
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1) as pool:
-            await loop.run_in_executor(pool, self._closed)
+            await loop.run_in_executor(pool, self._closed, store)
         if self._launched:  # DBOS had lent its threads to the loop, and has ended them
             loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
         self._launched = _open = False
 
-    def _closed(self) -> None:
+    def _closed(self, store: RunStore | None) -> None:
         if self._launched:
             DBOS.destroy()
             drive_with(None)
-        store, self._store, self._driver = self._store, None, None
         if store is not None:
             with suppress(*FAILURES):
                 store.client.delete_queue(HERE + self._name)
