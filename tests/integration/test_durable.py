@@ -424,6 +424,8 @@ def test_addresses_of_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert database_url("postgres://me@there/runs") == "postgresql://me@there/runs"
     with pytest.raises(JournalError, match="not in mysql"):
         database_url("mysql://me@there/runs")
+    with pytest.raises(JournalError, match="no address"):
+        database_url("postgresql://me@there:port/runs")
     with pytest.raises(toolwire.ToolwireError, match="no such file yet"):
         RunStore()
     (tmp_path / "runs.sqlite3").write_text("something else, long enough not to be taken for an empty file")

@@ -33,6 +33,7 @@ END: Final = "run/end"
 """The record of how a run ended."""
 HERE: Final = "toolwire.at."
 """Begins the name of a queue that one process alone takes from; its own name follows."""
+LAST: Final = "last"
 SHOWN: Final = 200
 """Characters of a task that a list holds."""
 
@@ -91,7 +92,7 @@ def database_url(database: str = "") -> str:
     """The address of a database: as it is given; of a path to an SQLite file; of the user's own file for "".
 
     Raises:
-        JournalError: the address is of some other database.
+        JournalError: the address is none, or of some other database.
     """
     if not database:
         database = str(state_folder() / "runs.sqlite3")
@@ -100,7 +101,22 @@ def database_url(database: str = "") -> str:
     kind = database.partition(":")[0].partition("+")[0]
     if kind not in ("sqlite", "postgresql", "postgres"):
         raise JournalError(f"runs are kept in SQLite or PostgreSQL, not in {kind}")
-    return database.replace("postgres://", "postgresql://", 1)
+    url = database.replace("postgres://", "postgresql://", 1)
+    try:
+        sqlalchemy.make_url(url)
+    except (sqlalchemy.exc.ArgumentError, ValueError) as failure:
+        raise JournalError(f"this is no address of a database: {failure}") from failure
+    return url
+
+
+def sqlite_file(database: str = "") -> Path | None:
+    """The file of a database; None if it is none of SQLite.
+
+    Raises:
+        JournalError: see `database_url`.
+    """
+    url = sqlalchemy.make_url(database_url(database))
+    return Path(url.database or "") if url.drivername.startswith("sqlite") else None
 
 
 class RunStore:
@@ -132,11 +148,10 @@ class RunStore:
             raise JournalError(f"the database of the runs cannot be used: {failure}") from failure
 
     def _prepared(self, make: bool) -> Lives:
-        url = sqlalchemy.make_url(self.url)
-        if not url.drivername.startswith("sqlite"):
-            plain = url.set(drivername="postgresql")
+        path = sqlite_file(self.url)
+        if path is None:
+            plain = sqlalchemy.make_url(self.url).set(drivername="postgresql")
             return PostgresLives(plain.render_as_string(hide_password=False))
-        path = Path(url.database or "")
         open_database(path, (), 1, make=make).close()  # the user's alone, and in WAL mode
         return FileLives(path.with_name(f"{path.name}.lives"))
 
@@ -193,6 +208,22 @@ class RunStore:
         """
         found = self.all(ids=[run_id])
         return found[0] if found else _info(self.status(run_id), False)
+
+    def find(self, name: str) -> str:
+        """The run that a name, the beginning of one, or `last` means.
+
+        Raises:
+            JournalError: none, or several.
+        """
+        if self.statuses(ids=[name], load_output=False):
+            return name
+        given = {"limit": 1} if name == LAST else {"limit": 10, "workflow_id_prefix": name}
+        found = [one.workflow_id for one in self.statuses(load_output=False, **given)]
+        if len(found) > 1:
+            raise JournalError(f"several runs begin with {name!r}: {', '.join(found[:3])} ...")
+        if not found and name == LAST:
+            raise JournalError("there are no runs")
+        return found[0] if found else self.status(name).workflow_id
 
     def status(self, run_id: str, **more: Any) -> WorkflowStatus:
         """A run as DBOS knows it.

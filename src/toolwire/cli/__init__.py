@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, call, convert, formats, parse, profile, render, tools
+from toolwire.cli import ask, call, convert, formats, parse, profile, render, runs, tools
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -55,6 +55,7 @@ app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.add_typer(tools.app, name="tools")
 app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
+app.add_typer(runs.app, name="runs")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
