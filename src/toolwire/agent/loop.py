@@ -32,6 +32,7 @@ from toolwire.agent.events import (
     TurnBegun,
 )
 from toolwire.agent.journal import JOURNAL, Answer, CallRecord, Done, Journal, Recorder
+from toolwire.agent.patience import Patience
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
@@ -41,7 +42,7 @@ from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
 from toolwire.errors import ProviderError, RunFailed
 from toolwire.events import Event, collect, replay
-from toolwire.executor import Confirm, Outcome, ToolExecutor
+from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.intent import Intent, TierGate
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
@@ -53,6 +54,7 @@ from toolwire.wire.renderer import call_example, example_arguments
 from toolwire.wire.results import unframed
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
+OVER = "All the calls that may be made have been made, so this one did not run."
 ATTEMPTS = 2
 """How often an answer is asked for that breaks off before anything of it ran."""
 
@@ -74,6 +76,8 @@ class AgentConfig:
         definitions: tokens that definitions may cost in a request; if they cost more, the model finds them on demand.
         budget: what a run may use.
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
+        silence: seconds without a piece of an answer until it counts as broken off; None: as long as it takes.
+        answer_seconds: that one answer may take, likewise.
         context: tokens that a request may hold, about; None: all of the conversation goes with each.
         chains: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
@@ -86,6 +90,8 @@ class AgentConfig:
     definitions: int = BUDGET_TOKENS
     budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
+    silence: float | None = 600.0
+    answer_seconds: float | None = 3600.0
     context: int | None = None
     chains: Chains = field(default_factory=Chains)
     temperature: float | None = None
@@ -193,6 +199,28 @@ async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
     if not end.good:
         raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
     return end.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A call that is to be made.
+
+    Attributes:
+        record: where the run is recorded.
+        over: the budget has no room for it.
+    """
+
+    call: ToolCall
+    record: CallRecord | None
+    over: bool
+
+    def known(self) -> Outcome | None:
+        """What becomes of it without running it; None if it may run."""
+        if self.record is not None and self.record.lost is not None:
+            return self.record.lost
+        if self.over:
+            return Outcome(self.call, ToolResult(self.call.id, self.call.name, error=OVER), Issue("denied", OVER))
+        return None
 
 
 class _Run:
@@ -338,10 +366,18 @@ class _Run:
             self._emit(TurnBegun(turn.round))
             events: list[Event] = []
             stream = self._backend.stream(request, id_seed=f"{self._run_id}.{turn.round}")
-            async with aclosing(stream) as answer:
-                async for event in answer:
-                    events.append(event)
-                    self._emit(event)
+            patience = Patience(self._config.silence, self._config.answer_seconds)
+            try:
+                async with patience, aclosing(stream) as answer:
+                    async for event in answer:
+                        patience.heard()
+                        events.append(event)
+                        self._emit(event)
+            except ProviderError:
+                self._spent.add(collect(events).usage)
+                if not events or attempt == ATTEMPTS - 1:  # it was refused, or breaks off each time
+                    raise
+                continue
             response = collect(events)
             self._spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
@@ -376,26 +412,25 @@ class _Run:
 
     async def _called(self, calls: Sequence[ToolCall], turn: Turn, untrusted: bool) -> list[Outcome]:
         """What became of the calls, in their order; each is told as soon as it is known."""
+        limit, made = self._config.budget.calls, self._spent.calls
         self._spent.calls += len(calls)
         outcomes: dict[int, Outcome] = {}
-        left: list[tuple[int, ToolCall, CallRecord | None]] = []
+        left: dict[int, _Due] = {}
         for at, call in enumerate(calls):  # what is known is told before anything happens
             record = None if self._record is None else self._record.call(turn.round, at)
             if record is not None and record.done is not None:
                 outcomes[at] = self._called_before(call, record.done)
             else:
-                left.append((at, call, record))
+                left[at] = _Due(call, record, over=limit is not None and made + at >= limit)
         if left:
             self._catch_up()
         if len(left) == 1:
-            ((at, call, record),) = left
-            outcomes[at] = await self._call(call, record, turn, untrusted)
+            ((at, due),) = left.items()
+            outcomes[at] = await self._call(due, turn, untrusted)
         else:
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = {
-                        at: group.create_task(self._call(call, record, turn, untrusted)) for at, call, record in left
-                    }
+                    tasks = {at: group.create_task(self._call(due, turn, untrusted)) for at, due in left.items()}
             except ExceptionGroup as errors:  # the others were cancelled on its account
                 raise errors.exceptions[0] from None
             outcomes |= {at: task.result() for at, task in tasks.items()}
@@ -408,20 +443,23 @@ class _Run:
         self._emit(CallDone(done.outcome, done.seconds))
         return done.outcome
 
-    async def _call(self, call: ToolCall, record: CallRecord | None, turn: Turn, untrusted: bool) -> Outcome:
-        chains = self._config.chains
+    async def _call(self, due: _Due, turn: Turn, untrusted: bool) -> Outcome:
+        chains, call = self._config.chains, due.call
         begun = monotonic()
-        lost = None if record is None else record.lost
-        made = lost.call if lost else self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
-        if isinstance(made, ToolResult):
-            outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
-        else:
-            self._emit(CallBegun(made))
-            outcome = lost or await self._executed(made, record, untrusted)
+        outcome = due.known()
+        if outcome is None:
+            made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
+            if isinstance(made, ToolResult):
+                outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
+            else:
+                self._emit(CallBegun(made))
+                outcome = await self._executed(made, due.record, untrusted)
+        elif outcome.issue is None:
+            self._emit(CallBegun(outcome.call))  # in an earlier life
         outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
         seconds = monotonic() - begun
-        if record is not None:
-            outcome = await record.finish(outcome, seconds)
+        if due.record is not None:
+            outcome = await due.record.finish(outcome, seconds)
         self._emit(CallDone(outcome, seconds))
         return outcome
 
