@@ -4,8 +4,8 @@
 
 Each run talks to one of the APIs, or to a model of text behind one. Its answers are what that API would have sent,
 cut, garbled, doubled, torn by errors, endless or silent; some come over real sockets. A run is right if it ends, in an
-answer or in an error that says what is wrong, has made no more calls than it may, and leaves a conversation that the API
-takes. At the end no task, thread, socket or open answer may be left.
+answer or in an error that says what is wrong, has made no more calls than it may, and leaves a conversation that the
+API takes. At the end no task, thread, socket or open answer may be left.
 """
 
 from __future__ import annotations

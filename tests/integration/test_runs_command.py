@@ -10,6 +10,7 @@ from tests.integration.test_durable import agent_of, file, heard, written
 
 from toolwire.agent.durable import DurableRuns
 from toolwire.agent.events import CallDone
+from toolwire.agent.runs import RunStore
 from toolwire.cli import run
 
 PROGRAM = """
@@ -143,3 +144,14 @@ def test_a_changed_agent_and_a_team(recorded: Path, capsys: pytest.CaptureFixtur
 def program(recorded: Path) -> str:
     """The module of the agent."""
     return f"program_{recorded.name.replace('-', '_')}"
+
+
+def test_delete(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "say which runs" in lines(capsys, "delete", status=2)[1]
+    assert objects(capsys, "delete", "--older-than", "1") == []
+    assert objects(capsys, "delete", "--older-than", "0") == [{"deleted": "whole"}]
+    assert [row["id"] for row in objects(capsys, "list")] == ["half"]
+    assert lines(capsys, "delete", "half")[0] == ["half  deleted"]
+    assert "no run 'half'" in lines(capsys, "delete", "half", status=1)[1]
+    with RunStore(file(recorded)) as store:
+        assert store.records("half") == ({}, 0)

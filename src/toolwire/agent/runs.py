@@ -315,6 +315,18 @@ class RunStore:
             self.client.update_workflow_attributes(run_id, {"error": _safe(why[:SHOWN])}, merge=True)
         self.client.cancel_workflow(run_id)
 
+    def delete(self, run_id: str) -> None:
+        """Forget a run and its records.
+
+        Raises:
+            JournalError: a living process has it, or there is none of this name.
+        """
+        with self.only():
+            owner = owner_of(self.status(run_id, load_output=False))
+            if owner and self.lives.alive(owner):
+                raise JournalError(f"the run {run_id!r} is with a process: {owner}")
+            self.client.delete_workflow(run_id)
+
     def put_away(self) -> None:
         """Remove the queues of processes that died."""
         with self.only():

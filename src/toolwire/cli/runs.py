@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,6 +64,14 @@ toolwire runs resume last --agent my_program:make_agent --json
 
 What the agent is stands in your program: --agent names the module, which may be a file in this directory, and in it the
 agent, the team, or a function that makes it. Exit status 1: the run ended without an answer, or cannot be resumed."""
+
+DELETE_EXAMPLES = """Examples:
+
+toolwire runs delete report-7 report-8
+
+toolwire runs delete --older-than 30
+
+What a run recorded goes with it. A run that a process has is not deleted."""
 
 LAST = "last"
 LISTED = 20
@@ -184,6 +193,31 @@ def resume(
         raise
     if not end.good:
         raise typer.Exit(1)
+
+
+@app.command(epilog=DELETE_EXAMPLES)
+def delete(
+    runs: Annotated[list[str] | None, typer.Argument(help="The runs' ids.", show_default=False)] = None,
+    older_than: Annotated[
+        float | None, typer.Option("--older-than", min=0, help="All runs that ended so many days ago.")
+    ] = None,
+    database: Database = "",
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per run that is deleted.")] = False,
+) -> None:
+    """Delete runs and all that was recorded of them."""
+    if not runs and older_than is None:
+        raise CliError("say which runs, or --older-than how many days")
+    with _store(database) as store:
+        names = list(runs or ())
+        if older_than is not None:
+            before = datetime.now(UTC) - timedelta(days=older_than)
+            names += [one.id for one in store.all() if one.state == "ended" and one.changed < before]
+        for name in dict.fromkeys(names):
+            store.delete(name)
+            if json:
+                emit({"deleted": name})
+            else:
+                console().print(styled(name, "bold"), styled("  deleted", "dim"), sep="")
 
 
 async def _resumed(run_id: str, agent: Agent | AgentTeam, database: str, *, changed: bool, json: bool) -> RunEnded:
