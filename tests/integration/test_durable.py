@@ -15,16 +15,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from benchmarks import crash
 from tests.integration.postgres import serving
 
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Tier, ToolCall, ToolResult, Usage
-from toolwire.agent import Agent, AgentConfig, durable
+from toolwire.agent import Agent, AgentConfig, durable, lives
 from toolwire.agent.durable import DurableRuns, run_durably
 from toolwire.agent.events import AgentEvent, CallBegun, CallDone, CaughtUp, Resumed, RunEnded, TaskBegun
 from toolwire.agent.journal import UNKNOWN
+from toolwire.agent.lives import FileLives, PostgresLives
 from toolwire.agent.runs import HERE, RunStore, database_url
 from toolwire.agent.steps import Chains, Turn
 from toolwire.conversation import ChatRequest
@@ -385,7 +387,7 @@ async def _first(events: AsyncGenerator[AgentEvent], calls: int) -> AsyncGenerat
 def test_a_process_whose_run_was_taken_writes_nothing_more(tmp_path: Path) -> None:
     go_on = asyncio.Event()
 
-    async def wait() -> str:
+    async def wait(number: int) -> str:
         """Waits."""
         await go_on.wait()
         return "late"
@@ -402,7 +404,7 @@ def test_a_process_whose_run_was_taken_writes_nothing_more(tmp_path: Path) -> No
             go_on.set()
             with pytest.raises(JournalError, match="was stopped, or is with another process"):
                 await heard(events)
-            assert not any(name.startswith("done") for name in runs.store.records("one")[0])
+            assert [name for name in runs.store.records("one")[0] if name.startswith("done")] == []
 
     asyncio.run(main())
 
@@ -412,6 +414,42 @@ def test_runs_are_killed_and_resumed() -> None:
     assert figures["failures"] == []
     assert (figures["kills"], figures["finished calls that ran twice"], figures["lost results"]) == (3, 0, 0)
     assert figures["resumed to the same state"] == 3
+
+
+def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: str) -> None:
+    mine = PostgresLives(postgres.replace("/toolwire?", "/postgres?"))
+    mine.begin("me")
+    try:
+        with mine.only():
+            assert mine.alive("me")
+            assert not mine.alive("somebody else")
+        mine.keep()
+        with psycopg.connect(postgres.replace("/toolwire?", "/postgres?"), autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+            while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
+                pass
+        assert not mine.alive("me")
+        mine.keep()
+        assert mine.alive("me")
+    finally:
+        mine.end()
+    assert not mine.alive("me")
+
+
+def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lives, "WAIT", 0.05)
+    one, other = FileLives(tmp_path / "lives"), FileLives(tmp_path / "lives")
+    one.begin("one")
+    assert other.alive("one")
+    with one.only(), pytest.raises(JournalError, match="another process holds it"), other.only():
+        pass
+    with pytest.raises(JournalError, match="cannot be locked"):
+        other.begin("one")
+    one.end()
+    assert not other.alive("one")
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError, match="file"):
+        FileLives(tmp_path / "file")
 
 
 # -- where it is kept

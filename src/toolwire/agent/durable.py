@@ -365,8 +365,7 @@ class DurableRuns:
             while (event := await life.hear()) is not None:
                 if isinstance(event, RunEnded):
                     ended = True
-                    while (await outside(self.store.status, run_id)).status == "PENDING":
-                        await asyncio.sleep(SETTLE_SECONDS)
+                    await self._settled(run_id)
                 yield event
             if life.failed is not None:
                 raise life.failed
@@ -375,6 +374,12 @@ class DurableRuns:
         finally:
             if not ended and life.failed is None:
                 await asyncio.shield(self._stopped(run_id, life))
+
+    async def _settled(self, run_id: str) -> None:
+        """Wait until the database knows that a run has ended, as whoever hears of it may ask there."""
+        with suppress(JournalError):
+            while (await outside(self.store.status, run_id)).status == "PENDING":
+                await asyncio.sleep(SETTLE_SECONDS)
 
     async def _stopped(self, run_id: str, life: Life) -> None:
         await life.stop()

@@ -464,10 +464,11 @@ class _Run:
         return outcome
 
     async def _executed(self, call: ToolCall, record: CallRecord | None, untrusted: bool) -> Outcome:
-        if record is None:
-            return await self._executor.run(call, self._session, untrusted=untrusted)
-        inner = JOURNAL.set(record.inner())
+        # Runs inside the call are recorded with it, or not at all: never in the journal of a run further out.
+        inner = JOURNAL.set(None if record is None else record.inner())
         try:
+            if record is None:
+                return await self._executor.run(call, self._session, untrusted=untrusted)
             return await self._executor.run(
                 call, self._session, untrusted=untrusted, noted=record.noted, permitted=record.permitted
             )

@@ -364,6 +364,30 @@ def test_the_members_of_a_team_go_on_where_they_were(cut: int) -> None:
         assert any(isinstance(event, MemberSpoke) and event.event == Resumed() for event in events)
 
 
+def test_a_run_that_a_tool_makes_by_itself_is_not_recorded_and_neither_are_its_members() -> None:
+    made = iter(range(9))
+
+    def two_calls(request: ChatRequest) -> ParsedResponse:
+        seen = len(results(request))
+        return ParsedResponse("both") if seen == 2 else calling(ToolCall("helper", {"task": "x"}, str(seen)))
+
+    helper = Agent(PlannedBackend(lambda request: ParsedResponse(f"number {next(made)}")), config=AgentConfig("helper"))
+    inner = Agent(PlannedBackend(two_calls))
+    AgentTeam(inner, [Member(helper, "Helps.")])
+
+    async def delegate() -> str:
+        """Runs an agent of its own."""
+        return await inner.ask("?")
+
+    def planned(request: ChatRequest) -> ParsedResponse:
+        return ParsedResponse("end") if results(request) else calling(ToolCall("delegate", {}, "1"))
+
+    journal = MemoryJournal()
+    assert asyncio.run(life(Agent(PlannedBackend(planned), [delegate]), journal, Session()))[-1].answer == "end"
+    assert list(journal.records) == ["answer.1", "begun.1.0", "done.1.0", "answer.2"]
+    assert next(made) == 2, "each call was answered for itself"
+
+
 def test_a_message_of_a_recorded_run_can_be_gone_on_with() -> None:
     world = World()
     end = asyncio.run(life(agent_of(world), MemoryJournal(), Session()))[-1]
