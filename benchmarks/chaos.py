@@ -464,7 +464,7 @@ async def run_one(number: int, seed: int) -> Ran:
             context=rng.choice((None, 2_000)),
             require_tool_call=rng.random() < 0.1,
         )
-        agent = Agent(backend, given, config)
+        agent = Agent(backend, given, config, telemetry=False)
         begun = time.perf_counter()
         end, begun_calls = await _ended(agent, made)
         made.seconds = time.perf_counter() - begun

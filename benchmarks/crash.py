@@ -154,7 +154,8 @@ def agent_of(world: World) -> Agent:
     registry = ToolRegistry()
     registry.register(world.append, tier=Tier.RUN)
     registry.register(world.look, idempotent=True)
-    return Agent(Planned(world), registry, AgentConfig(name="crash", tier=Tier.RUN, budget=Budget(rounds=60)))
+    config = AgentConfig(name="crash", tier=Tier.RUN, budget=Budget(rounds=60))
+    return Agent(Planned(world), registry, config, telemetry=False)
 
 
 def live(folder: Path, database: str, run_id: str, told: Connection) -> None:

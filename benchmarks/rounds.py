@@ -54,7 +54,8 @@ async def look(number: int) -> str:
 
 def agent_of(name: str) -> Agent:
     """The agent that is measured."""
-    return Agent(Model(), [look], AgentConfig(name=name, tier=Tier.RUN, budget=Budget(rounds=ROUNDS + 1)))
+    config = AgentConfig(name=name, tier=Tier.RUN, budget=Budget(rounds=ROUNDS + 1))
+    return Agent(Model(), [look], config, telemetry=False)
 
 
 async def _heard(events: AsyncGenerator[AgentEvent]) -> None:

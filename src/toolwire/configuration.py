@@ -10,7 +10,8 @@
     call_parser = "auto"
     result_format = "openai"
 
-The table `[policy]` says which calls may run; see `rules`.
+The table `[policy]` says which calls may run; see `rules`. The tables `[mcp.servers.NAME]` name MCP servers; see
+`toolwire.mcp.servers`, which reads them.
 
 What is wrong in it is said with the file, the line and the key.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,6 +74,7 @@ class Configuration(_Strict):
 
     profiles: dict[str, ModelProfile] = Field(default_factory=dict)
     policy: PolicyTable = Field(default_factory=PolicyTable)
+    mcp: dict[str, Any] = Field(default_factory=dict)
 
 
 def load_configuration(path: str | PathLike[str]) -> Configuration:
@@ -81,23 +84,58 @@ def load_configuration(path: str | PathLike[str]) -> Configuration:
         ConfigurationError: it cannot be read, is no TOML, or holds a key or a value that is none; the message names the
             file, the line and the key.
     """
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+    text = read_text(path)
+    data = read_toml(path, text)
     try:
         return Configuration.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        keys = [str(key) for key in first["loc"]]
-        line = _line(text, keys)
-        where = f"{path}:{line}" if line else str(path)
-        message = str(first["msg"]).removeprefix("Value error, ")
-        raise ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}") from error
+        raise refused(path, error, lambda keys: toml_line(text, keys)) from error
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The text of a file.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+
+
+def read_toml(path: str | PathLike[str], text: str) -> dict[str, Any]:
+    """The text of a file as TOML.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def refused(
+    path: str | PathLike[str],
+    error: ValidationError,
+    line_of: Callable[[list[str]], int],
+    above: tuple[str, ...] = (),
+) -> ConfigurationError:
+    """The first thing that is wrong in a file, with its place.
+
+    Args:
+        path: the file.
+        error: what pydantic found.
+        line_of: the line in which a key stands; 0 if that is not known.
+        above: the keys that lead to what was checked.
+    """
+    first = error.errors()[0]
+    keys = [*above, *(str(key) for key in first["loc"])]
+    line = line_of(keys)
+    where = f"{path}:{line}" if line else str(path)
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}")
 
 
 def _given(error: Any) -> str:
@@ -109,7 +147,7 @@ _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"
 _PIECE = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 
 
-def _line(text: str, keys: list[str]) -> int:
+def toml_line(text: str, keys: list[str]) -> int:
     """The line in which a key stands, or the nearest that holds it; 0 if none does."""
     table: list[str] = []
     counts: dict[tuple[str, ...], int] = {}  # of arrays of tables, by their path

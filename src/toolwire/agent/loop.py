@@ -36,18 +36,20 @@ from toolwire.agent.patience import Patience
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
-from toolwire.backends import Backend
+from toolwire.backends import RAW, Backend
 from toolwire.consent import Approval
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
 from toolwire.errors import ProviderError, RunFailed
-from toolwire.events import Event, collect, replay
+from toolwire.events import Event, Finish, ProblemFound, collect, replay
 from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.intent import Intent, TierGate
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import FinishReason, Message, ParsedResponse, Part, Problem, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
+from toolwire.telemetry import CoachedBackend, EndRecord, Observer, standard_observers
+from toolwire.telemetry.watch import Asked, Watch, new_run_id
 from toolwire.tools import Tier
 from toolwire.wire.registry import get_format
 from toolwire.wire.renderer import call_example, example_arguments
@@ -108,6 +110,8 @@ class Agent:
         policy: what may run.
         confirm: asks somebody where the policy asks.
         executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
+        observers: who is told of each run, besides those who always are.
+        telemetry: tell those who always are, see `toolwire.telemetry.standard_observers`.
     """
 
     def __init__(
@@ -119,6 +123,8 @@ class Agent:
         policy: Policy | None = None,
         confirm: Confirm | None = None,
         executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor] | None = None,
+        observers: Iterable[Observer] = (),
+        telemetry: bool = True,
     ) -> None:
         self.backend = backend
         self.config = config or AgentConfig()
@@ -126,6 +132,8 @@ class Agent:
         self._policy = policy
         self._confirm = confirm
         self._executor = executor or self._usual
+        coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
+        self._observers = (*coach, *observers, *(standard_observers() if telemetry else ()))
 
     def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm)
@@ -136,7 +144,7 @@ class Agent:
         *,
         history: Sequence[Message] = (),
         session: Session | None = None,
-        run_id: str = "run",
+        run_id: str = "",
         journal: Journal | None = None,
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
@@ -145,7 +153,7 @@ class Agent:
             task: what the user asks.
             history: the conversation so far; `RunEnded.messages` of the run before.
             session: what it has come to; a new one if none.
-            run_id: goes into the ids of calls that come without one.
+            run_id: names it in records, and goes into the ids of calls that come without one; "": a new one.
             journal: records the run. If it holds records the run goes on behind them; then all the rest has to be
                 what it was.
 
@@ -156,7 +164,7 @@ class Agent:
             JournalError: the run cannot be recorded, or its records cannot be read.
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        run = _Run(self, queue.put_nowait, session or Session(), run_id, journal)
+        run = _Run(self, queue.put_nowait, session or Session(), run_id or new_run_id(), journal)
 
         async def work() -> None:
             try:
@@ -174,7 +182,7 @@ class Agent:
             await asyncio.gather(working, return_exceptions=True)
 
     async def ask(
-        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = "run"
+        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = ""
     ) -> str:
         """The answer to a task.
 
@@ -243,6 +251,11 @@ class _Run:
         self._journal = journal
         self._record: Recorder | None = None
         self._again = False  # what is told has happened before
+        self._choice = ""  # why the model is asked in this format, where something chose it
+        model = self._backend
+        self._watch = Watch(
+            agent._observers, run_id, agent.config.name, model=model.model, api=model.api, format=model.format
+        )
         told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
 
@@ -254,12 +267,25 @@ class _Run:
     def _telling(self, confirm: Confirm) -> Confirm:
         async def asked(approval: Approval) -> Any:
             self._emit(ApprovalAsked(approval))
-            return await confirm(approval)
+            self._watch.asking(approval, getattr(confirm, "name", "user"))
+            answer = await confirm(approval)
+            self._watch.consented(approval, answer)
+            return answer
 
         return asked
 
     async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
-        """Round after round, to the end."""
+        """Round after round, to the end; observers hear of all of it."""
+        self._watch.begin(task)
+        end: EndRecord | None = None
+        try:
+            ended = await self._rounds(task, history)
+            end = _record(self._watch.run, ended)
+            return ended
+        finally:
+            self._watch.end(end)
+
+    async def _rounds(self, task: str, history: Sequence[Message]) -> RunEnded:
         self._session.said(task)
         self._messages = [*history, Message("user", (TextPart(task),))]
         LISTENER.set(self._emit)
@@ -286,6 +312,7 @@ class _Run:
                 self._messages.append(Message("assistant", (TextPart(said),)))
                 return self._ended("budget", said, f"{used_up} is used up")
             faults = faults_of(response, require_call=self._config.require_tool_call)
+            self._watch.faulty(fault.kind for fault in faults)
             # What these calls give back, the model had not read when it wrote them.
             untrusted = self._session.untrusted if before is None else before.untrusted
             outcomes = await self._called(response.tool_calls, turn, untrusted)
@@ -309,6 +336,7 @@ class _Run:
                 return self._ended("repeats", said, "the same calls with the same results, again and again")
             note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), REPEATED if circle else "")))
             if note:
+                self._watch.told(note)
                 self._emit(Corrected(note))
 
     def _unlock(self, task: str) -> None:
@@ -344,7 +372,11 @@ class _Run:
 
     def _turn(self, *, last: bool) -> Turn:
         tools = () if last else tuple(self._disclosure.request(self._session.tier).definitions)
-        backend = self._backend
+        backend = self._agent.backend
+        if isinstance(backend, CoachedBackend):
+            backend, choice = backend.choose(self._run_id, self._spent.rounds)
+            self._choice = choice.reason
+        self._backend = backend
         return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format)
 
     def _told(self, answer: Answer, turn: Turn) -> ParsedResponse:
@@ -364,21 +396,20 @@ class _Run:
         request = self._request(turn, note)
         for attempt in range(ATTEMPTS):
             self._emit(TurnBegun(turn.round))
-            events: list[Event] = []
-            stream = self._backend.stream(request, id_seed=f"{self._run_id}.{turn.round}")
-            patience = Patience(self._config.silence, self._config.answer_seconds)
+            watched = self._watch.asks(
+                turn.round,
+                attempt + 1,
+                model=turn.model,
+                api=turn.api,
+                format=turn.format,
+                tools=turn.tools,
+                choice=self._choice,
+            )
             try:
-                async with patience, aclosing(stream) as answer:
-                    async for event in answer:
-                        patience.heard()
-                        events.append(event)
-                        self._emit(event)
-            except ProviderError:
-                self._spent.add(collect(events).usage)
-                if not events or attempt == ATTEMPTS - 1:  # it was refused, or breaks off each time
-                    raise
-                continue
-            response = collect(events)
+                response = await self._heard(request, watched)
+            except ProviderError as error:
+                watched.failed(str(error))
+                raise
             self._spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
             if broken is None and response.finish_reason is not FinishReason.ERROR:
@@ -387,9 +418,35 @@ class _Run:
                     return response
                 whole = Answer(response, used_up, turn.format, self._session.untrusted)
                 return (await self._record.answered(turn.round, whole)).response
+            why = broken.message if broken else "the answer broke off"
+            watched.failed(why)
             if attempt == ATTEMPTS - 1:
-                raise ProviderError(broken.message if broken else "the answer broke off")
+                raise ProviderError(why)
         raise AssertionError("unreachable")
+
+    async def _heard(self, request: ChatRequest, watched: Asked) -> ParsedResponse:
+        """One answer, told while it comes."""
+        RAW.set(watched.raw)
+        events: list[Event] = []
+        stream = self._backend.stream(request, id_seed=f"{self._run_id}.{self._spent.rounds}")
+        patience = Patience(self._config.silence, self._config.answer_seconds)
+        try:
+            async with patience, aclosing(stream) as answer:
+                async for event in answer:
+                    patience.heard()
+                    if not events:
+                        watched.heard()
+                    events.append(event)
+                    self._emit(event)
+        except ProviderError as error:
+            if not events:  # it was refused
+                raise
+            for event in (ProblemFound(Problem("provider_error", 0, "", str(error))), Finish(FinishReason.ERROR)):
+                events.append(event)
+                self._emit(event)
+        response = collect(events)
+        watched.came(response, events)
+        return response
 
     def _request(self, turn: Turn, note: str) -> ChatRequest:
         config = self._config
@@ -446,9 +503,10 @@ class _Run:
     async def _call(self, due: _Due, turn: Turn, untrusted: bool) -> Outcome:
         chains, call = self._config.chains, due.call
         begun = monotonic()
-        outcome = due.known()
+        outcome, stepped = due.known(), False
         if outcome is None:
             made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
+            stepped = isinstance(made, ToolResult)
             if isinstance(made, ToolResult):
                 outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
             else:
@@ -460,6 +518,7 @@ class _Run:
         seconds = monotonic() - begun
         if due.record is not None:
             outcome = await due.record.finish(outcome, seconds)
+        self._watch.called(outcome, seconds, stepped=stepped)
         self._emit(CallDone(outcome, seconds))
         return outcome
 
@@ -525,6 +584,26 @@ class _Run:
             self._config.budget.prices.of(spent.usage),
             monotonic() - self._begun,
         )
+
+
+def _task(messages: Sequence[Message]) -> str:
+    """What the user asked last."""
+    asked = next((message for message in reversed(messages) if message.role == "user"), None)
+    return "\n".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked else ""
+
+
+def _record(run: str, ended: RunEnded) -> EndRecord:
+    return EndRecord(
+        run,
+        ended.reason,
+        ended.good,
+        ended.detail,
+        ended.rounds,
+        ended.calls,
+        ended.usage,
+        ended.money,
+        ended.seconds,
+    )
 
 
 def _said(response: ParsedResponse, turn: Turn) -> str:

@@ -7,7 +7,7 @@ comes to a class later reads as its default from older records.
 from __future__ import annotations
 
 import json
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, ge
 
 from toolwire.errors import JournalError
 from toolwire.messages import ParsedResponse, ToolCall
+from toolwire.policy import REMEMBERED
 from toolwire.session import Session
 
 T = TypeVar("T")
@@ -226,7 +227,7 @@ def _response(whole: _Codec) -> _Codec:
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 RAN: Final = "_ran"
-"""The field of a session that only grows, so that a record holds what came to it."""
+"""The field of a session that only grows: the times of calls, by name. A record holds those that came to it."""
 
 
 class SessionRecord:
@@ -245,7 +246,7 @@ class SessionRecord:
         self._clock = clock
         self._wall = wall
         self._last: dict[str, Any] = {}
-        self._last_call: object = None
+        self._known: dict[str, int] = {}  # how many times of a name there were
 
     def changes(self) -> dict[str, Any]:
         """What has changed since this was asked before; everything, the first time."""
@@ -282,23 +283,25 @@ class SessionRecord:
                     if kind is None:
                         raise ValueError(name)
                     if name == RAN:
-                        getattr(self._session, name).extend((called, at + past) for called, at in data)
+                        for called, times in data.items():
+                            getattr(self._session, name).setdefault(called, []).extend(at + past for at in times)
                     else:
                         setattr(self._session, name, kind(data))
-                except (TypeError, ValueError) as error:
+                except (AttributeError, TypeError, ValueError) as error:
                     raise JournalError(f"the record of a session cannot be read: {error!r:.200}") from error
         self.changes()  # they are known
 
-    def _new_calls(self, ran: deque[tuple[str, float]]) -> list[list[Any]]:
+    def _new_calls(self, ran: Mapping[str, list[float]]) -> dict[str, list[float]]:
         past = self._clock() - self._wall()
-        new: list[list[Any]] = []
-        for entry in reversed(ran):
-            if entry is self._last_call:
-                break
-            new.append([entry[0], entry[1] - past])
-        if ran:
-            self._last_call = ran[-1]
-        return new[::-1]
+        new: dict[str, list[float]] = {}
+        for name, times in ran.items():
+            count = len(times) - self._known.get(name, 0)
+            if count < 0:  # the oldest were forgotten
+                count += REMEMBERED
+            if count:
+                new[name] = [at - past for at in times[-count:]]
+            self._known[name] = len(times)
+        return new
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, call, convert, formats, parse, profile, render, runs, tools
+from toolwire import telemetry
+from toolwire.cli import ask, call, coach, convert, formats, mcp, parse, profile, render, runs, stats, te, tools, trace
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -55,6 +56,11 @@ app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.add_typer(tools.app, name="tools")
 app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
+app.add_typer(mcp.app, name="mcp")
+app.command(context_settings=te.SETTINGS)(te.te)
+app.command(epilog=trace.EXAMPLES)(trace.trace)
+app.command(epilog=stats.EXAMPLES)(stats.stats)
+app.add_typer(coach.app, name="coach")
 app.add_typer(runs.app, name="runs")
 
 
@@ -103,7 +109,8 @@ def _fail(message: str, status: int) -> int:
 
 
 def _leave(status: int) -> None:
-    """End at once, without waiting for a model that still writes."""
+    """End at once, without waiting for a model that still writes; what is recorded so far stays."""
+    telemetry.flush(0.5)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

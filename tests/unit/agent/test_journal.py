@@ -150,7 +150,14 @@ async def life(agent: Agent, journal: MemoryJournal | None, session: Session) ->
 
 
 def facts(session: Session) -> tuple[Any, ...]:
-    return session.tier, session.untrusted, session._agreed, session._refused, sorted(name for name, _ in session._ran)
+    return (
+        session.tier,
+        session.untrusted,
+        session._agreed,
+        session._refused,
+        session._counts,
+        sorted((name, len(times)) for name, times in session._ran.items()),
+    )
 
 
 def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
@@ -246,7 +253,7 @@ def test_a_call_that_was_running_runs_again_only_if_it_may(idempotent: bool) -> 
     assert done == ToolResult("1", "tool", "done") if idempotent else ToolResult("1", "tool", error=UNKNOWN)
     assert len(ran) == 1 + idempotent
     assert asked == ["tool"], "what was agreed to is not asked about again"
-    assert [name for name, _ in session._ran] == ["tool"], "it was counted when it began"
+    assert session._counts == {"tool": 1}, "it was counted when it began"
 
 
 def test_the_budget_of_the_earlier_lives_counts() -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections import Counter, deque
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -25,10 +25,11 @@ from toolwire import (
 )
 from toolwire.agent.events import RunEnded
 from toolwire.agent.journal import Answer, Begun, Done
-from toolwire.agent.records import SessionRecord, dumps, from_json, loads, read, to_json, written
+from toolwire.agent.records import RAN, SessionRecord, dumps, from_json, loads, read, to_json, written
 from toolwire.errors import JournalError
 from toolwire.executor import Issue, Outcome
 from toolwire.messages import REPAIRS
+from toolwire.policy import REMEMBERED
 from toolwire.session import Session
 
 # Any code point, lone surrogates and NUL included: models and tools write what they like.
@@ -183,8 +184,8 @@ def filled(session: Session) -> None:
                 made: Any = True
             case Tier():
                 made = Tier.RUN
-            case deque():
-                made = deque([("a", 7.0), ("b", 9.0)], maxlen=value.maxlen)
+            case dict() if one.name == RAN:
+                made = {"a": [7.0, 8.0], "b": [9.0]}
             case set():
                 made = {"a", "b"}
             case Counter():
@@ -201,7 +202,7 @@ def filled(session: Session) -> None:
 
 def plain(session: Session, ago: float) -> dict[str, Any]:
     return {
-        one.name: [(name, round(at - ago, 3)) for name, at in value] if isinstance(value, deque) else value
+        one.name: {name: [at - ago for at in times] for name, times in value.items()} if one.name == RAN else value
         for one in dataclasses.fields(session)
         for value in [getattr(session, one.name)]
     }
@@ -228,16 +229,27 @@ def test_of_a_session_only_what_changed_is_recorded() -> None:
     record.changes()
     session.ran("a", 1.0)
     session.ran("b", 1.0)
-    assert [name for name, _ in record.changes()["_ran"]] == ["a", "b"]
-    session.ran("c", 1.0)
+    assert record.changes()["_ran"].keys() == {"a", "b"}
+    session.ran("b", 1.0)
     session.untrusted = True
     changes = record.changes()
-    assert [name for name, _ in changes["_ran"]] == ["c"]
+    assert [(name, len(times)) for name, times in changes["_ran"].items()] == [("b", 1)]
     assert changes["untrusted"] is True
     again = Session()
     restored = SessionRecord(again, clock)
     restored.restore([changes])
     assert restored.changes() == {}
+
+
+def test_calls_that_a_session_forgot_are_no_news() -> None:
+    session, clock = Session(), Clock(1.0)
+    record = SessionRecord(session, clock)
+    for at in range(2 * REMEMBERED - 1):
+        session.ran("a", float(at))
+    assert len(record.changes()[RAN]["a"]) == 2 * REMEMBERED - 1
+    session.ran("a", 7.0)
+    assert len(session._ran["a"]) == REMEMBERED
+    assert len(record.changes()[RAN]["a"]) == 1
 
 
 @pytest.mark.parametrize("changes", [{"elsewhere": 1}, {"_ran": [["a"]]}, {"tier": 9}, {"_agreed": 3}])
