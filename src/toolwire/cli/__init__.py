@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from toolwire import telemetry
-from toolwire.cli import ask, call, coach, convert, formats, mcp, parse, profile, render, stats, te, tools, trace
+from toolwire.cli import ask, call, coach, convert, formats, mcp, parse, profile, render, runs, stats, te, tools, trace
 from toolwire.cli.screen import CliError, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -61,6 +61,7 @@ app.command(context_settings=te.SETTINGS)(te.te)
 app.command(epilog=trace.EXAMPLES)(trace.trace)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
 app.add_typer(coach.app, name="coach")
+app.add_typer(runs.app, name="runs")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
