@@ -77,8 +77,8 @@ class ApiBackend:
                 yield event
 
 
-Source = Callable[[list[Message]], AsyncGenerator[Event]]
-"""Text messages in; content, reasoning and a `Finish` out."""
+Source = Callable[..., AsyncGenerator[Event]]
+"""Text messages in, and `max_tokens` and `temperature` where a request has them; content, reasoning and a `Finish` out."""
 
 
 class TextBackend:
@@ -107,7 +107,10 @@ class TextBackend:
         parser = StreamParser(format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
-        async with aclosing(self._source(spoken(request.messages, format=self.format, tools=tools))) as pieces:
+        options = {"max_tokens": request.max_tokens, "temperature": request.temperature}
+        options = {name: value for name, value in options.items() if value is not None}
+        messages = spoken(request.messages, format=self.format, tools=tools)
+        async with aclosing(self._source(messages, **options)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
@@ -131,8 +134,8 @@ class TextBackend:
 def client_source(client: Client, **options: Any) -> Source:
     """A model behind an API, asked with text alone."""
 
-    async def stream(messages: list[Message]) -> AsyncGenerator[Event]:
-        async with aclosing(client.stream(messages, **options)) as events:
+    async def stream(messages: list[Message], **asked: Any) -> AsyncGenerator[Event]:
+        async with aclosing(client.stream(messages, **{**options, **asked})) as events:
             async for event in events:
                 yield event
 
@@ -142,22 +145,22 @@ def client_source(client: Client, **options: Any) -> Source:
 class Writer(Protocol):
     """What writes text while its caller waits; `toolwire.local.LocalModel` is one."""
 
-    def stream(self, messages: Sequence[Mapping[str, str]], /) -> Generator[str | Finish]:
-        """Yield the answer's text as it is written, then a `Finish`."""
+    def stream(self, messages: Sequence[Mapping[str, str]], /, **options: Any) -> Generator[str | Finish]:
+        """Yield the answer's text as it is written, then a `Finish`; options are `max_tokens` and `temperature`."""
         ...
 
 
 def local_source(model: Writer) -> Source:
     """A model in this process, which writes in a thread of its own."""
 
-    async def stream(messages: list[Message]) -> AsyncGenerator[Event]:
+    async def stream(messages: list[Message], **options: Any) -> AsyncGenerator[Event]:
         asked = [{"role": one.role, "content": _text(one)} for one in messages]
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[str | Finish | Exception | SystemExit | None] = asyncio.Queue()
         left = threading.Event()
 
         def write() -> None:
-            with Caught() as caught, closing(model.stream(asked)) as written:
+            with Caught() as caught, closing(model.stream(asked, **options)) as written:
                 for piece in written:
                     loop.call_soon_threadsafe(pieces.put_nowait, piece)
                     if left.is_set():

@@ -71,6 +71,7 @@ class AgentConfig:
         definitions: tokens that definitions may cost in a request; if they cost more, the model finds them on demand.
         budget: what a run may use.
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
+        after_results: what the model is told behind results, in that prompt alone; small ones stop too early without.
         context: tokens that a request may hold, about; None: all of the conversation goes with each.
         chains: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
@@ -83,6 +84,7 @@ class AgentConfig:
     definitions: int = BUDGET_TOKENS
     budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
+    after_results: str = ""
     context: int | None = None
     chains: Chains = field(default_factory=Chains)
     temperature: float | None = None
@@ -297,8 +299,9 @@ class _Run:
             messages = trim(messages, config.context, _size)
         system = config.chains.prompted(config.system, turn)
         asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
-        if note:
-            asked.append(Message("user", (TextPart(note),)))
+        behind = config.after_results if turn.tools and messages and messages[-1].role == "tool" else ""
+        if told := "\n\n".join(filter(None, (note, behind))):
+            asked.append(Message("user", (TextPart(told),)))
         return ChatRequest(
             messages=tuple(asked),
             tools=turn.tools,
