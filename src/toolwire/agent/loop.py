@@ -264,9 +264,11 @@ class _Run:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _turn(self, *, last: bool) -> Turn:
-        tools = () if last else tuple(self._disclosure.request(self._session.tier).definitions)
+        # The last answer calls nothing, but the tools stay: some APIs want those of earlier calls, and a prompt that is
+        # as it was is read from the cache.
+        tools = tuple(self._disclosure.request(self._session.tier).definitions)
         backend = self._backend
-        return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format)
+        return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format, last)
 
     async def _answer(self, turn: Turn, note: str) -> ParsedResponse:
         """What the model answers; asked for again if it breaks off, since nothing of it ran.
@@ -299,13 +301,13 @@ class _Run:
             messages = trim(messages, config.context, _size)
         system = config.chains.prompted(config.system, turn)
         asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
-        behind = config.after_results if turn.tools and messages and messages[-1].role == "tool" else ""
+        behind = config.after_results if not turn.last and messages and messages[-1].role == "tool" else ""
         if told := "\n\n".join(filter(None, (note, behind))):
             asked.append(Message("user", (TextPart(told),)))
         return ChatRequest(
             messages=tuple(asked),
             tools=turn.tools,
-            tool_choice=ToolChoice("required") if config.require_tool_call and turn.tools else ToolChoice(),
+            tool_choice=_choice(config, turn),
             max_tokens=config.max_tokens,
             temperature=config.temperature,
         )
@@ -385,6 +387,12 @@ class _Run:
             self._config.budget.prices.of(spent.usage),
             monotonic() - self._begun,
         )
+
+
+def _choice(config: AgentConfig, turn: Turn) -> ToolChoice:
+    if not turn.tools:
+        return ToolChoice()
+    return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")
 
 
 def _said(response: ParsedResponse, turn: Turn) -> str:

@@ -101,7 +101,8 @@ def test_when_a_budget_is_used_up_one_last_answer_is_asked_for(budget: Budget, w
     assert end.reason == "budget"
     assert what in end.detail
     assert end.answer == "as far as I know"
-    assert not backend.requests[-1].tools
+    assert backend.requests[-1].tool_choice.mode == "none"
+    assert backend.requests[-1].tools == backend.requests[0].tools
     assert "No more tool calls" in said(backend, -1)
 
 
