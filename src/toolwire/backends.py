@@ -89,27 +89,39 @@ class TextBackend:
         format: the wire format that it shall write.
         model: its name.
         api: the API that it is asked through, if any.
+        reads: the format in which its calls are read, "auto" for any; "" for the one that it shall write.
+        results: the format of results; "" for the one that it shall write.
         babble: characters behind a complete call at which it is stopped; None: never.
     """
 
     def __init__(
-        self, source: Source, *, format: str, model: str = "", api: str = "", babble: int | None = BABBLE
+        self,
+        source: Source,
+        *,
+        format: str,
+        model: str = "",
+        api: str = "",
+        reads: str = "",
+        results: str = "",
+        babble: int | None = BABBLE,
     ) -> None:
         self.model = model
         self.api = api
         self.format = format
         self._source = source
+        self._reads = reads or format
+        self._results = results or format
         self._babble = babble
 
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
         tools = request.tools
-        parser = StreamParser(format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
+        parser = StreamParser(format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
         options = {"max_tokens": request.max_tokens, "temperature": request.temperature}
         options = {name: value for name, value in options.items() if value is not None}
-        messages = spoken(request.messages, format=self.format, tools=tools)
+        messages = spoken(request.messages, format=self.format, tools=tools, results=self._results)
         async with aclosing(self._source(messages, **options)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
@@ -180,18 +192,21 @@ def local_source(model: Writer) -> Source:
     return stream
 
 
-def spoken(messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = ()) -> list[Message]:
+def spoken(
+    messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = (), results: str = ""
+) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
     Results come from the user; what the user says next is the same message, since templates want turns to alternate.
-    Reasoning is left out. A call that the format cannot write stands as it was read.
+    Reasoning is left out. A call that the format cannot write stands as it was read. `results` is their format, if it is
+    another.
     """
     found: list[Message] = []
     for message in settled(messages):
         role, parts = message.role, message.parts
         if role == "tool":
-            results = [part for part in parts if isinstance(part, ToolResult)]
-            role, text = "user", render_results(results, format=format)
+            told = [part for part in parts if isinstance(part, ToolResult)]
+            role, text = "user", render_results(told, format=results or format)
         elif role == "assistant":
             text = _said(parts, format, tools)
         else:

@@ -71,7 +71,8 @@ class AgentConfig:
         definitions: tokens that definitions may cost in a request; if they cost more, the model finds them on demand.
         budget: what a run may use.
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
-        after_results: what the model is told behind results, in that prompt alone; small ones stop too early without.
+        after_results: what the model is told behind results, if nothing else is, in that prompt alone; `{task}` is the
+            task. Small models lose sight of it.
         context: tokens that a request may hold, about; None: all of the conversation goes with each.
         chains: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
@@ -191,6 +192,7 @@ class _Run:
         self._repeats = Repeats()
         self._begun = monotonic()
         self._messages: list[Message] = []
+        self._task = ""
         told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
 
@@ -209,15 +211,17 @@ class _Run:
     async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
         """Round after round, to the end."""
         self._session.said(task)
+        self._task = task
         self._messages = [*history, Message("user", (TextPart(task),))]
         LISTENER.set(self._emit)
         self._unlock(task)
         called = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
         self._disclosure.keep(called)
         note = ""  # for the next prompt alone
+        circling = ""
         while True:
             self._spent.seconds = monotonic() - self._begun
-            used_up = self._config.budget.exceeded(self._spent)
+            used_up = circling or self._config.budget.exceeded(self._spent)
             self._spent.rounds += 1
             turn = self._turn(last=bool(used_up))
             try:
@@ -227,7 +231,7 @@ class _Run:
             said = _said(response, turn)
             if used_up:
                 self._messages.append(Message("assistant", (TextPart(said),)))
-                return self._ended("budget", said, f"{used_up} is used up")
+                return self._ended("repeats" if circling else "budget", said, circling or f"{used_up} is used up")
             faults = faults_of(response, require_call=self._config.require_tool_call)
             outcomes = await self._called(response.tool_calls, turn)
             results = [outcome.result for outcome in outcomes]
@@ -246,9 +250,8 @@ class _Run:
             if (tripped := self._breaker.turn(faults, succeeded)) is not None:
                 return self._ended("failures", said, f"{tripped.kind} again and again: {tripped.message}")
             circle = self._repeats.turn(response.tool_calls, results)
-            if circle == "end":
-                return self._ended("repeats", said, "the same calls with the same results, again and again")
-            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), REPEATED if circle else "")))
+            circling = "the same calls with the same results, again and again" if circle == "end" else ""
+            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), REPEATED if circle == "warn" else "")))
             if note:
                 self._emit(Corrected(note))
 
@@ -301,9 +304,10 @@ class _Run:
             messages = trim(messages, config.context, _size)
         system = config.chains.prompted(config.system, turn)
         asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
-        behind = config.after_results if not turn.last and messages and messages[-1].role == "tool" else ""
-        if told := "\n\n".join(filter(None, (note, behind))):
-            asked.append(Message("user", (TextPart(told),)))
+        if not note and messages and messages[-1].role == "tool":
+            note = config.after_results.replace("{task}", self._task)
+        if note:
+            asked.append(Message("user", (TextPart(note),)))
         return ChatRequest(
             messages=tuple(asked),
             tools=turn.tools,

@@ -117,10 +117,10 @@ def test_failures_of_one_kind_and_tool_end_the_run() -> None:
 
 def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
-    backend = ScriptedBackend([same, same, same, same])
+    backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
     events, end = run(Agent(backend, [add]))
-    assert end.reason == "repeats"
-    assert end.rounds == 3
+    assert (end.reason, end.answer, end.rounds, end.calls) == ("repeats", "2", 4, 3)
+    assert backend.requests[-1].tool_choice.mode == "none"
     assert (
         sum(
             "did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)
