@@ -23,7 +23,7 @@ from toolwire.reading import StreamParser
 from toolwire.tools import ToolDefinition
 
 BABBLE = 20
-"""Characters of prose behind a complete call at which a model of text is stopped: small ones invent the result there."""
+"""Characters of prose behind a complete call at which a model of text is stopped: small ones invent results there."""
 
 FALLBACK = ("bare_json", "pythonic")
 
@@ -78,7 +78,7 @@ class ApiBackend:
 
 
 Source = Callable[..., AsyncGenerator[Event]]
-"""Text messages in, and `max_tokens` and `temperature` where a request has them; content, reasoning and a `Finish` out."""
+"""Text messages in, with `max_tokens` and `temperature` where a request has them; content, reasoning, a `Finish` out."""
 
 
 class TextBackend:
@@ -192,14 +192,17 @@ def local_source(model: Writer) -> Source:
     return stream
 
 
+_TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text
+
+
 def spoken(
     messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = (), results: str = ""
 ) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
     Results come from the user; what the user says next is the same message, since templates want turns to alternate.
-    Reasoning is left out. A call that the format cannot write stands as it was read. `results` is their format, if it is
-    another.
+    Reasoning is left out. A call that the format cannot write stands as it was read. `results` is the format of
+    results, if that is another.
     """
     found: list[Message] = []
     for message in settled(messages):
@@ -211,19 +214,12 @@ def spoken(
             text = _said(parts, format, tools)
         else:
             text = _text(message)
-        images = (
-            [part for part in parts if not isinstance(part, TextPart | ToolCall | ToolResult)] if role == "user" else []
-        )
+        others: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _TOLD)]
         if role == "user" and found and found[-1].role == "user":
             before = found.pop()
-            text, images = (
-                "\n\n".join(filter(None, (_text(before), text))),
-                [
-                    *(part for part in before.parts if not isinstance(part, TextPart)),
-                    *images,
-                ],
-            )
-        made: tuple[Part, ...] = (TextPart(text), *images)
+            text = "\n\n".join(filter(None, (_text(before), text)))
+            others = [*(part for part in before.parts if not isinstance(part, TextPart)), *others]
+        made: tuple[Part, ...] = (TextPart(text), *others)
         found.append(Message(role, made))
     return found
 

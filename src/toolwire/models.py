@@ -105,8 +105,8 @@ class Models:
         definitions, results = find_api(plan.definitions), find_api(plan.results)
         if (definitions is None) != (results is None):
             raise ConfigurationError(
-                f"definitions as {plan.definitions} and results as {plan.results} do not go together: both are fields of "
-                "the API, or both stand in the text"
+                f"definitions as {plan.definitions} and results as {plan.results} do not go together: both are fields "
+                "of the API, or both stand in the text"
             )
         native = definitions is not None
         client = Client(

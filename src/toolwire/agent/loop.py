@@ -251,7 +251,8 @@ class _Run:
                 return self._ended("failures", said, f"{tripped.kind} again and again: {tripped.message}")
             circle = self._repeats.turn(response.tool_calls, results)
             circling = "the same calls with the same results, again and again" if circle == "end" else ""
-            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), REPEATED if circle == "warn" else "")))
+            warning = REPEATED if circle == "warn" else ""
+            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), warning)))
             if note:
                 self._emit(Corrected(note))
 

@@ -131,7 +131,7 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
 
 def test_a_required_call_is_asked_for() -> None:
     backend = ScriptedBackend([ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))])
-    events, end = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
+    events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
     assert "called no tool" in next(event.text for event in events if isinstance(event, Corrected))
     assert backend.requests[0].tool_choice.mode == "required"
 
@@ -178,7 +178,7 @@ def test_many_tools_are_found_on_demand() -> None:
     search = calling(ToolCall("find_tools", {"query": "weather"}, "1"))
     backend = ScriptedBackend([search, calling(ToolCall("weather", {"city": "Oslo"}, "2")), ParsedResponse("rain")])
     agent = Agent(backend, [*map(made, range(50)), weather], AgentConfig(definitions=500))
-    events, end = run(agent, "What is the weather in Oslo?")
+    _, end = run(agent, "What is the weather in Oslo?")
     assert [[tool.name for tool in request.tools] for request in backend.requests[:2]] == [
         ["find_tools"],
         ["find_tools", "weather"],
