@@ -78,7 +78,7 @@ class ApiBackend:
 
 
 Source = Callable[..., AsyncGenerator[Event]]
-"""Text messages in, with `max_tokens` and `temperature` where a request has them; content, reasoning, a `Finish` out."""
+"""Text messages in, with `max_tokens` and `temperature` where a request says so; content, reasoning, a `Finish` out."""
 
 
 class TextBackend:
@@ -157,8 +157,10 @@ def client_source(client: Client, **options: Any) -> Source:
 class Writer(Protocol):
     """What writes text while its caller waits; `toolwire.local.LocalModel` is one."""
 
-    def stream(self, messages: Sequence[Mapping[str, str]], /, **options: Any) -> Generator[str | Finish]:
-        """Yield the answer's text as it is written, then a `Finish`; options are `max_tokens` and `temperature`."""
+    def stream(
+        self, messages: Sequence[Mapping[str, str]], /, *, max_tokens: int = ..., temperature: float = ...
+    ) -> Generator[str | Finish]:
+        """Yield the answer's text as it is written, then a `Finish`; options that are not given are the model's own."""
         ...
 
 
