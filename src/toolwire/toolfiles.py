@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolwire.errors import DefinitionError, ToolError
+from toolwire.errors import ConfigurationError, ToolError
 from toolwire.failures import Caught
 from toolwire.tools import Tool
 
@@ -18,7 +18,7 @@ def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
     """The tools that a Python file makes; it is run, as the program of whoever named it.
 
     Raises:
-        DefinitionError: no Python file is there, or it makes no tool.
+        ConfigurationError: no Python file is there, or it makes no tool.
         ToolError: it cannot be run.
     """
     file = Path(path).resolve()
@@ -27,7 +27,7 @@ def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
         name = f"{name}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise DefinitionError(f"cannot read {path}: no Python file is there")
+        raise ConfigurationError(f"cannot read {path}: no Python file is there")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     with Caught() as caught:
@@ -36,5 +36,5 @@ def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
         raise ToolError(f"{path} cannot be run: {caught.message}") from caught.error
     found = [one for one in vars(module).values() if isinstance(one, Tool)]
     if not found:
-        raise DefinitionError(f"{path} makes no tool; put @toolwire.tool over its functions")
+        raise ConfigurationError(f"{path} makes no tool; put @toolwire.tool over its functions")
     return found

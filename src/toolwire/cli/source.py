@@ -5,18 +5,18 @@ from __future__ import annotations
 import codecs
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from toolwire.builtin import builtin_tools
 from toolwire.cli.screen import CliError, say
-from toolwire.errors import DefinitionError, ToolError
+from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.registry import ToolRegistry
 from toolwire.shapes import MAX_DIGITS
 from toolwire.toolfiles import python_tools
-from toolwire.tools import ToolDefinition, definitions
+from toolwire.tools import Tool, ToolDefinition, definitions
 
 PIECE = 65_536
 STDIN = "standard input"
@@ -152,9 +152,25 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
     except ToolError as error:
         raise CliError(str(error)) from error
     for path in files or []:
-        for one in python_tools(path) if path.endswith(".py") else read_tools(path):
+        for one in file_tools(path):
             try:
                 registry.register(one)
             except DefinitionError as error:
                 raise CliError(f"{named(path)}: {error}") from error
     return registry
+
+
+def file_tools(path: str) -> Sequence[Tool[..., Any] | ToolDefinition]:
+    """The tools in a file: those that Python code makes, or definitions in JSON.
+
+    Raises:
+        CliError: it cannot be used.
+    """
+    if not path.endswith(".py"):
+        return read_tools(path)
+    try:
+        return python_tools(path)
+    except ConfigurationError as error:
+        raise CliError(str(error)) from error
+    except ToolError as error:
+        raise CliError(str(error), status=1) from error
