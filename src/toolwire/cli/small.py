@@ -1,6 +1,8 @@
 """What models with a billion parameters have to be told, beyond the task."""
 
 SYSTEM = "You answer questions about files that you cannot see. Before you answer, call a tool to look; never guess."
+CHAT_SYSTEM = """You help somebody with files, which you see through tools alone. Call a tool when you have to look \
+something up, or to do what you are asked to; never guess what a file says. Else answer directly."""
 GO_ON = """The question was: {task}
 If these results tell the answer, give it now, in plain words. If they do not, or if a call failed, make another call; \
 never guess."""

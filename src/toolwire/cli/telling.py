@@ -210,7 +210,7 @@ class Telling:
     def _ended(self, end: RunEnded) -> None:
         self._waited()
         self._close()
-        if end.reason == "finished" or not self._out.is_terminal:
+        if end.answer and (end.reason == "finished" or not self._out.is_terminal):
             self._out.print(styled(end.answer))
         if not end.good:
             self._row("ended", f"{end.reason}: {end.detail}".removesuffix(": "), "yellow")
