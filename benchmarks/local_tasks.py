@@ -30,7 +30,7 @@ from toolwire.agent.events import CallDone, RunEnded
 from toolwire.agent.steps import Chains, Turn
 from toolwire.backends import TextBackend, local_source
 from toolwire.builtin import editing_tools, reading_tools
-from toolwire.cli.small import GO_ON, SYSTEM
+from toolwire.cli.small import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.consent import Agreement, Approval
 from toolwire.local import LocalModel, locate
 from toolwire.messages import ToolCall, ToolResult
@@ -54,10 +54,10 @@ FILES = {
     "src/orders.py": '''"""Orders."""
 
 
-def parse_order(line, currency="CHF"):
+def parse_order(line):
     """An order from a line of text."""
     number, item, amount = line.split(",")
-    return {"number": number, "item": item, "amount": int(amount), "currency": currency}
+    return {"number": number, "item": item, "amount": int(amount), "paid_in": "CHF"}
 
 
 def total_price(orders, prices):
@@ -168,7 +168,7 @@ TASKS = (
     Task(
         "currency", "two calls",
         "Find the file that defines the function parse_order: search for \"def parse_order\". Then read that file, and "
-        "say which currency is the default.",
+        "say in which currency orders are paid.",
         (called("search_files", pattern="parse_order"), called("read_file", path=r"^src/orders\.py$")), ("chf",),
     ),
     Task(
@@ -234,6 +234,7 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
             tier=Tier.RUN,
             budget=Budget(rounds=ROUNDS),
             after_results=GO_ON,
+            after_failures=TRY_AGAIN,
             max_tokens=MAX_TOKENS,
             chains=Chains(invocation=(Planted(task.planted),)),
         )

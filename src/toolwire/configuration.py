@@ -179,6 +179,7 @@ class AgentTable(_Strict):
     budget: BudgetTable = Field(default_factory=BudgetTable)
     require_tool_call: bool = False
     after_results: str = ""
+    after_failures: str = ""
     context: Annotated[int, Field(ge=100)] | None = None
     definitions: Annotated[int, Field(ge=0)] | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None

@@ -206,6 +206,7 @@ def _config(name: str, table: AgentTable) -> AgentConfig:
         budget=_budget(table.budget),
         require_tool_call=table.require_tool_call,
         after_results=table.after_results,
+        after_failures=table.after_failures,
         context=table.context,
         temperature=table.temperature,
         max_tokens=table.max_tokens,

@@ -73,6 +73,7 @@ class AgentConfig:
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
         after_results: what the model is told behind results, if nothing else is, in that prompt alone; `{task}` is the
             task. Small models lose sight of it.
+        after_failures: the same where all calls failed, but for those that somebody refused; "": as after others.
         context: tokens that a request may hold, about; None: all of the conversation goes with each.
         chains: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
@@ -86,6 +87,7 @@ class AgentConfig:
     budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
     after_results: str = ""
+    after_failures: str = ""
     context: int | None = None
     chains: Chains = field(default_factory=Chains)
     temperature: float | None = None
@@ -255,6 +257,14 @@ class _Run:
             note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), warning)))
             if note:
                 self._emit(Corrected(note))
+            note = note or self._nudge(outcomes)
+
+    def _nudge(self, outcomes: Sequence[Outcome]) -> str:
+        """What the model is told besides results, if nothing has to be corrected."""
+        config = self._config
+        failed = all(not one.result.success and (one.issue is None or one.issue.kind != "denied") for one in outcomes)
+        told = (failed and config.after_failures) or config.after_results
+        return told.replace("{task}", self._task) if outcomes else ""
 
     def _unlock(self, task: str) -> None:
         fixed, session = self._config.tier, self._session
@@ -305,8 +315,6 @@ class _Run:
             messages = trim(messages, config.context, _size)
         system = config.chains.prompted(config.system, turn)
         asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
-        if not note and messages and messages[-1].role == "tool":
-            note = config.after_results.replace("{task}", self._task)
         if note:
             asked.append(Message("user", (TextPart(note),)))
         return ChatRequest(

@@ -14,7 +14,7 @@ import typer
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Surroundings, open_agent, open_team
 from toolwire.builtin import builtin_tools, ending_tools, reading_tools
 from toolwire.cli.screen import CliError, console, say, styled
-from toolwire.cli.small import GO_ON, RESULT_CHARACTERS, SYSTEM
+from toolwire.cli.small import GO_ON, RESULT_CHARACTERS, SYSTEM, TRY_AGAIN
 from toolwire.cli.source import file_tools
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import Configuration, ModelProfile, load_configuration
@@ -227,6 +227,7 @@ async def _occasional(wanted: Wanted, models: Models, confirm: Confirm, rules: P
         tier=tier,
         budget=Budget(rounds=wanted.rounds or ROUNDS[small]),
         after_results=GO_ON if small else "",
+        after_failures=TRY_AGAIN if small else "",
         context=CONTEXT if small else None,
     )
     try:

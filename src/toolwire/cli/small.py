@@ -4,7 +4,10 @@ SYSTEM = "You answer questions about files that you cannot see. Before you answe
 CHAT_SYSTEM = """You help somebody with files, which you see through tools alone. Call a tool when you have to look \
 something up, or to do what you are asked to; never guess what a file says. Else answer directly."""
 GO_ON = """The question was: {task}
-If these results tell the answer, give it now, in plain words. If they do not, or if a call failed, make another call; \
-never guess."""
+If these results tell the answer, give it now, in plain words. If they do not, make another call; never \
+guess."""
+TRY_AGAIN = """The question was: {task}
+The call failed, so nothing is known yet. Make another call now: the same one if it can work this time, or one that \
+finds what this one did not."""
 RESULT_CHARACTERS = 4_000
 """Characters of a file that models with little memory are told at a time."""
