@@ -20,6 +20,7 @@ from toolwire.cli.tools import tier_of
 from toolwire.configuration import Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.executor import Confirm, ToolExecutor
+from toolwire.intent import TierGate
 from toolwire.models import LOCAL, Models, local_name
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
@@ -54,7 +55,9 @@ BaseUrl = Annotated[
 KeyEnv = Annotated[str, typer.Option("--key-env", help="The environment variable that holds the key for --base-url.")]
 TierName = Annotated[
     str | None,
-    typer.Option(help="What tasks may do: crawl (search), walk (read), run (change); auto: what their words ask for."),
+    typer.Option(
+        help="What tasks may do: crawl (search), walk (read), run (change); auto: run if their words ask for it."
+    ),
 ]
 Rules = Annotated[str | None, typer.Option("--policy", help="A TOML file with the rules of what may run.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")]
@@ -225,6 +228,7 @@ async def _occasional(wanted: Wanted, models: Models, confirm: Confirm, rules: P
     config = AgentConfig(
         system=wanted.system if tools else "",
         tier=tier,
+        gate=TierGate(min_tier=Tier.WALK),  # whoever names a root wants it read
         budget=Budget(rounds=wanted.rounds or ROUNDS[small]),
         after_results=GO_ON if small else "",
         after_failures=TRY_AGAIN if small else "",

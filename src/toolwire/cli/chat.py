@@ -161,7 +161,7 @@ class Chat:
     async def converse(self, source: Lines) -> None:
         """Read and answer, until whoever types has enough."""
         registry = self._found.agent.registry
-        say(f"toolwire chat: {self.below()}, {len(registry)} tools. /help lists the commands, Ctrl-D leaves.")
+        say(f"{self.below()}, {len(registry)} tools. /help lists the commands, Ctrl-D leaves.")
         if self.history:
             self._recall()
         while True:

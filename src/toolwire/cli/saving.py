@@ -1,4 +1,4 @@
-"""A conversation in a file of JSON, and back exactly; what the file holds is checked, since anybody may have made it."""
+"""A conversation in a file of JSON, and back exactly; what the file holds is checked, whoever made it."""
 
 from __future__ import annotations
 

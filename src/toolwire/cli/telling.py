@@ -25,6 +25,7 @@ from toolwire.agent.events import (
     TurnBegun,
 )
 from toolwire.cli.screen import call_line, console, emit, event_dict, plain, safe, styled
+from toolwire.cli.wrapping import Wrapped
 from toolwire.consent import Agreement, Approval
 from toolwire.events import (
     ArgumentsDelta,
@@ -44,6 +45,8 @@ LINES = 8
 CHARACTERS = 800
 """Of a result that are shown, unless all of it is wanted."""
 INDENT = 8
+
+_WRAPPED = ("content", "reasoning")
 
 Ends = Callable[[str], bool]
 """Whether a tool of this name ends the turn: its result is the answer."""
@@ -65,6 +68,7 @@ class Telling:
         self._status: Status | None = None
         self._at: str = ""  # what stands in the line that is open: "", "content", "reasoning" or a call's index
         self._prose: list[str] = []  # of this turn, where the answer comes at the end
+        self._wrapped = Wrapped(self._out.width)
         self._shown = 0  # characters of the open call's arguments
         self._calls = 0  # of this turn
 
@@ -79,7 +83,7 @@ class Telling:
                 self._say(text)
             case ReasoningDelta(text):
                 self._open("reasoning")
-                self._notes.print(styled(text, "dim italic"), end="")
+                self._notes.print(styled(self._wrapped.feed(text), "dim italic"), end="")
             case ArgumentsDelta(index, text) if self._at == str(index):
                 room = ARGUMENTS - self._shown
                 if self.trace or room > 0:
@@ -139,18 +143,20 @@ class Telling:
             if not text:
                 return
         self._open("content")
-        self._out.print(styled(text), end="")
-        self._out.file.flush()
+        self._out.print(styled(self._wrapped.feed(text)), end="")
 
     def _open(self, what: str) -> None:
         if self._at != what:
             self._close()
             self._at = what
+            self._wrapped = Wrapped(self._out.width)
 
     def _close(self) -> None:
         """End the open line."""
         if self._at:
-            (self._out if self._at == "content" else self._notes).print()
+            rest = self._wrapped.finish() if self._at in _WRAPPED else ""
+            style = "dim italic" if self._at == "reasoning" else ""
+            (self._out if self._at == "content" else self._notes).print(styled(rest, style))
             self._at = ""
 
     # -- calls -----------------------------------------------------------------------------------------------------
