@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, call, chat, convert, formats, parse, profile, render, tools
+from toolwire.cli import ask, call, chat, convert, formats, init, parse, profile, render, tools
 from toolwire.cli.screen import CliError, leave, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -55,6 +55,7 @@ app.add_typer(tools.app, name="tools")
 app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
 app.command(epilog=chat.EXAMPLES)(chat.chat)
+app.command(epilog=init.EXAMPLES)(init.init)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
