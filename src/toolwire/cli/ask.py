@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from typing import Annotated
 
 import typer
 
-from toolwire.agent.events import AgentEvent, CallDone, RunEnded
-from toolwire.cli.agents import (
+from toolwire.cli.options import (
     Api,
     BaseUrl,
     Config,
@@ -17,19 +15,16 @@ from toolwire.cli.agents import (
     KeyEnv,
     Model,
     Named,
-    Opened,
     Rounds,
     Rules,
     TierName,
     Trace,
     Wanted,
     Yes,
-    opened,
+    missing,
 )
-from toolwire.cli.consent import Consent
-from toolwire.cli.screen import CliError, console, say
+from toolwire.cli.screen import CliError, say
 from toolwire.cli.source import Roots, ToolFiles
-from toolwire.cli.telling import Ends, InTurn, Telling, emit_event
 
 EXAMPLES = """Examples:
 
@@ -76,7 +71,12 @@ def ask(
     wanted = Wanted(
         root, tools, format, model, api, base_url, key_env, tier, policy, config, agent, max_rounds
     ).checked()
-    end, ran, tooled = asyncio.run(_run(question, wanted, agree=yes, trace=trace, json=json))
+    try:
+        from toolwire.cli.asking import answered  # here, since an agent is much to load for a command that needs none
+    except ImportError as error:
+        raise missing(error) from error
+
+    end, ran, tooled = asyncio.run(answered(question, wanted, agree=yes, trace=trace, json=json))
     if require_tool_call and not ran:
         raise CliError("no tool call was read and run", status=1)
     if tooled and end.good and not ran:
@@ -85,39 +85,3 @@ def ask(
         raise CliError(end.detail, status=1)
     if not end.good:
         raise typer.Exit(1)
-
-
-async def _run(question: str, wanted: Wanted, *, agree: bool, trace: bool, json: bool) -> tuple[RunEnded, bool, bool]:
-    """The end of the run, whether a tool ran, and whether there were any."""
-    consent = InTurn(Consent(agree=agree))
-    async with opened(wanted, consent) as found:
-        tooled = bool(len(found.agent.registry))
-        if not tooled:
-            say("toolwire: no --root and no --tools, so the model cannot look anything up", "yellow")
-        if found.local and not console(stderr=True).is_terminal:
-            say("toolwire: the model reads the prompt; on a small machine that takes up to a minute")
-        telling = Telling(trace=trace, ends=ends_of(found))
-        ran, end = False, None
-        async with aclosing(found.run_by.run(question)) as events:
-            async for event in events:
-                if isinstance(event, RunEnded):
-                    end = event
-                ran = ran or _ran(event)
-                if json:
-                    emit_event(event)
-                elif not (isinstance(event, RunEnded) and event.reason == "error"):
-                    telling.show(event)
-                consent.showed(event)
-        telling.aside()
-        assert end is not None
-        return end, ran, tooled
-
-
-def _ran(event: AgentEvent) -> bool:
-    return isinstance(event, CallDone) and event.outcome.issue is None and event.outcome.result.success
-
-
-def ends_of(found: Opened) -> Ends:
-    """Tells the tools of an agent that end the turn."""
-    registry = found.agent.registry
-    return lambda name: name in registry and registry.lookup(name).ends_turn

@@ -13,8 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from toolwire.cli.screen import CliError, console, emit, plain, say, styled
-from toolwire.client import ENDPOINTS
-from toolwire.local.weights import WEIGHTS, cache_folder
 
 EXAMPLES = """Examples:
 
@@ -96,6 +94,8 @@ def init(
 
 
 def _keys(environment: Mapping[str, str]) -> Iterator[Found]:
+    from toolwire.client import ENDPOINTS
+
     for provider, model in MODELS.items():
         name = next((name for name in ENDPOINTS[provider].key if environment.get(name)), "")
         if name:
@@ -119,6 +119,8 @@ def _ollama(address: tuple[str, int]) -> Iterator[Found]:
 
 
 def _weights() -> Iterator[Found]:
+    from toolwire.local.weights import WEIGHTS, cache_folder
+
     for size, weights in reversed(WEIGHTS.items()):
         try:
             there = (cache_folder() / weights.filename).is_file()
