@@ -5,9 +5,9 @@
 Results go to benchmarks/local_tasks.json one by one; what stands there is not run again, so it can be stopped at any
 time. `--show` runs nothing and prints the table. `docs/update.py` makes the table of docs/agents.md of the same file.
 
-A task counts as done if the run ended in an answer, the calls that it takes were made and went well, and the answer
-holds what only they could tell; a refusal counts if nothing was changed and the answer says that it was not done. Each
-task is run once, with the likeliest token each time.
+A task counts as done if the run ended in an answer (the last one that a run in circles is asked for is one too), the
+calls that it takes were made and went well, and the answer holds what only they could tell; a refusal counts if nothing
+was changed and the answer says that it was not done. Each task is run once, with the likeliest token each time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
-from time import monotonic
+from time import process_time
 from typing import Any
 
 from toolwire.agent import Agent, AgentConfig, Budget
@@ -32,7 +33,7 @@ from toolwire.backends import TextBackend, local_source
 from toolwire.builtin import editing_tools, reading_tools
 from toolwire.cli.small import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.consent import Agreement, Approval
-from toolwire.local import LocalModel, locate
+from toolwire.local import WEIGHTS, LocalModel, locate
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.tools import Tier
 
@@ -240,7 +241,7 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
         )
         agent = Agent(backend, [*reading_tools(root, characters=4_000), *write], config, confirm=refused)
         calls: Calls = []
-        begun = monotonic()
+        begun = process_time()
         async for event in agent.run(task.question, run_id=task.name):
             if isinstance(event, CallDone):
                 call, result = event.outcome.call, event.outcome.result
@@ -258,7 +259,7 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
         "answer": end.answer[:600],
         "end": end.reason,
         "rounds": end.rounds,
-        "seconds": round(monotonic() - begun, 1),
+        "processor_seconds": round(process_time() - begun, 1),
     }
 
 
@@ -270,7 +271,16 @@ def machine() -> dict[str, Any]:
         cpu = next(
             (line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line), cpu
         )
-    return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
+    return {
+        "processor": cpu,
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "llama.cpp": f"xllamacpp {version('xllamacpp')}",
+        "weights": {size: WEIGHTS[size].title for size in MODELS},
+    }
 
 
 def load() -> dict[str, Any]:
@@ -297,7 +307,7 @@ def save(data: dict[str, Any]) -> None:
 def table(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """A row for each model and format: of each kind, how many tasks were done."""
     kinds = tuple(dict.fromkeys(task.kind for task in TASKS))
-    rows: list[tuple[str, ...]] = [("model", "format", *kinds, "all", "seconds a task")]
+    rows: list[tuple[str, ...]] = [("model", "format", *kinds, "all")]
     for model in MODELS:
         for format in FORMATS:
             runs = [run for run in data["runs"] if (run["model"], run["format"]) == (model, format)]
@@ -305,8 +315,7 @@ def table(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
                 continue
             cells = [[run["done"] for run in runs if run["kind"] == kind] for kind in kinds]
             cells.append([run["done"] for run in runs])
-            mean = sum(run["seconds"] for run in runs) / len(runs)
-            rows.append((model, f"`{format}`", *(f"{sum(cell)} of {len(cell)}" for cell in cells), f"{mean:.0f}"))
+            rows.append((model, f"`{format}`", *(f"{sum(cell)} of {len(cell)}" if cell else "-" for cell in cells)))
     return rows
 
 
@@ -329,6 +338,7 @@ def main() -> int:
         ]
         if not wanted:
             continue
+        data["machine"] = machine()
         opened = LocalModel(locate(model, say=print), context=8_192, threads=options.threads)
         for format, task in wanted:
             backend = TextBackend(local_source(opened), format=format, model=model)
@@ -336,7 +346,7 @@ def main() -> int:
             data["runs"].append(run)
             save(data)
             print(
-                f"{model} {format} {task.name}: {'done' if run['done'] else run['wrong']} {run['seconds']} s",
+                f"{model} {format} {task.name}: {'done' if run['done'] else run['wrong']} {run['processor_seconds']} s",
                 flush=True,
             )
     for row in table(data):
