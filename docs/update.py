@@ -212,11 +212,21 @@ def _tasks() -> str:
     return _table(("model", "format", *names), rows) + f"\nMade on: {where}.\n"
 
 
+def _security() -> str:
+    sys.path.insert(0, str(ROOT))
+    from tests.security.rows import ROWS, named_tests
+
+    tests = named_tests()
+    rows = ((label, "<br>".join(f"`{name}`" for name in tests[key])) for key, label in ROWS.items())
+    return _table(("what went wrong", "tests"), rows)
+
+
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "formats": _formats,
     "names": _names,
     "samples": _samples,
+    "security": _security,
     "weights": _weights,
     "intents": _intents,
     "tasks": _tasks,

@@ -118,12 +118,14 @@ def fitted(value: dict[str, Any], definition: ToolDefinition) -> dict[str, Any]:
     parameter has to be given, models say with it that they give none.
     """
     shape = definition.shape
-    kept = {
-        key: inner
-        for key, inner in value.items()
-        if inner is not None or key in shape.required or not _refuses_null(shape.property(key))
-    }
-    made: dict[str, Any] = shape.coerce(kept if len(kept) < len(value) else value, _json_value)
+    if None in value.values():
+        kept = {
+            key: inner
+            for key, inner in value.items()
+            if inner is not None or key in shape.required or not _refuses_null(shape.property(key))
+        }
+        value = kept if len(kept) < len(value) else value
+    made: dict[str, Any] = shape.coerce(value, _json_value)
     return made
 
 

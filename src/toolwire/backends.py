@@ -10,6 +10,8 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
+from contextvars import ContextVar
+from functools import partial
 from typing import Any, Protocol
 
 from toolwire.client import Client
@@ -17,6 +19,7 @@ from toolwire.conversation import ChatRequest, Notes, settled
 from toolwire.errors import ProviderError, RenderError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, replay
 from toolwire.failures import Caught
+from toolwire.memo import Memo
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.prompting import render_calls, render_results
 from toolwire.reading import StreamParser
@@ -27,19 +30,27 @@ BABBLE = 20
 
 FALLBACK = ("bare_json", "pythonic")
 
+RAW: ContextVar[list[str] | None] = ContextVar("toolwire_raw", default=None)
+"""Takes the pieces of text that a model of text writes, markers and all, for whoever keeps records."""
+
 
 class Backend(Protocol):
-    """A model.
+    """A model."""
 
-    Attributes:
-        model: its name.
-        api: the API that it is asked through, or "".
-        format: the wire format that it is asked to write; "" where calls have fields of their own.
-    """
+    @property
+    def model(self) -> str:
+        """Its name."""
+        ...
 
-    model: str
-    api: str
-    format: str
+    @property
+    def api(self) -> str:
+        """The API that it is asked through, or ""."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """The wire format that it is asked to write; "" where calls have fields of their own."""
+        ...
 
     def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """The events of an answer, `Finish` last; closing it stops the model.
@@ -112,6 +123,7 @@ class TextBackend:
         self._reads = reads or format
         self._results = results or format
         self._babble = babble
+        self._memo = Memo()
 
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
@@ -119,10 +131,11 @@ class TextBackend:
         parser = StreamParser(format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
+        raw = RAW.get()
         options = {"max_tokens": request.max_tokens, "temperature": request.temperature}
         options = {name: value for name, value in options.items() if value is not None}
-        messages = spoken(request.messages, format=self.format, tools=tools, results=self._results)
-        async with aclosing(self._source(messages, **options)) as pieces:
+        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=self._memo)
+        async with aclosing(self._source(told, **options)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
@@ -130,6 +143,8 @@ class TextBackend:
                 if not isinstance(piece, ContentDelta):
                     yield piece
                     continue
+                if raw is not None:
+                    raw.append(piece.text)
                 for event in parser.feed(piece.text):
                     called = called or (isinstance(event, CallEnd) and event.complete)
                     if called and isinstance(event, ContentDelta):
@@ -198,22 +213,35 @@ _TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text
 
 
 def spoken(
-    messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = (), results: str = ""
+    messages: Iterable[Message],
+    *,
+    format: str,
+    tools: Sequence[ToolDefinition] = (),
+    results: str = "",
+    memo: Memo | None = None,
 ) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
     Results come from the user; what the user says next is the same message, since templates want turns to alternate.
-    Reasoning is left out. A call that the format cannot write stands as it was read. `results` is the format of
-    results, if that is another.
+    Reasoning is left out. A call that the format cannot write stands as it was read.
+
+    Args:
+        messages: the conversation.
+        format: the wire format.
+        tools: whose calls these are.
+        results: the format of results, if that is another.
+        memo: holds what was written before, since a conversation is written again in each round.
     """
+    memo = memo or Memo()
     found: list[Message] = []
     for message in settled(messages):
         role, parts = message.role, message.parts
         if role == "tool":
-            told = [part for part in parts if isinstance(part, ToolResult)]
-            role, text = "user", render_results(told, format=results or format)
+            given = [part for part in parts if isinstance(part, ToolResult)]
+            way = results or format
+            role, text = "user", memo.get(partial(render_results, given, format=way), given, way)
         elif role == "assistant":
-            text = _said(parts, format, tools)
+            text = memo.get(partial(_said, parts, format, tools), (*parts, *tools), format, len(parts))
         else:
             text = _text(message)
         others: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _TOLD)]

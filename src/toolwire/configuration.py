@@ -54,6 +54,13 @@ def _name(value: str) -> str:
 
 _Format = Annotated[str, AfterValidator(_name)]
 
+COACH = "coach"
+"""Stands for a format that is chosen from turn to turn, by what is known of the model; see `toolwire.telemetry`."""
+
+
+def _name_or_coach(value: str) -> str:
+    return value if value == COACH else _name(value)
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -164,7 +171,7 @@ class AgentTable(_Strict):
         system: what the model is told beforehand; `{{tools}}` stands for the tools.
         tier: of every task; or `gate`, what the task's words can unlock.
         tools: what it may call.
-        format: the wire format that the model is asked to write, or an API's name for its own fields.
+        format: the wire format that the model is asked to write, an API's name for its own fields, or "coach".
         use_xml_tool_format: tools as XML in the text, whatever the model is; a team that says so or not wins.
         envelope: shape results; true, a reader's name, or a table.
     """
@@ -174,7 +181,7 @@ class AgentTable(_Strict):
     tier: TierName | None = None
     gate: GateTable | None = None
     tools: ToolSources = Field(default_factory=ToolSources)
-    format: _Format | None = None
+    format: Annotated[str, AfterValidator(_name_or_coach)] | None = None
     use_xml_tool_format: bool | None = None
     budget: BudgetTable = Field(default_factory=BudgetTable)
     require_tool_call: bool = False

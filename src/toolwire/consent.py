@@ -24,6 +24,7 @@ from typing import Any
 
 from rich.cells import get_character_cell_size
 
+from toolwire.display import visible
 from toolwire.hashing import approval_key
 from toolwire.messages import ToolCall
 from toolwire.tools import ToolDefinition
@@ -44,8 +45,6 @@ MIN_WIDTH = 30
 
 _ALIKE = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "ROMAN NUMERAL")
 _POSING = ("FULLWIDTH", "MATHEMATICAL")
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that show nothing, though Python calls them printable."""
 _RUN = re.compile(rf"\s{{{FOLDED},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{FOLDED - 1},}}")
 _TOKEN = re.compile(r"\s+|\S+")
 _BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
@@ -132,7 +131,7 @@ def left_out(approval: Approval) -> int:
     return unseen + _View.of(approval.preview, PREVIEW_LIMIT).hidden
 
 
-def visible(text: str) -> str:
+def shown(text: str) -> str:
     """Text in which what a terminal obeys, what cannot be seen, and what poses as Latin letters is escaped."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -161,9 +160,7 @@ def _poses(c: str, *, latin: bool) -> bool:
 
 
 def _seen(c: str) -> str:
-    """The character where it can be seen; variation selectors, which Python calls printable, cannot."""
-    selects = "\ufe00" <= c <= "\ufe0f" or "\U000e0100" <= c <= "\U000e01ef"
-    return c if c == "\n" or (c.isprintable() and c not in _BLANK and not selects) else _escaped(c)
+    return c if c == "\n" else visible(c)
 
 
 def _escaped(c: str) -> str:
@@ -260,7 +257,7 @@ def _barred(view: _View, width: int) -> list[str]:
         return ["  (empty)"]
     made: list[str] = []
     for part in (view.start, view.end) if view.hidden else (view.start,):
-        for line in visible(part).split("\n"):
+        for line in shown(part).split("\n"):
             made += [f"  | {piece}" for piece in _wrapped(line, width - 4)]
         if view.hidden and part is view.start:
             made.append(f"  ({view.hidden} characters are left out here: nothing of them is shown)")
@@ -275,7 +272,7 @@ def _field(name: str, text: str, width: int) -> list[str]:
 
 def _line(text: str) -> str:
     """Text on one line, without its end if it is long."""
-    line = " ".join(visible(text[: FIELD_LIMIT + 1]).split())
+    line = " ".join(shown(text[: FIELD_LIMIT + 1]).split())
     return line if len(text) <= FIELD_LIMIT else f"{line}…"
 
 

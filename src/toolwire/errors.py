@@ -6,6 +6,7 @@
     │   └── UnknownApi           (also a KeyError) no provider API of that name
     ├── ConfigurationError       the developer: a configuration file, or a name in it
     ├── RenderError              the developer: a value that the format has no way to write
+    ├── EnvelopeError            (also a ValueError) text that is no envelope, or a header that none may have
     ├── ModelOutputError         the model
     │   ├── MalformedToolCall
     │   ├── IncompleteToolCall
@@ -16,6 +17,7 @@
     │   ├── Denied
     │   └── ApprovalRequired
     ├── ToolError                the tool itself failed
+    ├── StateError               a file that Toolwire keeps its records in
     └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
@@ -23,7 +25,6 @@ Reading model text raises none of these: it yields `Problem` events, and a calle
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -56,6 +57,8 @@ class UnknownFormat(DefinitionError, KeyError):
     """
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
+        import difflib  # here, since only this needs it, and every command pays for what stands above
+
         self.name = name
         self.suggestions = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
@@ -93,6 +96,10 @@ class ConfigurationError(ToolwireError):
 
 class RenderError(ToolwireError):
     """A value that the wire format has no unambiguous way to write."""
+
+
+class EnvelopeError(ToolwireError, ValueError):
+    """Text that is no envelope, or a header that no envelope may have."""
 
 
 class ModelOutputError(ToolwireError):
@@ -141,6 +148,10 @@ class ApprovalRequired(PolicyError):
 
 class ToolError(ToolwireError):
     """The tool ran and failed; the message is meant for the model."""
+
+
+class StateError(ToolwireError):
+    """A file that Toolwire keeps its records in cannot be used; the message names it."""
 
 
 class RunFailed(ToolwireError):

@@ -65,7 +65,7 @@ class Outcome:
     issue: Issue | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Ready:
     """A call that was looked up, repaired and validated."""
 
@@ -231,13 +231,10 @@ class ToolExecutor:
         return _Ready(_with(call, definition.name, arguments), tool, typed)
 
     def _decided(self, ready: _Ready, session: Session, untrusted: bool | None = None) -> Decision:
-        decision: Decision = Deny("")
         with Caught() as caught:
             context = session.context(now=self._clock(), untrusted=untrusted)
-            decision = self._policy.decide(ready.call, ready.tool.definition, context)
-        if caught.error is not None:
-            return Deny(f"Whether {ready.call.name} may run cannot be decided, so it did not run: {caught.message}")
-        return decision
+            return self._policy.decide(ready.call, ready.tool.definition, context)
+        return Deny(f"Whether {ready.call.name} may run cannot be decided, so it did not run: {caught.message}")
 
     async def _permit(self, ready: _Ready, session: Session, untrusted: bool | None) -> Issue | None:
         decision = self._decided(ready, session, untrusted)

@@ -15,10 +15,11 @@ from typing import Self
 from toolwire.apis import find_api
 from toolwire.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source
 from toolwire.client import Client
-from toolwire.configuration import ModelProfile
+from toolwire.configuration import COACH, ModelProfile
 from toolwire.errors import ConfigurationError
 from toolwire.local import HUB, WEIGHTS, open_model
 from toolwire.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig
+from toolwire.telemetry import text_backend
 from toolwire.transport import Transport
 from toolwire.wire.registry import AUTO
 
@@ -77,7 +78,7 @@ class Models:
 
         Args:
             profile: which.
-            format: a wire format or an API's name, in place of what the profile says.
+            format: a wire format, an API's name or "coach", in place of what the profile says.
             use_xml_tool_format: the same for XML in the text.
             team: `use_xml_tool_format` of a team, which wins if it is set.
 
@@ -88,7 +89,10 @@ class Models:
         if not profile.model and profile.provider != LOCAL:
             raise ConfigurationError("the profile names no model")
         told = ToolsConfig(**profile.tools.model_dump())
-        if format is not None:
+        coach = format == COACH and not team
+        if coach:
+            told = ToolsConfig(WRITTEN_BY_DEFAULT)  # text, whichever format the coach chooses
+        elif format is not None and format != COACH:
             told = ToolsConfig(format, use_xml_tool_format=told.use_xml_tool_format)
         if use_xml_tool_format is not None:
             told = replace(told, use_xml_tool_format=use_xml_tool_format)
@@ -96,7 +100,7 @@ class Models:
             told = ToolsConfig()  # nothing that was asked for besides counts any more
         negotiator = FormatNegotiator(told, team=ToolsConfig(use_xml_tool_format=team))
         if name := local_name(profile):
-            return self._local(name, _plan(negotiator, name))
+            return self._local(name, _plan(negotiator, name), coach=coach)
         provider = profile.provider or (DEFAULT_API if profile.url else "")
         plan = negotiator.negotiate(provider, profile.model)
         api = find_api(provider) or find_api(plan.definitions)
@@ -120,14 +124,14 @@ class Models:
         await self._open.enter_async_context(client)
         if native:
             return ApiBackend(client)
-        return _text(client_source(client), plan, profile.model, api.name)
+        return _text(client_source(client), plan, profile.model, api.name, coach=coach)
 
-    def _local(self, name: str, plan: Plan) -> Backend:
+    def _local(self, name: str, plan: Plan, *, coach: bool) -> Backend:
         if find_api(plan.definitions) or find_api(plan.results):
             raise ConfigurationError(f"{name} runs in this process, so its tools stand in the text: name a wire format")
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
-        return _text(local_source(self._loaded[name]), plan, name, "")
+        return _text(local_source(self._loaded[name]), plan, name, "", coach=coach)
 
 
 def _plan(negotiator: FormatNegotiator, name: str) -> Plan:
@@ -140,7 +144,9 @@ def _plan(negotiator: FormatNegotiator, name: str) -> Plan:
     return replace(plan, definitions=best, calls=best if plan.calls == AUTO else plan.calls)
 
 
-def _text(source: Source, plan: Plan, model: str, api: str) -> TextBackend:
+def _text(source: Source, plan: Plan, model: str, api: str, *, coach: bool) -> Backend:
+    if coach:
+        return text_backend(source, format=COACH, model=model, api=api)
     format = WRITTEN_BY_DEFAULT if plan.definitions == AUTO else plan.definitions
     results = "" if plan.results == AUTO else plan.results
     reads = AUTO if find_api(plan.calls) else plan.calls

@@ -11,17 +11,21 @@ user said (`provenance`). What such text holds never makes a call more likely to
 
 from __future__ import annotations
 
-import ipaddress
-import posixpath
-import re
-import shlex
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol
-from urllib.parse import unquote, urlsplit
+from functools import lru_cache
+from typing import Any, Literal
 
+from toolwire.commandlines import Command as Command
 from toolwire.hashing import approval_key
+from toolwire.hosts import Host as Host
+from toolwire.matchers import Matcher
+from toolwire.matchers import Number as Number
+from toolwire.matchers import OneOf as OneOf
+from toolwire.matchers import PathGlob as PathGlob
+from toolwire.matchers import Text as Text
 from toolwire.messages import ToolCall
 from toolwire.provenance import vouched
 from toolwire.tools import Tier, ToolDefinition
@@ -29,7 +33,7 @@ from toolwire.tools import Tier, ToolDefinition
 HEURISTIC = 0.5
 """Calls read with less confidence were guessed from prose: they never run without confirmation."""
 REMEMBERED = 10_000
-"""Calls that a session remembers with their times: what a limit per so many seconds can count."""
+"""Calls of a tool that a session remembers with their times: what a limit per so many seconds can count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,257 +71,6 @@ class Deny:
 
 
 Decision = Allow | Ask | Deny
-
-
-class Matcher(Protocol):
-    """Whether a rule fits an argument."""
-
-    def surely(self, value: Any) -> bool:
-        """It certainly does: for rules that allow."""
-        ...
-
-    def maybe(self, value: Any) -> bool:
-        """It cannot be ruled out: for rules that deny or ask."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Text that a glob fits: `*` any characters, `?` one."""
-
-    glob: str
-
-    def surely(self, value: Any) -> bool:
-        """The whole text fits."""
-        return isinstance(value, str) and fnmatchcase(value, self.glob)
-
-    def maybe(self, value: Any) -> bool:
-        """The text fits, case aside; or it is no text."""
-        return not isinstance(value, str) or fnmatchcase(value.casefold(), self.glob.casefold())
-
-
-@dataclass(frozen=True, slots=True)
-class PathGlob:
-    """Paths below a place: `*` is any name, `**` any number of them. Links are the executor's to resolve.
-
-    Attributes:
-        glob: the pattern, `/` between names.
-        base: what relative paths begin at.
-    """
-
-    glob: str
-    base: str = "/"
-
-    def surely(self, value: Any) -> bool:
-        """The path fits, and says plainly where it leads."""
-        if not isinstance(value, str) or "\0" in value or "\\" in value or value.startswith("~"):
-            return False
-        return _path_fits(self._names(value), self._pattern())
-
-    def maybe(self, value: Any) -> bool:
-        """The path fits in some spelling; or it is no path."""
-        if not isinstance(value, str) or "\0" in value or value.startswith("~"):
-            return True
-        spellings = {value, value.replace("\\", "/"), unquote(value), value.strip()}
-        pattern = [name.casefold() for name in self._pattern()]
-        return any(_path_fits([name.casefold() for name in self._names(one)], pattern) for one in spellings)
-
-    def _names(self, path: str) -> list[str]:
-        return [name for name in posixpath.normpath(posixpath.join(self.base, path)).split("/") if name]
-
-    def _pattern(self) -> list[str]:
-        return self._names(self.glob)
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Values that are equal to one of these; 1 is not true, and text is no number."""
-
-    values: tuple[Any, ...]
-
-    def surely(self, value: Any) -> bool:
-        """It is one of them."""
-        return any(_same(value, one) for one in self.values)
-
-    def maybe(self, value: Any) -> bool:
-        """It is one of them, case aside; or it holds other values."""
-        return isinstance(value, list | dict) or any(_same(_folded(value), _folded(one)) for one in self.values)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
-
-
-def _folded(value: Any) -> Any:
-    return value.strip().casefold() if isinstance(value, str) else value
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """Numbers in a range, its ends included; None: it has no such end."""
-
-    at_least: float | None = None
-    at_most: float | None = None
-
-    def surely(self, value: Any) -> bool:
-        """A number in the range."""
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
-
-    def maybe(self, value: Any) -> bool:
-        """A number in the range, or no number."""
-        return self.surely(value) or isinstance(value, bool) or not isinstance(value, int | float)
-
-
-def _path_fits(names: list[str], pattern: list[str]) -> bool:
-    """Whether names fit a pattern in which `**` is any number of names; in time of their product."""
-    reached = {0}
-    for name in [*names, None]:
-        closed = set(reached)
-        for at in sorted(reached):
-            while at < len(pattern) and pattern[at] == "**":
-                at += 1
-                closed.add(at)
-        if name is None:
-            return len(pattern) in closed
-        reached = {at for at in closed if at < len(pattern) and pattern[at] == "**"}
-        reached |= {
-            at + 1 for at in closed if at < len(pattern) and pattern[at] != "**" and fnmatchcase(name, pattern[at])
-        }
-    return False
-
-
-_SHELL = re.compile(r"[;&|<>`$(){}\[\]*?!#~\n\r\0\\'\"]")
-_SEPARATORS = re.compile(r"&&|\|\||[;&|\n\r`(){}]|\$\(")
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Commands that begin with these words, each a glob; words are compared after they were parsed.
-
-    `Command(("npm", "install"))` fits `npm install left-pad` and never `npm install; rm -rf /`.
-
-    Attributes:
-        words: the first words.
-        exact: nothing may follow them.
-    """
-
-    words: tuple[str, ...]
-    exact: bool = False
-
-    def surely(self, value: Any) -> bool:
-        """One plain command without anything that a shell would read."""
-        if isinstance(value, str):
-            if _SHELL.search(value):
-                return False
-            words = value.split()
-        elif isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value):
-            words = value
-        else:
-            return False
-        return self._fits(words)
-
-    def maybe(self, value: Any) -> bool:
-        """Any command in it, or none that can be read."""
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            inner = [word for word in value if any(character.isspace() for character in word)]
-            return self._begins(value) or any(self.maybe(word) for word in inner)
-        if not isinstance(value, str):
-            return True
-        for part in _SEPARATORS.split(value):
-            try:
-                words = shlex.split(part)
-            except ValueError:  # quotes that are not closed: it depends on the shell
-                words = part.replace('"', "").replace("'", "").split()
-            if any(self._begins(words[at:]) for at in range(len(words))):
-                return True
-        return False
-
-    def _begins(self, words: list[str]) -> bool:
-        return self._fits([posixpath.basename(words[0]), *words[1:]]) or self._fits(words) if words else False
-
-    def _fits(self, words: list[str]) -> bool:
-        enough = len(words) == len(self.words) if self.exact else len(words) >= len(self.words)
-        return enough and all(fnmatchcase(word, glob) for word, glob in zip(words, self.words, strict=False))
-
-
-_PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.arpa", "metadata", "metadata.*")
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """URLs of hosts that a glob fits; `private` is every address that is not on the open internet.
-
-    Names are compared as they are written. Whoever fetches has to look again at the address that a name leads to.
-    """
-
-    glob: str
-
-    def surely(self, value: Any) -> bool:
-        """An http URL of such a host, written plainly. A wildcard never means a private one."""
-        host = _host(value)
-        if not host:
-            return False
-        if self.glob == "private":
-            return _is_private(host)
-        return host == self.glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, self.glob))
-
-    def maybe(self, value: Any) -> bool:
-        """A URL that may lead there, or none that can be read."""
-        host = _host(value)
-        if not host:
-            return True
-        return _is_private(host) if self.glob == "private" else fnmatchcase(host, self.glob.casefold())
-
-
-def _host(value: Any) -> str:
-    """The host of an http URL, in small letters; "" if it is none or is written to mislead."""
-    if not isinstance(value, str) or re.search(r"[\s\\\0]", value):
-        return ""
-    try:
-        parts = urlsplit(value)
-        host = parts.hostname or ""
-        _ = parts.port
-    except ValueError:
-        return ""
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host:
-        return ""
-    return host.rstrip(".").casefold()
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a host is, in any spelling that C libraries read: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        pass
-    numbers: list[int] = []
-    for part in host.split("."):
-        if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", part):
-            return None
-        base = 16 if part[:2] in ("0x", "0X") else 8 if part.startswith("0") and part != "0" else 10
-        try:
-            numbers.append(int(part, base))
-        except ValueError:
-            return None
-    if len(numbers) > 4 or any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
-        return None
-    value = numbers[-1]
-    for at, number in enumerate(numbers[:-1]):
-        value += number << (8 * (3 - at))
-    return ipaddress.IPv4Address(value)
-
-
-def _is_private(host: str) -> bool:
-    address = _address(host)
-    if address is None:
-        return "." not in host or any(fnmatchcase(host, name) for name in _PRIVATE_NAMES)
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if inner is not None:
-            address = inner
-    return not address.is_global or address.is_multicast
 
 
 Effect = Literal["allow", "ask", "deny"]
@@ -382,6 +135,7 @@ def full_name(definition: ToolDefinition) -> str:
     return name if not server or name.startswith(f"{server}.") else f"{server}.{name}"
 
 
+@lru_cache(maxsize=4096)
 def _may_be(name: str, glob: str) -> bool:
     """Whether a glob fits a full name, case aside, or what is left of it without a server."""
     name, glob = name.casefold(), glob.casefold()
@@ -418,7 +172,7 @@ class Context:
         untrusted: text of strangers (a web page, a file, a server's answer) was in the conversation when the model
             wrote the call.
         now: seconds on any clock.
-        ran: the calls that ran lately: full names, each with its time on that clock, in the order of these times.
+        ran: by a tool's full name, when its calls ran lately, on that clock and in order.
         agreed, refused: approval keys that somebody has decided about for the session; see `approval_key`.
         said: the user's sentences of this question; see `provenance.sentences`.
         planned: by approval key, how often the model wrote that it would make the call, before it read any text of
@@ -431,7 +185,7 @@ class Context:
     tier: Tier = Tier.CRAWL
     untrusted: bool = False
     now: float = 0.0
-    ran: Sequence[tuple[str, float]] = ()
+    ran: Mapping[str, Sequence[float]] = field(default_factory=dict)
     agreed: Collection[str] = frozenset()
     refused: Collection[str] = frozenset()
     said: Sequence[str] = ()
@@ -484,7 +238,7 @@ class _Case:
         reason = self._denied()
         if reason:
             return Deny(reason)
-        allowing, lifting = self._allowing()
+        allowing, lifting = self._allowing() if self._policy.rules else (None, None)
         if allowing is None and self._definition.tier in self._policy.deny_by_default:
             return Deny(f"No rule allows this call of {call.name}.")
         if call.confidence < HEURISTIC:
@@ -540,6 +294,8 @@ class _Case:
 
     def _rule(self, effect: Effect) -> Rule | None:
         """A rule that asks or denies and holds for this call."""
+        if not self._policy.rules:
+            return None
         untrusted = self._context.untrusted
         for rule in self._policy.rules:
             holds = rule.effect == effect and (untrusted or not rule.only_untrusted)
@@ -588,11 +344,8 @@ def _met(limit: Limit, tool: str, context: Context) -> str:
         return ""
     if limit.calls is not None:
         if limit.seconds:
-            done = 0
-            for name, at in reversed(context.ran):
-                if context.now - at > limit.seconds:
-                    break
-                done += concerns(name)
+            since = context.now - limit.seconds
+            done = sum(len(times) - bisect_left(times, since) for name, times in context.ran.items() if concerns(name))
         else:
             done = sum(count for name, count in context.counts.items() if concerns(name))
         if done >= limit.calls:

@@ -32,7 +32,7 @@ _JOINING = frozenset("_-./\\@:#%+&=~,^$|*")
 """Besides letters and digits, what holds a word together when it stands inside one."""
 _TRAILING = frozenset(".,:")
 """What may follow a word without being of it, where the word ends there."""
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_NUMBER = re.compile(r"\$?([0-9]+(?:\.[0-9]+)?)")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
@@ -67,8 +67,8 @@ def stands_in(value: Any, sentence: str) -> bool:
     if isinstance(value, int | float) and not isinstance(value, bool):
         wanted = Decimal(repr(value))
         return any(
-            sum(map(str.isdigit, match[0])) >= MIN_DIGITS
-            and Decimal(match[0]) == wanted
+            sum(map(str.isdigit, match[1])) >= MIN_DIGITS
+            and Decimal(match[1]) == wanted
             and _whole(sentence, match.start(), match.end())
             for match in _NUMBER.finditer(sentence)
         )

@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -222,7 +221,7 @@ class AllowedRoots:
         if not name:
             raise ToolError(f"{path} is a directory")
         there = _replaced(parent, name, path)
-        beside = f".{name[:50]}.{secrets.token_hex(6)}"
+        beside = f".{name[:50]}.{os.urandom(6).hex()}"
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
             try:

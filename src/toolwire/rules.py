@@ -27,13 +27,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
 from toolwire.errors import ConfigurationError
+from toolwire.matchers import Matcher
 from toolwire.policy import (
     REMEMBERED,
     Command,
     Effect,
     Host,
     Limit,
-    Matcher,
     Number,
     OneOf,
     PathGlob,
@@ -103,11 +103,22 @@ def _path(table: Mapping[str, Any]) -> Matcher:
 
 
 def _begins(table: Mapping[str, Any]) -> Matcher:
-    return Command(_words(table["begins"]))
+    return Command(_words(table["begins"]), options=_options(table))
 
 
 def _exactly(table: Mapping[str, Any]) -> Matcher:
     return Command(_words(table["exactly"]), exact=True)
+
+
+def _options(table: Mapping[str, Any]) -> tuple[str, ...]:
+    value = table.get("options", [])
+    if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
+        raise ValueError('options are a list of globs, such as ["-v", "--depth=*"]')
+    if odd := next((word for word in value if word[0] not in "-+@*?[" and "=" not in word), ""):
+        raise ValueError(
+            f"{odd!r} is no option: those begin with -, + or @, or set a variable; all else is let in anyway"
+        )
+    return tuple(value)
 
 
 def _words(value: Any) -> tuple[str, ...]:
@@ -125,6 +136,10 @@ def _host(table: Mapping[str, Any]) -> Matcher:
     address = glob.replace("*", "0").replace("?", "0")
     if not glob or re.search(r"[\s/@\[\]%]", glob) or (":" in glob and not re.fullmatch(r"[0-9a-fA-F:.]+", address)):
         raise ValueError(f'{glob!r} fits no host: write only the host, such as "*.example.org", or "private"')
+    try:
+        glob.encode("idna")
+    except UnicodeError as error:
+        raise ValueError(f"{glob!r} fits no host: {error}") from error
     if glob.endswith("."):
         raise ValueError(f"{glob!r} fits no host: leave the last dot out")
     return Host(glob.lower())
@@ -150,7 +165,7 @@ def _number(table: Mapping[str, Any]) -> Matcher:
 _MATCHERS: dict[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Matcher]]] = {
     "text": (frozenset({"text"}), _text),
     "glob": (frozenset({"glob", "base"}), _path),
-    "begins": (frozenset({"begins"}), _begins),
+    "begins": (frozenset({"begins", "options"}), _begins),
     "exactly": (frozenset({"exactly"}), _exactly),
     "host": (frozenset({"host"}), _host),
     "one_of": (frozenset({"one_of"}), _one_of),
@@ -165,7 +180,7 @@ def _matcher(value: Any) -> Any:
     if not isinstance(value, Mapping) or not value:
         raise ValueError(f'an argument is described by a table such as {{ text = "a*" }}; known are {known}')
     told = [key for key in value if key in _MATCHERS]
-    unknown = [key for key in value if key not in _MATCHERS and key != "base"]
+    unknown = [key for key in value if key not in _MATCHERS and key not in ("base", "options")]
     if unknown or not told:
         key = str((unknown or list(value))[0])
         near = difflib.get_close_matches(key, _MATCHERS, n=1)
@@ -288,7 +303,7 @@ def as_table(policy: Policy) -> dict[str, Any]:
     """The table `[policy]` that says the same; plain values, as TOML and JSON have them.
 
     Raises:
-        ConfigurationError: a rule has a matcher of the program's own.
+        ConfigurationError: a rule has a matcher of the program's own, or names null, which TOML does not have.
     """
     table: dict[str, Any] = {}
     if policy.ask_when_untrusted is not Tier.RUN:
@@ -304,8 +319,9 @@ def as_table(policy: Policy) -> dict[str, Any]:
         table["default"] = default
     if policy.rules:
         table["rules"] = [_rule_table(rule) for rule in policy.rules]
-    if policy.limits:
-        table["limits"] = [_limit_table(limit) for limit in policy.limits]
+    limits = [limit for limit in policy.limits if limit.calls is not None or limit.running is not None]
+    if limits:
+        table["limits"] = [_limit_table(limit) for limit in limits]
     return table
 
 
@@ -330,23 +346,25 @@ def _matcher_table(matcher: Matcher) -> dict[str, Any]:
             return {"text": glob}
         case PathGlob(glob, base):
             return {"glob": glob} if base == "/" else {"glob": glob, "base": base}
-        case Command(words, exact):
-            return {"exactly" if exact else "begins": list(words)}
+        case Command(words, exact=True):
+            return {"exactly": list(words)}
+        case Command(words, options=options):
+            return {"begins": list(words)} | ({"options": list(options)} if options else {})
         case Host(glob):
             return {"host": glob}
-        case OneOf(values):
+        case OneOf(values) if None not in values:
             return {"one_of": list(values)}
         case Number(low, high):
             ends = {"at_least": low, "at_most": high}
             return {name: end for name, end in ends.items() if end is not None} or {"at_least": float("-inf")}
-    raise ConfigurationError(f"a matcher of the program's own cannot be written: {type(matcher).__name__}")
+    raise ConfigurationError(f"a matcher of the program's own, or one of null, cannot be written: {matcher!r:.80}")
 
 
 def _limit_table(limit: Limit) -> dict[str, Any]:
     table: dict[str, Any] = {"tool": limit.tool}
     if limit.calls is not None:
         table["calls"] = limit.calls
-    if limit.seconds:
+    if limit.calls is not None and limit.seconds:
         table["seconds"] = limit.seconds
     if limit.running is not None:
         table["running"] = limit.running

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 
 from toolwire.policy import REMEMBERED, Context
@@ -21,7 +21,7 @@ class Session:
 
     tier: Tier = Tier.CRAWL
     untrusted: bool = False
-    _ran: deque[tuple[str, float]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _ran: dict[str, list[float]] = field(default_factory=dict)
     _agreed: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
     _said: tuple[str, ...] = ()
@@ -62,7 +62,10 @@ class Session:
 
     def ran(self, name: str, at: float) -> None:
         """A call runs now."""
-        self._ran.append((name, at))
+        times = self._ran.setdefault(name, [])
+        times.append(at)
+        if len(times) >= 2 * REMEMBERED:
+            del times[:REMEMBERED]
         self._counts[name] += 1
 
     def ended(self, name: str, seconds: float) -> None:

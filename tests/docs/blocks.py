@@ -95,7 +95,8 @@ def _console(block: Block, folder: Path) -> None:
     commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.code, re.MULTILINE)
     assert commands, f"{block} holds no command"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    environment = {**os.environ, "PATH": path, "COLUMNS": "120", "NO_COLOR": "1"}
+    state = str(folder / "state")  # what commands keep is kept there
+    environment = {**os.environ, "PATH": path, "COLUMNS": "120", "NO_COLOR": "1", "XDG_STATE_HOME": state}
     for command, shown in commands:
         done = subprocess.run(
             ["sh", "-c", command],

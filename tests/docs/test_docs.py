@@ -33,8 +33,11 @@ def _update() -> dict[str, Any]:
 
 
 @pages
-def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
-    run_page(page, tmp_path)
+def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "page"
+    folder.mkdir()
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))  # nothing of the user's, beside what the page sees
+    run_page(page, folder)
 
 
 @pages
@@ -106,11 +109,13 @@ def test_commands_that_are_only_shown_have_their_options(page: Path) -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     lines = [line for block in blocks(page) if block.language == "sh" for line in block.code.splitlines()]
     for line in lines:
-        match = re.search(r"\btoolwire (\w+)(.*?)(?:#|$)", line)
+        match = re.search(r"\btoolwire (\w+)(?: (\w+))?(.*?)(?:#|$)", line)
         if match is None:
             continue
-        known = {option for parameter in commands[match[1]].params for option in parameter.opts}
-        assert set(re.findall(r"(?<=\s)--?[\w-]+", match[2])) <= known, line
+        command = commands[match[1]]
+        command = getattr(command, "commands", {}).get(match[2], command)  # of a group, or the command itself
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(?<=\s)--?[\w-]+", match[3])) <= known, line
 
 
 @pages

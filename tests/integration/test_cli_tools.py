@@ -125,11 +125,18 @@ def test_a_python_file_that_cannot_be_run_is_told_in_a_line(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("typed", "status", "said"), [("y\n", 0, "fired at moon"), ("\n", 3, "refused"), ("maybe\nw\nn\n", 3, "refused")]
+    ("typed", "status", "said", "target"),
+    [
+        ("y\n", 0, "fired at moon", "moon"),
+        ("\n", 3, "refused", "moon"),
+        ("maybe\nw\nn\n", 3, "refused", "moon"),
+        ("y\na\nw\ny\n", 0, "w shows the whole, then you can agree", "moon " + " ".join(map(str, range(1500)))),
+        ("n\n", 3, "refused", "moon " + " ".join(map(str, range(1500)))),
+    ],
 )
-def test_somebody_at_the_terminal_is_asked(own: str, typed: str, status: int, said: str) -> None:
+def test_somebody_at_the_terminal_is_asked(own: str, typed: str, status: int, said: str, target: str) -> None:
     leader, follower = pty.openpty()
-    command = [*COMMAND, "call", "fire", '{"target": "moon"}', "--tools", own, "--tier", "RUN"]
+    command = [*COMMAND, "call", "fire", json.dumps({"target": target}), "--tools", own, "--tier", "RUN"]
     process = subprocess.Popen(
         command, stdin=follower, stdout=follower, stderr=follower, env={**os.environ, "COLUMNS": "100"}
     )

@@ -14,9 +14,10 @@ import pytest
 from tests.unit import isolated_tools as tools
 
 from toolwire import DefinitionError, Tier, ToolCall, ToolError, tool
-from toolwire.executor import Session, ToolExecutor
+from toolwire.executor import ToolExecutor
 from toolwire.isolation import importable, run_isolated
 from toolwire.registry import ToolRegistry
+from toolwire.session import Session
 from toolwire.tools import Isolation
 
 LIMITS = Isolation(seconds=20, cpu_seconds=5, memory=1 << 30, file_size=1 << 20, open_files=32)

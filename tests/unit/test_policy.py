@@ -6,7 +6,7 @@ import pytest
 
 from toolwire import Tier, ToolCall, ToolDefinition
 from toolwire.hashing import approval_key
-from toolwire.policy import Allow, Ask, Command, Context, Deny, Host, Limit, PathGlob, Policy, Rule, Text
+from toolwire.policy import Allow, Ask, Command, Context, Deny, Host, Limit, Number, OneOf, PathGlob, Policy, Rule, Text
 
 READ = ToolDefinition("read_file", tier=Tier.WALK)
 RUN = ToolDefinition("execute_command", tier=Tier.RUN)
@@ -42,8 +42,16 @@ def test_confirmation_is_asked_whatever_a_rule_allows() -> None:
     assert decide(Policy((Rule("allow"),)), ToolCall("f"), tool) is Ask
 
 
+def test_a_tier_may_be_denied_unless_a_rule_allows() -> None:
+    policy = Policy((Rule("allow", "read_*"), Rule("ask", "execute_*")), deny_by_default=frozenset(Tier))
+    assert decide(policy, ToolCall("read_file"), READ) is Allow
+    assert decide(policy, run("ls")) is Deny
+
+
 def test_a_call_that_was_guessed_is_asked_about() -> None:
-    assert decide(Policy((Rule("allow"),)), ToolCall("f", confidence=0.3), ToolDefinition("f")) is Ask
+    guessed, tool = ToolCall("f", confidence=0.3), ToolDefinition("f")
+    assert decide(Policy((Rule("allow"),)), guessed, tool) is Ask
+    assert decide(Policy(), guessed, tool, Context(agreed=frozenset({approval_key(guessed, tool)}))) is Ask
 
 
 def test_text_of_strangers_makes_tools_ask() -> None:
@@ -54,11 +62,37 @@ def test_text_of_strangers_makes_tools_ask() -> None:
     assert decide(Policy(ask_when_untrusted=None), run("ls"), RUN, met) is Allow
 
 
+def test_a_rule_allows_after_text_of_strangers_only_if_it_says_so() -> None:
+    met, calm = Context(tier=Tier.RUN, untrusted=True), Context(tier=Tier.RUN)
+    assert decide(Policy((Rule("allow"),)), run("ls"), RUN, met) is Ask
+    assert decide(Policy((Rule("allow", even_untrusted=True),)), run("ls"), RUN, met) is Allow
+    rules = (Rule("allow", "other", even_untrusted=True), Rule("allow"))
+    assert decide(Policy(rules), run("ls"), RUN, met) is Ask
+    for effect, stricter in (("ask", Ask), ("deny", Deny)):
+        policy = Policy((Rule(effect, "read_*", only_untrusted=True),))  # type: ignore[arg-type]
+        assert decide(policy, ToolCall("read_file"), READ, calm) is Allow
+        assert decide(policy, ToolCall("read_file"), READ, met) is stricter
+
+
+def test_a_planned_call_may_run_as_often_as_it_was_planned() -> None:
+    key = approval_key(run("ls"), RUN)
+    planned = Context(tier=Tier.RUN, untrusted=True, planned={key: 2}, spent={key: 1})
+    assert Policy().decide(run("ls"), RUN, planned) == Allow(
+        "it was planned before text of strangers was read", once=True
+    )
+    assert decide(Policy(), run("ls -a"), RUN, planned) is Ask
+    used = Context(tier=Tier.RUN, untrusted=True, planned={key: 2}, spent={key: 2})
+    assert decide(Policy(), run("ls"), RUN, used) is Ask
+    assert decide(Policy(ask_by_default=frozenset({Tier.RUN})), run("ls"), RUN, planned) is Ask
+    assert decide(Policy((Rule("deny"),)), run("ls"), RUN, planned) is Deny
+
+
 def test_a_tier_may_ask_unless_a_rule_allows() -> None:
     policy = Policy(
         (Rule("allow", arguments={"command": Command(("git", "status"))}),), ask_by_default=frozenset({Tier.RUN})
     )
-    assert decide(policy, run("git status -s")) is Allow
+    assert decide(policy, run("git status src")) is Allow
+    assert decide(policy, run("git status -s")) is Ask
     assert decide(policy, run("git push")) is Ask
 
 
@@ -76,7 +110,7 @@ def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() ->
 
 def test_limits() -> None:
     policy = Policy(limits=(Limit(2, 60.0, "execute_*"),))
-    ran = (("execute_command", 10.0), ("other", 20.0), ("execute_command", 50.0))
+    ran = {"execute_command": [10.0, 50.0], "other": [20.0]}
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=60.0, ran=ran)) is Deny
     assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=80.0, ran=ran)) is Allow
     counts = {"execute_command": 2, "other": 1}
@@ -194,6 +228,25 @@ def test_hosts() -> None:
     assert not Host("private").maybe("https://8.8.8.8/")
     assert not Host("private").maybe("https://api.example.com/")
     assert Host("8.8.8.8").surely("https://8.8.8.8/")
+    assert Host("169.254.*").maybe("http://2852039166/")
+    assert Host("*.M\u00fcnchen.de").surely("https://www.m\u00fcnchen.de/")
+    assert Host("*.m\u00fcnchen.de").surely("https://www.xn--mnchen-3ya.de/")
+    assert Host("*.Example.com").maybe("https://API.example.com./")
+    assert not Host("*").surely("https://" + "a." * 200 + "com/")
+
+
+def test_values_and_numbers() -> None:
+    one = OneOf(("read", 1, True))
+    assert [one.surely(value) for value in ("read", 1, True, 1.0, "READ", 0, False, "1")] == [
+        *(True, True, True, True, False, False, False, False),
+    ]
+    assert [one.maybe(value) for value in (" READ", 2, False, [], {})] == [True, False, False, True, True]
+    assert not OneOf((1,)).surely(True)
+    amount = Number(at_most=100)
+    assert [amount.surely(value) for value in (100, -5, 100.5, True, "5", float("nan"))] == [
+        *(True, True, False, False, False, False),
+    ]
+    assert [amount.maybe(value) for value in (100, 101, True, "5", float("nan"))] == [True, False, True, True, True]
 
 
 def test_text() -> None:

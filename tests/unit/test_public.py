@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import subprocess
@@ -35,6 +36,29 @@ def test_all_is_sorted_and_names_what_there_is() -> None:
     assert [name for name in toolwire.__all__ if not hasattr(toolwire, name)] == []
     imported = {name for name, value in vars(toolwire).items() if not (name.startswith("_") or inspect.ismodule(value))}
     assert imported == set(toolwire.__all__)
+    assert set(toolwire.__all__) <= set(dir(toolwire))
+
+
+def test_names_are_imported_from_where_type_checkers_see_them() -> None:
+    tree = ast.parse(inspect.getsource(toolwire))
+    seen = {
+        alias.name: (node.module or "").removeprefix("toolwire.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == toolwire._HOME
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="'toolwire' has no attribute 'nothing'"):
+        toolwire.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("first", ["toolwire.apis.base", "toolwire.apis", "toolwire.answers", "toolwire.cli"])
+def test_functions_keep_their_names_from_modules(first: str) -> None:
+    code = f"import {first}, toolwire; assert 'gemini' in toolwire.apis(); from toolwire import apis; apis()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def _documentation(value: Any) -> str:
@@ -63,13 +87,41 @@ def _loaded(statement: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def test_importing_does_no_io() -> None:
-    loaded = _loaded("import toolwire")
+RUNNING = {
+    "Agreement",
+    "Approval",
+    "present",
+    "ToolExecutor",
+    "Outcome",
+    "Issue",
+    "Envelope",
+    "AllowedRoots",
+    "builtin_tools",
+    "Disclosure",
+    "ToolRegistry",
+    "load_configuration",
+    "count_definitions",
+}
+"""Names from the part that runs things, which may do IO."""
+
+
+def test_importing_what_reads_and_writes_does_no_io() -> None:
+    loaded = _loaded(f"from toolwire import {', '.join(sorted(set(toolwire.__all__) - RUNNING))}")
     own = loaded - _loaded(DEPENDENCIES)  # pydantic looks up a few of them itself
     assert sorted(own & set(IO_MODULES)) == []
     assert sorted(loaded & {"asyncio", "subprocess", "httpx", "multiprocessing", *HEAVY_MODULES}) == []
     outer = ("toolwire.cli", "toolwire.agent", "toolwire.local", "toolwire.builtin")
     assert sorted(name for name in loaded if name.startswith(outer)) == []
+
+
+def test_importing_the_built_in_tools_loads_little() -> None:
+    loaded = _loaded("import toolwire.builtin, toolwire.registry")
+    assert sorted(loaded & {"asyncio", "subprocess", "tempfile", *HEAVY_MODULES}) == []
+
+
+def test_importing_costs_nothing_until_a_name_is_used() -> None:
+    assert {name for name in _loaded("import toolwire") if name.startswith("toolwire")} == {"toolwire"}
+    assert "pydantic" not in _loaded("import toolwire")
 
 
 def test_names_and_aliases_are_unique_in_any_case() -> None:

@@ -8,20 +8,30 @@ What an agent holds open, connections and servers, is closed at the end of the b
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolwire.agent.budgets import Budget, Prices
 from toolwire.agent.loop import Agent, AgentConfig
 from toolwire.agent.team import AgentTeam, Member
 from toolwire.builtin import builtin_tools, ending_tools
-from toolwire.configuration import AgentTable, AgentTeamConfig, BudgetTable, Configuration, load_configuration
-from toolwire.errors import ConfigurationError
-from toolwire.executor import Confirm, ToolExecutor
+from toolwire.configuration import (
+    AgentTable,
+    AgentTeamConfig,
+    BudgetTable,
+    Configuration,
+    EnvelopeTable,
+    load_configuration,
+)
+from toolwire.envelope.shaping import Envelope
+from toolwire.envelope.tools import read_handle
+from toolwire.errors import ConfigurationError, ToolError
+from toolwire.executor import Confirm, Shaping, ToolExecutor
 from toolwire.intent import TierGate
 from toolwire.models import Models
 from toolwire.policy import Policy
@@ -29,7 +39,11 @@ from toolwire.registry import ToolRegistry
 from toolwire.toolfiles import python_tools
 from toolwire.tools import Tier
 
+if TYPE_CHECKING:
+    from toolwire.mcp.router import ServerQuestion
+
 AnyPath = str | PathLike[str]
+MakeExecutor = Callable[[ToolRegistry, Confirm | None], ToolExecutor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,8 @@ class Surroundings:
         policy: what may run, in place of the file's.
         tools: more tools, for the agent itself or for a team's coordinator.
         tier: the tier of every task, in place of the file's.
+        approve: asks whether an MCP server may be started or reached; without it none is that was not agreed to before.
+        sign_in: shows somebody the address at which to sign in to a server: its name, and the address.
     """
 
     folder: AnyPath = "."
@@ -51,6 +67,8 @@ class Surroundings:
     policy: Policy | None = None
     tools: Iterable[Any] = ()
     tier: Tier | None = None
+    approve: Callable[[ServerQuestion], Awaitable[bool]] | None = None
+    sign_in: Callable[[str, str], None] | None = None
 
 
 @asynccontextmanager
@@ -128,6 +146,7 @@ class _Building:
     ) -> None:
         self._configuration = configuration
         self._given = given
+        self._source = source
         self._where = f"{source}: " if source else ""
         self._stack = stack
         self._models = models
@@ -166,10 +185,12 @@ class _Building:
         registry = ToolRegistry(self._tools(table))
         for tool in self._given.tools if alone else ():
             registry.register(tool)
+        shape = None if table.envelope is None else self._enveloped(table.envelope, registry)
+        await self._serve(table, registry)
         config = _config(name, table)
         if alone and self._given.tier is not None:
             config = replace(config, tier=self._given.tier)
-        return Agent(backend, registry, config, confirm=self._given.confirm, executor=self._executor(table))
+        return Agent(backend, registry, config, confirm=self._given.confirm, executor=self._executor(table, shape))
 
     def _tools(self, table: AgentTable) -> list[Any]:
         folder, sources = Path(self._given.folder), table.tools
@@ -183,9 +204,50 @@ class _Building:
             found += python_tools(folder / Path(file).expanduser())
         return found
 
-    def _executor(self, table: AgentTable) -> Callable[[ToolRegistry, Confirm | None], ToolExecutor]:
+    def _enveloped(self, table: EnvelopeTable, registry: ToolRegistry) -> Shaping:
+        envelope = Envelope(agent=table.agent, budget=table.budget, preview=table.preview)
+        registry.register(read_handle(envelope))
+        return envelope.shape
+
+    async def _serve(self, table: AgentTable, registry: ToolRegistry) -> None:
+        """Put the tools of MCP servers into the registry, as long as the stack lasts.
+
+        Raises:
+            ToolError: a server cannot be used; it says why.
+        """
+        if not table.tools.mcp:
+            return
+        try:
+            from toolwire.mcp.approvals import Approvals
+            from toolwire.mcp.login import Logins, login
+            from toolwire.mcp.router import McpRouter
+            from toolwire.mcp.servers import McpServer, load_servers
+        except ImportError as error:
+            raise ConfigurationError(f"MCP servers need {error.name}: pip install 'toolwire[mcp]'") from error
+        if self._source:
+            servers = load_servers(self._source)
+        else:
+            known = self._configuration.mcp.get("servers", {})
+            servers = [McpServer.model_validate({**one, "name": name}) for name, one in known.items()]
+        servers = [one for one in servers if one.name in table.tools.mcp]
+        show, logins = self._given.sign_in, Logins.of_user()
+        auth = {
+            one.name: login(one, partial(show, one.name), logins)
+            for one in servers
+            if show is not None and one.login and one.enabled
+        }
+        router = McpRouter(servers, registry, approvals=Approvals.of_user(), approve=self._given.approve, auth=auth)
+        await self._stack.enter_async_context(router)
+        new = [one.name for one in router.servers() if one.state not in ("ready", "waiting", "off")]
+        for status in await router.connect(*new) if new else ():
+            if status.state not in ("ready", "waiting", "off"):
+                raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}")
+
+    def _executor(
+        self, table: AgentTable, shape: Shaping | None
+    ) -> Callable[[ToolRegistry, Confirm | None], ToolExecutor]:
         def made(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
-            return ToolExecutor(registry, policy=self._policy, confirm=confirm, timeout=table.timeout)
+            return ToolExecutor(registry, policy=self._policy, confirm=confirm, timeout=table.timeout, shape=shape)
 
         return made
 

@@ -32,7 +32,7 @@ from toolwire.agent.events import (
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
-from toolwire.backends import Backend
+from toolwire.backends import RAW, Backend
 from toolwire.consent import Approval
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
@@ -44,6 +44,8 @@ from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextP
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
+from toolwire.telemetry import CoachedBackend, EndRecord, Observer, standard_observers
+from toolwire.telemetry.watch import Asked, Watch, new_run_id
 from toolwire.tools import Tier
 from toolwire.wire.registry import get_format
 from toolwire.wire.renderer import call_example, example_arguments
@@ -104,6 +106,8 @@ class Agent:
         policy: what may run.
         confirm: asks somebody where the policy asks.
         executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
+        observers: who is told of each run, besides those who always are.
+        telemetry: tell those who always are, see `toolwire.telemetry.standard_observers`.
     """
 
     def __init__(
@@ -115,6 +119,8 @@ class Agent:
         policy: Policy | None = None,
         confirm: Confirm | None = None,
         executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor] | None = None,
+        observers: Iterable[Observer] = (),
+        telemetry: bool = True,
     ) -> None:
         self.backend = backend
         self.config = config or AgentConfig()
@@ -122,12 +128,14 @@ class Agent:
         self._policy = policy
         self._confirm = confirm
         self._executor = executor or self._usual
+        coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
+        self._observers = (*coach, *observers, *(standard_observers() if telemetry else ()))
 
     def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm)
 
     async def run(
-        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = "run"
+        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = ""
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
 
@@ -135,13 +143,13 @@ class Agent:
             task: what the user asks.
             history: the conversation so far; `RunEnded.messages` of the run before.
             session: what it has come to; a new one if none.
-            run_id: goes into the ids of calls that come without one.
+            run_id: names it in records, and goes into the ids of calls that come without one; "": a new one.
 
         Yields:
             The events of the answers and the agent's own, `RunEnded` last.
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        run = _Run(self, queue.put_nowait, session or Session(), run_id)
+        run = _Run(self, queue.put_nowait, session or Session(), run_id or new_run_id())
 
         async def work() -> None:
             try:
@@ -159,7 +167,7 @@ class Agent:
             await asyncio.gather(working, return_exceptions=True)
 
     async def ask(
-        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = "run"
+        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = ""
     ) -> str:
         """The answer to a task.
 
@@ -195,6 +203,11 @@ class _Run:
         self._begun = monotonic()
         self._messages: list[Message] = []
         self._task = ""
+        self._choice = ""  # why the model is asked in this format, where something chose it
+        model = self._backend
+        self._watch = Watch(
+            agent._observers, run_id, agent.config.name, model=model.model, api=model.api, format=model.format
+        )
         told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
 
@@ -206,12 +219,25 @@ class _Run:
     def _telling(self, confirm: Confirm) -> Confirm:
         async def asked(approval: Approval) -> Any:
             self._emit(ApprovalAsked(approval))
-            return await confirm(approval)
+            self._watch.asking(approval, getattr(confirm, "name", "user"))
+            answer = await confirm(approval)
+            self._watch.consented(approval, answer)
+            return answer
 
         return asked
 
     async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
-        """Round after round, to the end."""
+        """Round after round, to the end; observers hear of all of it."""
+        self._watch.begin(task)
+        end: EndRecord | None = None
+        try:
+            ended = await self._rounds(task, history)
+            end = _record(self._watch.run, ended)
+            return ended
+        finally:
+            self._watch.end(end)
+
+    async def _rounds(self, task: str, history: Sequence[Message]) -> RunEnded:
         self._session.said(task)
         self._task = task
         self._messages = [*history, Message("user", (TextPart(task),))]
@@ -235,6 +261,7 @@ class _Run:
                 self._messages.append(Message("assistant", (TextPart(said),)))
                 return self._ended("repeats" if circling else "budget", said, circling or f"{used_up} is used up")
             faults = faults_of(response, require_call=self._config.require_tool_call)
+            self._watch.faulty(fault.kind for fault in faults)
             outcomes = await self._called(response.tool_calls, turn)
             results = [outcome.result for outcome in outcomes]
             self._remember(response, said, results)
@@ -256,6 +283,7 @@ class _Run:
             warning = REPEATED if circle == "warn" else ""
             note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), warning)))
             if note:
+                self._watch.told(note)
                 self._emit(Corrected(note))
             note = note or self._nudge(outcomes)
 
@@ -281,7 +309,11 @@ class _Run:
         # The last answer calls nothing, but the tools stay: some APIs want those of earlier calls, and a prompt that is
         # as it was is read from the cache.
         tools = tuple(self._disclosure.request(self._session.tier).definitions)
-        backend = self._backend
+        backend = self._agent.backend
+        if isinstance(backend, CoachedBackend):
+            backend, choice = backend.choose(self._run_id, self._spent.rounds)
+            self._choice = choice.reason
+        self._backend = backend
         return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format, last)
 
     async def _answer(self, turn: Turn, note: str) -> ParsedResponse:
@@ -293,20 +325,44 @@ class _Run:
         request = self._request(turn, note)
         for attempt in range(ATTEMPTS):
             self._emit(TurnBegun(turn.round))
-            events: list[Event] = []
-            stream = self._backend.stream(request, id_seed=f"{self._run_id}.{turn.round}")
-            async with aclosing(stream) as answer:
-                async for event in answer:
-                    events.append(event)
-                    self._emit(event)
-            response = collect(events)
+            watched = self._watch.asks(
+                turn.round,
+                attempt + 1,
+                model=turn.model,
+                api=turn.api,
+                format=turn.format,
+                tools=turn.tools,
+                choice=self._choice,
+            )
+            try:
+                response = await self._heard(request, watched)
+            except ProviderError as error:
+                watched.failed(str(error))
+                raise
             self._spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
             if broken is None and response.finish_reason is not FinishReason.ERROR:
                 return self._config.chains.read(response, turn)
+            why = broken.message if broken else "the answer broke off"
+            watched.failed(why)
             if attempt == ATTEMPTS - 1:
-                raise ProviderError(broken.message if broken else "the answer broke off")
+                raise ProviderError(why)
         raise AssertionError("unreachable")
+
+    async def _heard(self, request: ChatRequest, watched: Asked) -> ParsedResponse:
+        """One answer, told while it comes."""
+        RAW.set(watched.raw)
+        events: list[Event] = []
+        stream = self._backend.stream(request, id_seed=f"{self._run_id}.{self._spent.rounds}")
+        async with aclosing(stream) as answer:
+            async for event in answer:
+                if not events:
+                    watched.heard()
+                events.append(event)
+                self._emit(event)
+        response = collect(events)
+        watched.came(response, events)
+        return response
 
     def _request(self, turn: Turn, note: str) -> ChatRequest:
         config = self._config
@@ -341,13 +397,16 @@ class _Run:
         chains = self._config.chains
         begun = monotonic()
         made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
+        stepped = isinstance(made, ToolResult)
         if isinstance(made, ToolResult):
             outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
         else:
             self._emit(CallBegun(made))
             outcome = await self._executor.run(made, self._session, untrusted=untrusted)
         outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
-        self._emit(CallDone(outcome, monotonic() - begun))
+        seconds = monotonic() - begun
+        self._watch.called(outcome, seconds, stepped=stepped)
+        self._emit(CallDone(outcome, seconds))
         return outcome
 
     def _ends(self, outcome: Outcome) -> bool:
@@ -406,6 +465,20 @@ def _choice(config: AgentConfig, turn: Turn) -> ToolChoice:
     if not turn.tools:
         return ToolChoice()
     return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")
+
+
+def _record(run: str, ended: RunEnded) -> EndRecord:
+    return EndRecord(
+        run,
+        ended.reason,
+        ended.good,
+        ended.detail,
+        ended.rounds,
+        ended.calls,
+        ended.usage,
+        ended.money,
+        ended.seconds,
+    )
 
 
 def _said(response: ParsedResponse, turn: Turn) -> str:

@@ -6,9 +6,10 @@ own before or behind them, or leaves them out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from toolwire.memo import Memo
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
 from toolwire.prompting import prompt, render_definitions
 from toolwire.tools import ToolDefinition
@@ -81,9 +82,13 @@ class ManifestInjector:
     """
 
     inject: Literal["append", "placeholder"] = "append"
+    _memo: Memo = field(default_factory=lambda: Memo(64), repr=False, compare=False)
 
     def __call__(self, text: str, turn: Turn, /) -> str:
         """The prompt with the tools in it."""
+        return self._memo.get(lambda: self._written(text, turn), turn.tools, text, turn.format)
+
+    def _written(self, text: str, turn: Turn) -> str:
         if PLACEHOLDER not in text:
             wanted = turn.tools and turn.format and self.inject == "append"
             return prompt(turn.tools, format=turn.format, system=text) if wanted else text

@@ -19,7 +19,7 @@ from toolwire.builtin.reading import is_binary
 from toolwire.errors import ToolError
 from toolwire.roots import AllowedRoots
 
-MAX_WRITTEN = 16 << 20
+MAX_WRITTEN = 4 << 20
 """Bytes of a file that is written or edited."""
 REMEMBERED = 1_000
 """Previews whose files are looked at again before their calls run."""

@@ -14,7 +14,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
 from toolwire.display import visible
 from toolwire.errors import ToolError
@@ -50,21 +49,53 @@ def bounded(lines: Iterable[str], *, head: Iterable[str] = ()) -> str:
 
     The lines of the head are never cut.
     """
-    shown, hidden = list[str](), 0
-    for alike, group in groupby(lines, key=_alike):
-        times = 0
-        for line in group:
-            times += 1
-            if times <= _REPEATED:
-                text, left_out = _line(line)
-                shown.append(text)
-                hidden += left_out
-        if times > _REPEATED:
-            kind = "lines like this one" if alike[1:] else "lines that are blank"
-            shown.append(f"({times - _REPEATED:,} more {kind})")
-    shown, cut = _middle_out(shown)
-    notice = [f"(NOT ALL OF THIS IS SHOWN: {hidden + cut:,} characters are left out)"] if hidden + cut else []
-    return "\n".join([*notice, *map(_readable, head), *shown])
+    every = list(lines)
+    front, back, left_out = list[str](), list[str](), 0
+    room, first, last = MAX_SHOWN, 0, len(every)
+    while first < last:
+        at_front = len(front) <= len(back)
+        to, shown, cut = _alike_from(every, first, last) if at_front else _alike_before(every, first, last)
+        room -= sum(len(line) + 1 for line in shown)
+        if room < 0 or len(front) + len(back) + len(shown) > MAX_SHOWN_LINES:
+            break
+        left_out += cut
+        if at_front:
+            front += shown
+            first = to
+        else:
+            back += reversed(shown)
+            last = to
+    if first < last:
+        front.append(f"({last - first:,} lines are left out here)")
+        left_out += sum(map(len, every[first:last])) + last - first
+    notice = [f"(NOT ALL OF THIS IS SHOWN: {left_out:,} characters are left out)"] if left_out else []
+    return "\n".join([*notice, *map(_readable, head), *front, *reversed(back)])
+
+
+def _alike_from(lines: list[str], first: int, last: int) -> tuple[int, list[str], int]:
+    """Where the lines end that are like the first; what is shown of them; how many characters are not."""
+    to = first + 1
+    while to < last and (lines[to] == lines[to - 1] or _alike(lines[to]) == _alike(lines[to - 1])):
+        to += 1
+    return to, *_shown(lines, first, to)
+
+
+def _alike_before(lines: list[str], first: int, last: int) -> tuple[int, list[str], int]:
+    """The same for where the lines begin that are like the last."""
+    to = last - 1
+    while to > first and (lines[to] == lines[to - 1] or _alike(lines[to]) == _alike(lines[to - 1])):
+        to -= 1
+    return to, *_shown(lines, to, last)
+
+
+def _shown(lines: list[str], start: int, end: int) -> tuple[list[str], int]:
+    """Lines that are alike, the first of them and a count; and how many characters are not shown."""
+    pairs = [_line(line) for line in lines[start : min(end, start + _REPEATED)]]
+    shown = [text for text, _ in pairs]
+    if end - start > _REPEATED:
+        kind = "lines like this one" if _alike(lines[start])[1:] else "lines that are blank"
+        shown.append(f"({end - start - _REPEATED:,} more {kind})")
+    return shown, sum(left_out for _, left_out in pairs)
 
 
 def command(words: Sequence[str]) -> str:
@@ -97,40 +128,21 @@ def _quoted(word: str) -> str:
 
 def _readable(line: str) -> str:
     """A line made visible, but for its tabs; long runs of them and of spaces are counted."""
-    text = "\t".join(map(visible, line.split("\t")))
-    return _SPACES.sub(lambda run: f"({len(run.group()):,} {'tabs' if run.group()[0] == chr(9) else 'spaces'})", text)
+    return "\t".join(map(visible, _counted(line).split("\t")))
+
+
+def _counted(line: str) -> str:
+    return _SPACES.sub(lambda run: f"({len(run[0]):,} {'spaces' if run[0][0] == ' ' else 'tabs'})", line)
 
 
 def _line(line: str) -> tuple[str, int]:
-    text = _readable(line)
+    """A line as it is shown, and how many of its characters are not."""
+    text = _counted(line)
     if len(text) <= MAX_SHOWN_LINE:
-        return text, 0
+        return _readable(text), 0
     half = MAX_SHOWN_LINE // 2
     left_out = len(text) - 2 * half
-    return f"{text[:half]} ({left_out:,} characters are left out) {text[-half:]}", left_out
-
-
-def _middle_out(lines: list[str]) -> tuple[list[str], int]:
-    """The first and the last lines, as many as may be shown, and how many characters stand between them."""
-    head, tail = list[str](), list[str]()
-    room, count = MAX_SHOWN, MAX_SHOWN_LINES
-    first, last = 0, len(lines)
-    while first < last:
-        at = first if len(head) <= len(tail) else last - 1
-        room, count = room - len(lines[at]) - 1, count - 1
-        if room < 0 or count < 0:
-            break
-        if at == first and len(head) <= len(tail):
-            head.append(lines[at])
-            first += 1
-        else:
-            tail.append(lines[at])
-            last -= 1
-    between = lines[first:last]
-    if not between:
-        return lines, 0
-    cut = sum(len(line) + 1 for line in between)
-    return [*head, f"({len(between):,} lines are left out here)", *reversed(tail)], cut
+    return f"{_readable(text[:half])} ({left_out:,} characters are left out) {_readable(text[-half:])}", left_out
 
 
 def _lines(text: str) -> list[str]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic
@@ -114,6 +112,8 @@ _OPTIONS = (
 
 def _run(argv: list[str], directory: int, deadline: float) -> tuple[int | None, bytes]:
     """A program run in an open directory: its exit status, None if there was no time left, and what it wrote."""
+    import subprocess
+
     with subprocess.Popen(
         argv,
         **beginning_in(directory),
@@ -133,6 +133,8 @@ def _run(argv: list[str], directory: int, deadline: float) -> tuple[int | None, 
 
 def _ripgrep(roots: AllowedRoots) -> str | None:
     """The program; none that lies below a root."""
+    import shutil
+
     found = shutil.which("rg")
     if found is None or not os.path.isabs(found):
         return None

@@ -12,7 +12,23 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, call, chat, convert, formats, init, parse, profile, render, tools
+from toolwire.cli import (
+    ask,
+    call,
+    chat,
+    coach,
+    convert,
+    formats,
+    init,
+    mcp,
+    parse,
+    profile,
+    render,
+    stats,
+    te,
+    tools,
+    trace,
+)
 from toolwire.cli.screen import CliError, leave, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
@@ -56,6 +72,11 @@ app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
 app.command(epilog=chat.EXAMPLES)(chat.chat)
 app.command(epilog=init.EXAMPLES)(init.init)
+app.add_typer(mcp.app, name="mcp")
+app.command(context_settings=te.SETTINGS)(te.te)
+app.command(epilog=trace.EXAMPLES)(trace.trace)
+app.command(epilog=stats.EXAMPLES)(stats.stats)
+app.add_typer(coach.app, name="coach")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Surroundings, open_agent, open_team
 from toolwire.builtin import builtin_tools, ending_tools, reading_tools
+from toolwire.cli.mcp import agreed_to, quiet
 from toolwire.cli.options import BY_WORDS, DEFAULT_MODEL, Wanted
 from toolwire.cli.screen import CliError, console, say, styled
 from toolwire.cli.small import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
@@ -27,6 +28,7 @@ from toolwire.tools import Tier
 
 if TYPE_CHECKING:
     from toolwire.local import LocalModel
+    from toolwire.mcp.router import ServerQuestion
 
 CONTEXT = 12_000
 """Tokens of a conversation that a model on this machine is asked with."""
@@ -68,12 +70,15 @@ async def opened(wanted: Wanted, confirm: Confirm) -> AsyncGenerator[Opened]:
         if wanted.config is None:
             yield await _occasional(wanted, models, confirm, rules)
             return
+        quiet()
         configuration = load_configuration(wanted.config)
         given = Surroundings(
             folder=os.path.dirname(wanted.config) or ".",
             models=models,
             confirm=confirm,
             policy=rules,
+            approve=_approved,
+            sign_in=_sign_in,
             tools=_tools(wanted, Tier.RUN, small=False),
             tier=None if wanted.tier is None or wanted.tier.lower() == BY_WORDS else tier_of(wanted.tier),
         )
@@ -86,6 +91,16 @@ async def opened(wanted: Wanted, confirm: Confirm) -> AsyncGenerator[Opened]:
         else:
             async with open_agent(configuration, name, given, source=wanted.config) as agent:
                 yield await _adjusted(wanted, Opened(agent, agent, _profile(configuration, agent), models))
+
+
+async def _approved(question: ServerQuestion) -> bool:
+    """Ask whether an MCP server may be used like this."""
+    say(question.text, "")
+    return agreed_to("Is that right?", yes=False)
+
+
+def _sign_in(name: str, address: str) -> None:
+    say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
 
 def _named(wanted: Wanted) -> ModelProfile:

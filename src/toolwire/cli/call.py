@@ -28,7 +28,7 @@ toolwire call add '{"a": 1, "b": 2}' --tools my_tools.py --json
 Exit status: 0 done, 1 the tool failed, 2 no such tool or wrong arguments, 3 denied."""
 
 DENIED = 3
-_STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_arguments": 2, "not_runnable": 2}
+STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_arguments": 2, "not_runnable": 2}
 
 
 def call(
@@ -54,9 +54,9 @@ def call(
     consent = Consent(agree=yes)
     executor = ToolExecutor(gather(root, tools), policy=rules, confirm=consent, timeout=timeout)
     outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), Session(tier=tier_of(tier))))
-    status = _STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+    status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
     if json:
-        emit(_described(outcome, status))
+        emit(described(outcome, status))
     elif outcome.result.success:
         console().print(safe(outcome.result.text))
     else:
@@ -65,7 +65,8 @@ def call(
         raise typer.Exit(status)
 
 
-def _described(outcome: Outcome, status: int) -> dict[str, Any]:
+def described(outcome: Outcome, status: int) -> dict[str, Any]:
+    """What became of a call, as a JSON object."""
     return {
         "call": plain(outcome.call),
         "result": {**plain(outcome.result), "success": outcome.result.success},

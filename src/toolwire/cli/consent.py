@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from toolwire.cli.screen import console, say
-from toolwire.consent import Agreement, Approval, present
+from toolwire.consent import Agreement, Approval, left_out, present
 
 ANSWERS = {
     "y": Agreement(agreed=True),
@@ -35,18 +35,27 @@ class Consent:
             screen.print(present(approval, width=screen.width))
             if self._agree:
                 return Agreement(agreed=True)
-            if sys.stdin is None or not sys.stdin.isatty():
+            if not somebody():
                 return Agreement(agreed=False, reason="nobody is at the terminal; --yes agrees beforehand")
+            unseen = left_out(approval)
             while True:
                 answer = (await _line(QUESTION)).strip().lower()[:1]
-                if answer in ANSWERS:
+                if answer in ANSWERS and not (unseen and ANSWERS[answer].agreed):
                     return ANSWERS[answer]
                 if answer == "w":
                     screen.print(present(approval, width=screen.width, whole=True))
+                    unseen = 0
+                elif answer in ANSWERS:
+                    say(f"{unseen} characters of it were not shown: w shows the whole, then you can agree.")
                 elif answer:
                     say("Please answer y, n, a, d or w; an empty line is no.")
                 else:
                     return ANSWERS["n"]
+
+
+def somebody() -> bool:
+    """Whether anybody is at the terminal who could be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 async def _line(question: str) -> str:

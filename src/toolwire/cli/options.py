@@ -12,6 +12,7 @@ from toolwire.apis import get_api
 from toolwire.cli.screen import CliError
 from toolwire.cli.small import SYSTEM
 from toolwire.cli.tools import tier_of
+from toolwire.configuration import COACH
 from toolwire.wire.registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
@@ -20,7 +21,7 @@ BY_WORDS = "auto"
 
 Format = Annotated[
     str | None,
-    typer.Option("--format", "-f", help="Wire format the model is asked to write; else what is best known for it."),
+    typer.Option("--format", "-f", help="Wire format the model is asked to write, or coach; else the best known."),
 ]
 Model = Annotated[
     str | None,
@@ -91,7 +92,8 @@ class Wanted:
                 raise CliError(
                     f"{self.format} cannot be asked for; `toolwire formats` lists formats that a model can write"
                 )
-            get_format(self.format)
+            if self.format != COACH:
+                get_format(self.format)
         if self.tier is not None and self.tier.lower() != BY_WORDS:
             tier_of(self.tier)
         if self.config is not None:

@@ -56,7 +56,10 @@ class CliError(Exception):
 
 
 def leave(status: int) -> NoReturn:
-    """End the process at once, without waiting for a model that still writes."""
+    """End the process at once, without waiting for a model that still writes; what is recorded so far stays."""
+    from toolwire import telemetry  # here, since most commands have nothing to record
+
+    telemetry.flush(0.5)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

@@ -28,6 +28,7 @@ from toolwire.cli.screen import CliError, console, leave, say, styled
 from toolwire.cli.telling import InTurn, Telling
 from toolwire.cli.tools import tier_of
 from toolwire.cli.typed import Lines, asking, lines, unechoed
+from toolwire.configuration import COACH
 from toolwire.consent import Agreement, Approval
 from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
@@ -211,7 +212,7 @@ class Chat:
 
     async def _format(self, rest: str) -> None:
         if rest:
-            if rest != "default" and rest not in (self._found.agent.backend.api,):
+            if rest not in ("default", COACH, self._found.agent.backend.api):
                 get_format(rest)
             format = None if rest == "default" else rest
             self._found.agent.backend = await self._found.models.open(self._found.profile, format=format)

@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Protocol
+
+from toolwire.state import state_folder
 
 HISTORY = "chat_history"
 
@@ -126,15 +127,6 @@ def _history() -> Any:
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(path))
-
-
-def state_folder() -> Path:
-    """Where what outlives a process is kept."""
-    if named := os.environ.get("TOOLWIRE_STATE", ""):
-        return Path(named).expanduser()
-    import platformdirs
-
-    return Path(platformdirs.user_state_dir("toolwire"))
 
 
 @contextmanager

@@ -202,7 +202,7 @@ _BYTES = st.lists(
 
 
 @needs_ripgrep
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(_PIECES, min_size=1, max_size=4).map("".join), st.lists(_BYTES, min_size=8, max_size=8))
 @example(".", [b"\xed\xa0\x80"])
 @example(r"^\W$", [b"\xe0\x80\x80\r\n"])

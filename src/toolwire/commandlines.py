@@ -1,0 +1,229 @@
+"""Which commands a rule is about: those it surely describes, and those that may turn out to be one of them.
+
+To allow, a rule fits one plain command: words that no shell would change, and behind the words it names only operands.
+What begins with `-`, `+` or `@`, or sets a variable, can make harmless programs run others or write files
+(`git -c core.pager=...`, `find -exec`, `tar --to-command`, `gcc @file`, `make SHELL=...`), so it has to be named too.
+Programs that run what they are given (`env`, `sudo`, `xargs`, `sh`, `awk`) take no operands that are not named.
+
+To deny or to ask, a rule fits all that a shell may make of a text: any command in it, behind any other (`sudo`, `env`),
+in quotes, with other options in between; and what cannot be known before it runs, where a command's name is a variable,
+or a shell reads what another command writes. What a program does by itself, no rule can see.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+MAX_LENGTH = 1 << 16
+"""Characters of a command; a longer one may be anything."""
+MAX_SKIPPED = 20
+"""Options between the words of a command; behind more of them anything may stand."""
+MAX_DEPTH = 5
+"""Commands in the quotes of commands that are looked at."""
+
+_SHELL = re.compile(r"[;&|<>`$(){}\[\]*?!#~\\'\"]|[^\S \t]|[\x00-\x08\x0e-\x1f\x7f]")
+"""What a text must not hold to be words and nothing else; any white space but blanks and tabs belongs to it."""
+_BREAKS = re.compile(r"&&|\|\||[;&|\n\r]")
+_INNER_BREAKS = re.compile(r"&&|\|\||[;&|\n\r`(){}<>]|\$\(")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
+_EXPANDED = frozenset("$`{*?[~")
+_VERSION = re.compile(r"[0-9.]+$")
+_SHORT = re.compile(r"-[A-Za-z0-9]+")
+_SEPARATING = re.compile(r"[\s;&|`]|\$\(")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RESERVED = _names("if then else elif do while until for case time coproc ! { (")
+SHELLS = _names("sh bash dash ash zsh ksh mksh csh tcsh fish pwsh powershell cmd busybox toybox")
+LAUNCHERS = SHELLS | _names("""
+    env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid watch
+    strace ltrace gdb valgrind script flock unshare nsenter chroot fakeroot systemd-run at batch crontab ssh rsh mosh
+    screen tmux command builtin exec eval source . trap entr find fd ld.so dbus-run-session python pypy perl ruby node
+    nodejs deno bun php lua tclsh wish expect osascript java wscript m4 bc dc awk gawk mawk nawk sed ed ex vi vim nvim
+    view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
+""")
+"""Programs whose operands are programs to run, or text that can run some; without their version."""
+_RUNS = {
+    "git": _names("submodule bisect config filter-branch difftool mergetool rebase hook maintenance"),
+    "npm": _names("run run-script exec x explore start test restart stop config set init create"),
+    "yarn": _names("run exec dlx start test config create node"),
+    "pnpm": _names("run exec dlx start test config create"),
+    "docker": _names("run exec compose build buildx container start"),
+    "podman": _names("run exec compose build container start"),
+    "kubectl": _names("exec run debug config"),
+    "go": _names("run generate tool test env"),
+    "cargo": _names("run test bench"),
+    "uv": _names("run tool"),
+    "poetry": _names("run shell config"),
+    "bundle": _names("exec config"),
+}
+"""Programs of which only some subcommands run what they are given; a rule has to name such a one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Commands that begin with these words, each a glob; words are compared after they were parsed.
+
+    `Command(("npm", "install"))` fits `npm install left-pad`, and never `npm install; rm -rf /`.
+
+    Attributes:
+        words: the first words. A program is named as it is written: `npm` is not `./npm`.
+        exact: nothing may follow them.
+        options: for rules that allow: globs over further words that may be options: those that begin with `-`, `+` or
+            `@`, or set a variable.
+    """
+
+    words: tuple[str, ...]
+    exact: bool = False
+    options: tuple[str, ...] = ()
+
+    def surely(self, value: Any) -> bool:
+        """One plain command without anything that a shell would read, or that may make its program run another."""
+        if isinstance(value, str):
+            if _SHELL.search(value) or len(value) > MAX_LENGTH:
+                return False
+            words = value.split()
+        elif isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value):
+            words = value
+        else:
+            return False
+        named, further = words[: len(self.words)], words[len(self.words) :]
+        if not self.words or len(named) < len(self.words) or (further and self.exact):
+            return False
+        if not _is_program(named[0], self.words[0]) or not all(map(_is_named, named[1:], self.words[1:])):
+            return False
+        return not _runs(named, self.words, further) and all(map(self._is_harmless, further))
+
+    def _is_harmless(self, word: str) -> bool:
+        if word[:1] in ("-", "+", "@") or _ASSIGNMENT.match(word):
+            return any(fnmatchcase(word, glob) for glob in self.options)
+        return True
+
+    def maybe(self, value: Any) -> bool:
+        """Any command in it, or none that can be read."""
+        return self._maybe(value, MAX_DEPTH)
+
+    def _maybe(self, value: Any, depth: int, *, run: bool = True) -> bool:
+        """The same, for what stands so deep in quotes.
+
+        Args:
+            value: a command.
+            depth: how many commands in commands are still looked at.
+            run: it is run, as far as can be told; else it is text that may be.
+        """
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return sum(map(len, value)) > MAX_LENGTH or self._in_words(value, depth)
+        if not isinstance(value, str) or len(value) > MAX_LENGTH or not depth:
+            return True
+        text = value.replace("\\\n", "")
+        parts = dict.fromkeys([*_BREAKS.split(text), *_INNER_BREAKS.split(text)])
+        return any((run and _is_unknown(words)) or self._in_words(words, depth) for words in map(_words, parts))
+
+    def _in_words(self, words: Sequence[str], depth: int) -> bool:
+        """Whether one of the words of a command may begin what is meant, or hold it."""
+        folded = [word.casefold() for word in words]
+        options = [glob.casefold() for glob in self.words[1:] if glob.startswith("-")]
+        options_fit = all(_has_option(folded, glob) for glob in options)
+        if options_fit and any(self._begins(folded, at) for at in range(len(folded))):
+            return True
+        run = any(_program(word) in LAUNCHERS for word in words)
+        return any(self._maybe(word, depth - 1, run=run) for word in words if _SEPARATING.search(word))
+
+    def _begins(self, words: Sequence[str], start: int) -> bool:
+        """Whether a command that may be meant begins at this word; its options may stand anywhere."""
+        program, *rest = (word.casefold() for word in self.words)
+        if not (fnmatchcase(posixpath.basename(words[start]), program) or fnmatchcase(words[start], program)):
+            return False
+        at = start + 1
+        for glob in rest:
+            if not glob.startswith("-"):
+                found = _operand(words, at, glob)
+                if found < 0:
+                    return False
+                at = found + 1
+        near = words[start : start + 2 * len(self.words) + MAX_SKIPPED]
+        return not self.exact or sum(word[:1] not in ("<", ">") for word in near) <= len(self.words)
+
+
+def _is_program(word: str, glob: str) -> bool:
+    if word == glob:
+        return bool(word)
+    plain = word and word[0] not in "-+@" and "=" not in word and ("/" in glob or "/" not in word)
+    return bool(plain) and ".." not in word.split("/") and fnmatchcase(word, glob)
+
+
+def _is_named(word: str, glob: str) -> bool:
+    """A word that a glob names; a wildcard means no option, no variable, and no step up."""
+    if word == glob:
+        return True
+    odd = (word[:1] in ("-", "+", "@") and word[:1] != glob[:1]) or (_ASSIGNMENT.match(word) and "=" not in glob)
+    return not odd and ".." not in re.split(r"[/=:,]", word) and fnmatchcase(word, glob)
+
+
+def _runs(named: Sequence[str], globs: Sequence[str], further: Sequence[str]) -> bool:
+    """Whether words that a rule does not name are run by the program that it names."""
+    known = _program(named[0])
+    if further and known in LAUNCHERS:
+        return True
+    subcommand = named[1] if len(named) > 1 else further[0] if further else ""
+    return subcommand in _RUNS.get(known, ()) and (len(globs) < 2 or globs[1] != subcommand)
+
+
+def _words(part: str) -> list[str]:
+    try:
+        return shlex.split(part)
+    except ValueError:  # quotes that are not closed: it depends on the shell
+        return part.replace('"', "").replace("'", "").split()
+
+
+def _program(word: str) -> str:
+    """A program's name, without its place and its version."""
+    return _VERSION.sub("", posixpath.basename(word).casefold().removesuffix(".exe"))
+
+
+def _is_unknown(words: Sequence[str]) -> bool:
+    """Whether it can only be known when it runs what these words run."""
+    at = 0
+    while at < len(words) and (
+        words[at] in _RESERVED or _ASSIGNMENT.match(words[at]) or words[at][:1] in ("<", ">", "!", "")
+    ):
+        at += 1
+    if at == len(words):
+        return False
+    first, operands = words[at], words[at + 1 :]
+    if _EXPANDED & set(first):
+        return True
+    if _program(first) in LAUNCHERS and any(mark in word for word in operands for mark in "$`"):
+        return True
+    return _program(first) in SHELLS and all(word[:1] in ("-", "+", "<", ">") and "c" not in word for word in operands)
+
+
+def _operand(words: Sequence[str], at: int, glob: str) -> int:
+    """Where a word stands behind nothing but options, each of which may have a value; -1 if it does not."""
+    after_option = False
+    for position in range(at, min(len(words), at + MAX_SKIPPED)):
+        word = words[position]
+        if fnmatchcase(word, glob):
+            return position
+        is_option = word.startswith("-")
+        if not is_option and not after_option:
+            return -1
+        after_option = is_option
+    return at if at + MAX_SKIPPED < len(words) else -1
+
+
+def _has_option(words: Sequence[str], glob: str) -> bool:
+    """Whether an option is among words, also as letters of several short ones."""
+    if any(fnmatchcase(word.partition("=")[0], glob) or fnmatchcase(word, glob) for word in words):
+        return True
+    short = {letter for word in words if _SHORT.fullmatch(word) for letter in word[1:]}
+    return bool(_SHORT.fullmatch(glob)) and set(glob[1:]) <= short

@@ -1,0 +1,227 @@
+"""Which hits of a search come first: definitions before uses, code before its tests, and where most of them lie.
+
+Lines are bytes, as a search gives them. All of it takes time linear in the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+
+from toolwire.envelope.grammar import on_one_line
+
+ZONE_PARTS = 2
+"""Components of a path that make a zone."""
+ZONE_SHARE = 0.5
+"""The share of the hits from which on a zone is hot."""
+ZONE_LEAST = 5
+"""Hits below which nothing is hot."""
+MAX_ZONE = 80
+"""Characters of a zone's name that are shown."""
+
+
+class Rank(IntEnum):
+    """The order of hits; within a rank by path and line."""
+
+    DEFINITION = 0
+    USE = 1
+    TEST_DEFINITION = 2
+    TEST = 3
+
+
+# -- definitions -----------------------------------------------------------------------------------------------------
+
+_WORDS = (
+    "abstract actual async const data declare default expect export extern final fileprivate friend global implicit "
+    "inline inner internal lateinit lazy local native noinline open operator override partial private protected pub "
+    "public readonly sealed static strictfp suspend synchronized transient unsafe value virtual volatile"
+).replace(" ", "|")
+_KINDS = (
+    "actor alias annotation class contract def defmacro defmodule defn defp defprotocol defrecord defstruct deftype "
+    "defun enum fn fun func function impl interface library message mixin mod module namespace newtype object package "
+    "proc procedure protocol record rpc service struct sub test trait type typealias union"
+).replace(" ", "|")
+_NAME = r"[\w$\x80-\xff][\w$?!\x80-\xff-]*"
+_BEHIND = (
+    r"\s*(?:$|[(){}\[\]<>:=;,|]|(?:extends|implements|with|where|is|as|for|struct|interface|enum|do|begin|returns?|throws|"
+    r"conforms|derives|permits)\b|[\w.*\[\]&]+\s*$)"
+)
+"""What stands behind a name that is being defined; prose that begins with such a word goes on otherwise."""
+_DECLARED = re.compile(
+    (
+        rf'\s*(?:(?:{_WORDS})(?:\([\w: ]+\)|\s+"C")?\s+){{0,8}}'
+        rf"(?:(?:{_KINDS})\*?(?:<[^<>]{{0,200}}>)?(?:\s+(?:class|struct|async|static|case|object))?\s+"
+        rf"(?:<[^<>]{{0,200}}>\s*|\([^()]{{0,200}}\)\s*)?"  # Kotlin's type parameters, Go's receiver
+        rf"(?:[\w$]+(?:\.|::))*({_NAME})(?={_BEHIND})"
+        r"|#\s*define\s+(\w+)"
+        r"|macro_rules!\s*(\w+)"
+        r"|(?:let|var|val|const|static)\s+(?:mut\s+|rec\s+)?([\w$\x80-\xff]+)\s*[:=]"
+        r"|(?i:create)\s+(?:(?i:or\s+replace|temp|temporary|unique|materialized)\s+){0,3}"
+        r"(?i:table|view|index|function|procedure|trigger|type|schema)\s+(?i:if\s+not\s+exists\s+)?[\"`\[]?([\w.]+))"
+    ).encode("latin-1")
+)
+_LISP = re.compile(rb"\s*\(def[a-z-]*\*?\s+\(?([^\s()]+)")
+_ASSIGNED = re.compile(
+    rb"\s*(?:(?:exports|module\.exports|this|self|[A-Z]\w*\.prototype)\.)?([\w$.]+)\s*(?:=|<-|:=|:)\s*"
+    rb"(?:async\s*)?(?:function\b|\([^()]{0,200}\)\s*=>|[\w$]+\s*=>|lambda\b|class\b)"
+)
+_SHELL = re.compile(rb"\s*([\w-]+)\s*\(\)\s*(?:\{|$)")
+_CAPITAL = re.compile(rb"([A-Z]\w*)\s*(?::\s*TypeAlias\b[^=]*)?=\s*(?:NewType|TypeVar|NamedTuple|namedtuple|Enum)\b")
+
+
+def _words(text: str) -> frozenset[bytes]:
+    return frozenset(text.encode().split())
+
+
+_NO_CODE = _words(
+    "adoc cfg conf css csv diff htm html ini ipynb json jsonl lock log markdown md ndjson patch properties rst svg "
+    "toml tsv txt xml yaml yml"
+)
+_TYPED = _words("c cc cpp cxx h hh hpp hxx cs java dart m mm cu glsl groovy d")
+_METHODS = _words("js jsx mjs cjs ts tsx mts cts vue svelte")
+_NO_NAMES = _words(
+    "return else if for while switch case catch do new delete throw goto sizeof typeof await yield using in is not "
+    "and or assert import from print echo function super with co_return co_await co_yield"
+)
+_OTHERS = (
+    (b"=", _ASSIGNED),
+    (b":", _ASSIGNED),
+    (b"<-", _ASSIGNED),
+    (b"(def", _LISP),
+    (b"()", _SHELL),
+    (b"=", _CAPITAL),
+)
+_NOT_IN_HEADS = re.compile(rb"[=.\"'!`?]|->")
+_LITERAL = re.compile(rb"[\w\s$\x80-\xff-]+")
+
+
+class Definitions:
+    """Tells definitions of what a pattern asks for.
+
+    A pattern without operators is a name or a part of one: then only what bears it is a definition. Of any other
+    pattern, every line that defines something is.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Look for definitions of what this pattern finds."""
+        sought = pattern.encode("utf-8", "replace").strip()
+        self._sought = sought if _LITERAL.fullmatch(sought) else b""
+        self._any_case = sought == sought.lower()
+
+    def among(self, line: bytes, ending: bytes) -> bool:
+        """Whether a line defines what is asked for.
+
+        Args:
+            line: the line.
+            ending: the ending of its file's name, without the dot, in small letters.
+        """
+        if ending in _NO_CODE:
+            return False
+        name = defined(line, ending)
+        if not name:
+            return False
+        if self._any_case:
+            name = name.lower()
+        return not self._sought or self._sought in name or name in self._sought
+
+
+def defined(line: bytes, ending: bytes = b"") -> bytes:
+    """The name that a line defines; empty if it defines none."""
+    if found := _DECLARED.match(line):
+        return next(name for name in found.groups() if name is not None)
+    if ending in _TYPED:
+        return _with_brackets(line, least=2)
+    for sign, pattern in _OTHERS:
+        if sign in line and (found := pattern.match(line)):
+            return found[1]
+    return _with_brackets(line, least=1) if ending in _METHODS else b""
+
+
+def _with_brackets(line: bytes, *, least: int) -> bytes:
+    """The function that a line of C and its kin, or a method in JavaScript, begins to define.
+
+    So many words at least, of which the last is the name, then parameters, and no semicolon behind them.
+    """
+    before, bracket, behind = line.partition(b"(")
+    if not bracket or _NOT_IN_HEADS.search(before):
+        return b""
+    words = before.translate(None, b"*&").split()
+    if len(words) < least or words[0] in _NO_NAMES or words[-1] in _NO_NAMES:
+        return b""
+    behind = behind.split(b"//", 1)[0].rstrip()
+    open_brackets = 1 + behind.count(b"(") - behind.count(b")")
+    whole = open_brackets == 0 and behind.endswith((b"{", b")", b"}", b"const", b"override"))
+    cut = open_brackets == 1 and (behind.endswith(b",") or not behind)
+    if least == 1:  # without types, a call looks the same but for its end
+        whole, cut = open_brackets == 0 and behind.endswith(b"{"), False
+    return words[-1].rpartition(b"::")[2] if whole or cut else b""
+
+
+# -- tests -----------------------------------------------------------------------------------------------------------
+
+_TEST_FOLDERS = frozenset(("test", "tests", "__tests__", "spec", "specs", "testing", "testdata", "e2e", "__mocks__"))
+_TEST_FILE = re.compile(
+    rb"(?:test|tests|spec|conftest)\.\w+|test_.*|.*[_.-](?:test|tests|spec|unittest)\.[^.]+"
+    rb"|.*[a-z0-9](?:Test|Tests|Spec|IT)\.[^.]+",
+    re.DOTALL,
+)
+
+
+def is_test_folder(path: str) -> bool:
+    """Whether a directory is one of tests, by its name or by one above it."""
+    return not _TEST_FOLDERS.isdisjoint(path.lower().split("/"))
+
+
+def is_test_file(name: bytes) -> bool:
+    """Whether a file is one of tests, by its name."""
+    return (b"est" in name or b"pec" in name or b"IT." in name) and _TEST_FILE.fullmatch(name) is not None
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is that of a test."""
+    folder, _, name = path.rpartition("/")
+    return is_test_folder(folder) or is_test_file(name.encode("utf-8", "surrogateescape"))
+
+
+# -- zones -----------------------------------------------------------------------------------------------------------
+
+
+def zone_of(path: str) -> str:
+    """The first directories of a path, without an end; "" for a file at the top."""
+    return "/".join(path.split("/")[:-1][:ZONE_PARTS])
+
+
+def hottest(zones: Mapping[str, int], total: int) -> str:
+    """The zone in which at least half of all hits lie; "" if none does, or if there are few."""
+    if total < ZONE_LEAST or not zones:
+        return ""
+    zone = max(zones, key=lambda one: (zones[one], one))
+    return zone if zones[zone] >= ZONE_SHARE * total else ""
+
+
+def hot_zone(zones: Mapping[str, int], total: int) -> str | None:
+    """A header's `hot_zone`, such as `tools/rag/ (73%)`; None if nothing is hot."""
+    zone = hottest(zones, total)
+    return f"{shown(zone)} ({round(100 * zones[zone] / total)}%)" if zone else None
+
+
+def shown(zone: str) -> str:
+    """A zone's name as it is written: on one line, not too long, with a stroke at its end."""
+    name = on_one_line(zone)
+    return f"{name[: MAX_ZONE - 3]}.../" if len(name) > MAX_ZONE else f"{name}/"
+
+
+def remaining(zones: Mapping[str, int], hot: str) -> str:
+    """The breadcrumb for hits that are not shown: how many there are, and how many of them in the hot zone."""
+    total = sum(zones.values())
+    inside = zones.get(hot, 0) if hot else 0
+    if not inside:
+        return f"{total} more"
+    return f"{inside} more in {shown(hot)}" + (f", {total - inside} elsewhere" if total > inside else "")
+
+
+def count_zones(paths: Iterable[str]) -> Counter[str]:
+    """How many of the paths lie in each zone."""
+    return Counter(map(zone_of, paths))

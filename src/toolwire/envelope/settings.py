@@ -1,0 +1,250 @@
+"""How much which agent is shown, and where things are kept: built in, by a TOML file, by the environment.
+
+    [budgets]                 # characters of one answer, by agent
+    my-agent = 60000
+    default = 12000           # for agents that no table knows
+
+    [grep]                    # likewise [find] and [cat]
+    preview = 10              # lines that are shown
+    characters = 20000
+    milliseconds = 5000
+
+    [run]
+    seconds = 30
+
+    [handles]
+    megabytes = 256
+    days = 7
+
+    [telemetry]
+    enabled = true
+    output_text = false
+
+The file is `te.toml` in the user's configuration directory, or the one that TOOLWIRE_TE_CONFIG names. Nothing is read
+from the directory that is worked in, since that may be anybody's. The environment has the last word:
+
+- TE_AGENT_ID or LLMC_TE_AGENT_ID, TE_SESSION_ID or LLMC_TE_SESSION_ID: who reads, and in which session;
+- TE_BUDGET: characters of one answer; TE_TIMEOUT: seconds that a command may run;
+- TE_ROOT: the directory that `grep`, `cat`, `find` and `repo read` stay in;
+- TE_TELEMETRY: `off` records nothing, `text` the output as well;
+- TE_RG: the ripgrep to use, or `none`;
+- TOOLWIRE_STATE: the directory for handles and telemetry.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from toolwire.errors import ConfigurationError
+
+HUMAN: Final = "human-cli"
+UNKNOWN: Final = "unknown"
+BUDGETS: Final[Mapping[str, int]] = {
+    "gemini-shell": 900_000,
+    "claude-dc": 180_000,
+    "qwen-local": 28_000,
+    HUMAN: 50_000,
+    UNKNOWN: 16_000,
+}
+"""Characters of one answer, by agent."""
+MIN_BUDGET: Final = 1_000
+"""Characters that a header and breadcrumbs fit in with something to spare."""
+OFF: Final = frozenset({"0", "off", "no", "false"})
+AGENT_NAMES: Final = ("TE_AGENT_ID", "LLMC_TE_AGENT_ID")
+SESSION_NAMES: Final = ("TE_SESSION_ID", "LLMC_TE_SESSION_ID")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one command shows, and how long it may take.
+
+    Attributes:
+        preview: lines.
+        characters: of the whole answer; the agent's budget may be smaller.
+        milliseconds: after which it stops with what it has.
+    """
+
+    preview: int
+    characters: int
+    milliseconds: int = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for one reader.
+
+    Attributes:
+        agent: who reads.
+        session: in which session, or "".
+        budget: characters of one answer.
+        seconds: that a command which is passed on may run.
+        root: the directory that files are read in; "" for the working directory.
+        rg: the ripgrep to use; "" to look for one, `none` for none.
+        state: the directory for handles and telemetry; "" for the user's.
+        telemetry: calls are recorded.
+        output_text: and what they gave, up to a limit.
+        keep_bytes: of results behind handles, all together.
+        keep_days: that a result is kept.
+    """
+
+    agent: str = UNKNOWN
+    session: str = ""
+    budget: int = BUDGETS[UNKNOWN]
+    grep: Limits = Limits(10, 20_000)
+    find: Limits = Limits(50, 20_000)
+    cat: Limits = Limits(50, 30_000)
+    seconds: float = 30.0
+    root: str = ""
+    rg: str = ""
+    state: str = ""
+    telemetry: bool = True
+    output_text: bool = False
+    keep_bytes: int = 256 << 20
+    keep_days: float = 7.0
+    budgets: Mapping[str, int] = field(default_factory=lambda: BUDGETS)
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] | None = None, *, human: bool = False) -> Settings:
+        """What the configuration file and the environment say.
+
+        Args:
+            environ: the environment; the process's own if None.
+            human: a person reads, if nobody says who does.
+
+        Raises:
+            ConfigurationError: something in them cannot be used.
+        """
+        environ = os.environ if environ is None else environ
+        made = cls()
+        named = environ.get("TOOLWIRE_TE_CONFIG", "")
+        path = named or os.path.join(_config_folder(), "te.toml")
+        if named or os.path.exists(path):
+            made = _configured(made, path)
+        switch = environ.get("TE_TELEMETRY", "").strip().lower()
+        return replace(
+            made,
+            session=_first(environ, SESSION_NAMES),
+            seconds=_number(environ, "TE_TIMEOUT", made.seconds),
+            root=environ.get("TE_ROOT", ""),
+            rg=environ.get("TE_RG", ""),
+            state=environ.get("TOOLWIRE_STATE", ""),
+            telemetry=made.telemetry if not switch else switch not in OFF,
+            output_text=made.output_text or switch == "text",
+        ).for_agent(_first(environ, AGENT_NAMES) or (HUMAN if human else UNKNOWN), environ)
+
+    def for_agent(self, agent: str, environ: Mapping[str, str] | None = None) -> Settings:
+        """The same for another reader; TE_BUDGET in an environment that is given counts more than its name.
+
+        Raises:
+            ConfigurationError: the budget is too small to say anything.
+        """
+        known = self.budgets.get(agent, self.budgets.get("default", self.budgets[UNKNOWN]))
+        return replace(self, agent=agent).with_budget(int(_number(environ or {}, "TE_BUDGET", known)))
+
+    def with_budget(self, budget: int) -> Settings:
+        """The same with so many characters for one answer.
+
+        Raises:
+            ConfigurationError: they are too few to say anything.
+        """
+        if budget < MIN_BUDGET:
+            raise ConfigurationError(f"a budget of {budget} characters is too small: {MIN_BUDGET} are the least")
+        return replace(self, budget=budget)
+
+    def state_file(self, name: str) -> str:
+        """The path of a file in the directory for handles and telemetry."""
+        folder = self.state
+        if not folder:
+            import platformdirs
+
+            folder = platformdirs.user_state_dir("toolwire")
+        return os.path.join(folder, name)
+
+
+def _config_folder() -> str:
+    import platformdirs
+
+    return platformdirs.user_config_dir("toolwire")
+
+
+def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((environ[name] for name in names if environ.get(name)), "")
+
+
+def _number(environ: Mapping[str, str], name: str, otherwise: float) -> float:
+    text = environ.get(name, "")
+    if not text:
+        return otherwise
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < float("inf"):
+        raise ConfigurationError(f"{name} has to be a number above 0, not {text!r:.80}")
+    return value
+
+
+# -- the file --------------------------------------------------------------------------------------------------------
+
+_LIMITS = {"preview": int, "characters": int, "milliseconds": int}
+_TABLES: Mapping[str, Mapping[str, type]] = {
+    "grep": _LIMITS,
+    "find": _LIMITS,
+    "cat": _LIMITS,
+    "run": {"seconds": float},
+    "handles": {"megabytes": int, "days": float},
+    "telemetry": {"enabled": bool, "output_text": bool},
+}
+
+
+def _configured(settings: Settings, path: str) -> Settings:
+    tables = _tables(path)
+    changes: dict[str, Any] = {
+        name: replace(getattr(settings, name), **tables[name]) for name in ("grep", "find", "cat") if name in tables
+    }
+    if "budgets" in tables:
+        changes["budgets"] = {**settings.budgets, **tables["budgets"]}
+    for table, key, name, scale in (
+        ("run", "seconds", "seconds", 1),
+        ("handles", "megabytes", "keep_bytes", 1 << 20),
+        ("handles", "days", "keep_days", 1),
+        ("telemetry", "enabled", "telemetry", 0),
+        ("telemetry", "output_text", "output_text", 0),
+    ):
+        if (value := tables.get(table, {}).get(key)) is not None:
+            changes[name] = value * scale if scale else value
+    return replace(settings, **changes)
+
+
+def _tables(path: str) -> dict[str, dict[str, Any]]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            tables = tomllib.load(file)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    for name, table in tables.items():
+        known = _TABLES.get(name)
+        if not isinstance(table, dict) or (known is None and name != "budgets"):
+            raise ConfigurationError(f"{path}: {name} is not known; there are {', '.join(['budgets', *_TABLES])}")
+        for key, value in table.items():
+            kind = int if known is None else known.get(key)
+            if kind is None:
+                raise ConfigurationError(f"{path}: {name}.{key} is not known; there are {', '.join(known or ())}")
+            if not _fits(value, kind):
+                wanted = "true or false" if kind is bool else "a number above 0"
+                raise ConfigurationError(f"{path}: {name}.{key} has to be {wanted}, not {value!r:.80}")
+    return tables
+
+
+def _fits(value: Any, kind: type) -> bool:
+    if kind is bool:
+        return isinstance(value, bool)
+    allowed = (int, float) if kind is float else (int,)
+    return isinstance(value, allowed) and not isinstance(value, bool) and value > 0

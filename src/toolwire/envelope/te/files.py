@@ -1,0 +1,277 @@
+"""`te cat`, `te find` and `te repo read`: files and their names, below one directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from toolwire.envelope.cutting import count_lines
+from toolwire.envelope.findings import Findings
+from toolwire.envelope.grammar import Document, Header, Section
+from toolwire.envelope.programs import TIMED_OUT
+from toolwire.envelope.search import Place
+from toolwire.envelope.sniffing import TEXT, content_type
+from toolwire.envelope.store import MAX_KEPT
+from toolwire.envelope.te.context import FAILED, Context, Done
+from toolwire.envelope.te.grep import NONE_FOUND, root_of
+from toolwire.envelope.te.options import Command, Given, Option
+from toolwire.errors import ToolError
+from toolwire.roots import AllowedRoots
+
+_PIECE: Final = 1 << 20
+_PROBE: Final = 8_192
+_ROOT: Final = Option("--root", "the directory to stay in, instead of the working directory", "DIR")
+_LINES: Final = Option("--lines", "only these lines, counted from 1", "A-B")
+_PREVIEW: Final = Option("--preview", "lines that are shown (50)", "N")
+
+CAT: Final = Command(
+    "te cat [OPTION]... FILE...",
+    "Show files, one behind the other; - is standard input.",
+    (_LINES, _PREVIEW, _ROOT),
+    "examples:\n  te cat src/app.py\n  te cat --lines 120-180 src/app.py\n  make 2>&1 | te cat -",
+)
+READ: Final = Command(
+    "te repo read [OPTION]... --path FILE",
+    "Show a file of a repository.",
+    (
+        Option("--root", "the repository, instead of the working directory", "DIR"),
+        Option("--path", "the file, relative to it", "FILE"),
+        *(_LINES, _PREVIEW),
+    ),
+    "example:\n  te repo read --root . --path src/app.py",
+)
+FIND: Final = Command(
+    "te find [PATH]... [OPTION]...",
+    "List files and directories; those of tests come last. Without a path, all below the working directory.",
+    (
+        Option("--name", "only such names", "GLOB"),
+        Option("--iname", "the same, whatever the case", "GLOB"),
+        Option("--path", "only such paths", "GLOB"),
+        Option("--type", "f for files only, d for directories only", "f|d"),
+        Option("--maxdepth", "directories that are gone down into, counted from 0", "N"),
+        *(_PREVIEW, _ROOT),
+    ),
+    "examples:\n  te find src -name '*.py'\n  te find -type d\n\nOptions may have one stroke, as find has them; "
+    "`te -i find` is find itself.",
+)
+
+
+# -- cat -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What was read.
+
+    Attributes:
+        text: the beginning, at most `MAX_KEPT` bytes of it.
+        size: bytes of the whole.
+        lines: of the whole.
+        is_text: it holds no null character where it begins.
+    """
+
+    text: str
+    size: int
+    lines: int
+    is_text: bool
+
+
+def cat(context: Context, arguments: Sequence[str]) -> Done:
+    """Files in an envelope."""
+    given = CAT.read(arguments)
+    if not given.arguments:
+        CAT.wrong("a file is needed")
+    return _shown(context, CAT, given, "cat", given.arguments)
+
+
+def read(context: Context, arguments: Sequence[str]) -> Done:
+    """A file of a repository in an envelope."""
+    given = READ.read(arguments)
+    if given.arguments or not given.last("path"):
+        READ.wrong("a file is needed: --path FILE" if not given.arguments else "no arguments, only options")
+    return _shown(context, READ, given, "repo read", given.all("path"))
+
+
+def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Sequence[str]) -> Done:
+    asked = _range(command, given)
+    limits = context.settings.cat
+    try:
+        roots = AllowedRoots(root_of(given.last("root")))
+        read = [_read(roots, path, asked) for path in paths]
+    except ToolError as error:
+        return context.failed(cmd, "not_readable", str(error), status=FAILED)
+    except OSError as error:
+        return context.failed(cmd, "not_readable", error.strerror or "cannot be read", status=FAILED)
+    size = sum(one.size for one in read)
+    if not all(one.is_text for one in read):
+        header = Header(cmd=cmd, size=size, content_type="binary", truncated=True)
+        said = f"{size} bytes, which are no text"
+        return context.answer(lambda _: Document(header, (Section("", (said,)),)))
+    text = "".join(one.text for one in read)
+    kinds = {content_type(one.text[:2_000] + one.text[-200:], path) for one, path in zip(read, paths, strict=True)}
+    kind = kinds.pop() if len(kinds) == 1 else TEXT
+    lines = sum(one.lines for one in read)
+    header = Header(cmd=cmd, lines=lines, content_type=None if kind == TEXT else kind)
+    left = lines - count_lines(text)
+    return context.text(
+        text,
+        header,
+        limit=limits.characters,
+        lines=command.number(given, "preview") or (None if asked else limits.preview),
+        more=f"{left} lines behind the first {MAX_KEPT >> 20} MB" if left > 0 else "",
+    )
+
+
+def _range(command: Command, given: Given) -> tuple[int, int] | None:
+    """The lines that are asked for, or None."""
+    if not given.has("lines"):
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,8})?(?:(-)([1-9]\d{0,8})?)?", given.last("lines"))
+    if found is None or not (found[1] or found[3]):
+        command.wrong(f"--lines takes a range such as 10-20, 10- or -20, not {given.last('lines')!r:.80}")
+    first = int(found[1] or 1)
+    last = int(found[3]) if found[3] else (sys.maxsize if found[2] else first)
+    if last < first:
+        command.wrong(f"--lines {first}-{last}: the last line stands before the first")
+    return first, last
+
+
+def _read(roots: AllowedRoots, path: str, asked: tuple[int, int] | None) -> _Text:
+    if path == "-":
+        return _read_from(sys.stdin.fileno(), asked)
+    with roots.reading(path) as descriptor:
+        return _read_from(descriptor, asked)
+
+
+def _read_from(descriptor: int, asked: tuple[int, int] | None) -> _Text:
+    """Read to the end, and keep the beginning of what is asked for."""
+    kept: list[bytes] = []
+    room, size, is_text, ends = MAX_KEPT, 0, True, b"\n"
+    breaks, before = 0, 0
+    first, last = asked or (1, sys.maxsize)
+    while piece := os.read(descriptor, _PIECE):
+        if not size:
+            is_text = b"\0" not in piece[:_PROBE]
+        if asked:
+            piece, before = _within(piece, before, first, last)
+            if before >= last and not piece:
+                break
+        size += len(piece)
+        breaks += piece.count(b"\n")
+        ends = piece[-1:] or ends
+        taken = piece[:room]
+        room -= len(taken)
+        if taken:
+            kept.append(taken)
+    text = b"".join(kept).decode("utf-8", "replace")
+    return _Text(text, size, breaks + (ends != b"\n"), is_text)
+
+
+def _within(piece: bytes, before: int, first: int, last: int) -> tuple[bytes, int]:
+    """The part of a piece that lies in lines `first` to `last`, and the line breaks up to its end."""
+    start = _after(piece, first - 1 - before)
+    end = _after(piece, last - before)
+    return piece[start:end], before + piece.count(b"\n")
+
+
+def _after(piece: bytes, breaks: int) -> int:
+    """Where so many line breaks are over; the end if there are not so many."""
+    at = 0
+    if breaks > len(piece):
+        return len(piece)
+    for _ in range(breaks):
+        at = piece.find(b"\n", at) + 1
+        if not at:
+            return len(piece)
+    return at
+
+
+# -- find ------------------------------------------------------------------------------------------------------------
+
+_ONE_STROKE: Final = frozenset({"-name", "-iname", "-path", "-type", "-maxdepth"})
+
+
+def find(context: Context, arguments: Sequence[str]) -> Done:
+    """Names of files in an envelope."""
+    given = FIND.read([f"-{one}" if one in _ONE_STROKE else one for one in arguments])
+    kind = given.last("type")
+    if kind not in ("", "f", "d"):
+        FIND.wrong(f"--type takes f or d, not {kind!r:.80}")
+    depth = given.last("maxdepth")
+    if depth and not (depth.isascii() and depth.isdecimal()):
+        FIND.wrong(f"--maxdepth takes a number, not {depth!r:.80}")
+    limits = context.settings.find
+    seconds = context.seconds or limits.milliseconds / 1_000
+    until = time.monotonic() + seconds
+    findings = Findings()
+    late = False
+    try:
+        with ExitStack() as stack:
+            roots = AllowedRoots(root_of(given.last("root")))
+            for path in given.arguments or ["."]:
+                place = Place(roots, path, stack)
+                for name in _names(place, int(depth or sys.maxsize), kind):
+                    if late := time.monotonic() > until:
+                        break
+                    if _asked(given, name):
+                        findings.hit(os.fsencode(name))
+    except ToolError as error:
+        return context.failed("find", "not_readable", str(error), status=FAILED)
+    keep = context.keep()
+    preview = FIND.number(given, "preview") or limits.preview
+    return context.answer(
+        lambda room: findings.compose(
+            "find",
+            preview=preview,
+            limit=room,
+            keep=keep,
+            error="timeout" if late else None,
+            stopped=f"the search was stopped after {seconds:g} s, so there may be more" if late else "",
+        ),
+        limit=limits.characters,
+        status=TIMED_OUT if late else 0 if findings.total else NONE_FOUND,
+    )
+
+
+def _asked(given: Given, path: str) -> bool:
+    name = path.rpartition("/")[2]
+    if not all(fnmatchcase(name.lower(), glob.lower()) for glob in given.all("iname")):
+        return False
+    return all(fnmatchcase(name, glob) for glob in given.all("name")) and all(
+        fnmatchcase(path, glob) or fnmatchcase(f"./{path}", glob) for glob in given.all("path")
+    )
+
+
+def _names(place: Place, depth: int, kind: str) -> Iterator[str]:
+    """Paths below a place, of files (`f`), directories (`d`) or both; links are not followed, and .git is left out."""
+    prefix = os.fsdecode(place.prefix)
+    if place.is_file:
+        if kind != "d":
+            yield prefix
+        return
+    if depth < 1:
+        return
+    for folder, folders, names, descriptor in os.fwalk(".", dir_fd=place.descriptor):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        where = prefix + (f"{folder[2:]}/" if folder != "." else "")
+        for name in sorted([*folders, *names]):
+            if not kind or _is(name, descriptor, kind):
+                yield where + name
+        if folder.count("/") + 1 >= depth:
+            folders[:] = []
+
+
+def _is(name: str, folder: int, kind: str) -> bool:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except OSError:  # gone meanwhile
+        return False
+    return stat.S_ISDIR(mode) if kind == "d" else stat.S_ISREG(mode)

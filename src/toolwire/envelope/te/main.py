@@ -1,0 +1,165 @@
+"""The entry point `te`: its own options, and which command is meant."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from toolwire.envelope.te.options import Command, Given, Option
+from toolwire.errors import ConfigurationError
+from toolwire.failures import Caught
+
+if TYPE_CHECKING:
+    from toolwire.envelope.te.context import Context, Done
+
+INTERRUPTED: Final = 130
+COMMAND: Final = Command(
+    "te [OPTION]... COMMAND [ARGUMENT]...",
+    "What commands give, with a header that says how much it is, cut to what its reader can hold.",
+    (
+        Option("-i --raw", "nothing of this: the command's own output"),
+        Option("--json", "one JSON object"),
+        Option("--timeout", "seconds that the command may take", "SECONDS"),
+        Option("--handle", "show what is kept under a handle", "ID"),
+        Option("--chunk", "a later part of it, counted from 1", "N"),
+        Option("--list-handles", "list what is kept"),
+        Option("--stats", "what was called, and how long it took"),
+        Option("--version", "show the version and end"),
+    ),
+    """commands:
+  grep        search files: definitions first, tests last
+  cat         show files
+  find        list files
+  repo read   show a file of a repository
+  run         run a command and show its output so
+  any other   is run as it is; its output has a header only where it is too long
+
+examples:
+  te grep database_connection src
+  te run pytest -x
+  te --handle res_5f0c1e7a9b3d --chunk 2
+
+`te COMMAND --help` says more of the first five. Who reads, and how much, is said by the environment: TE_AGENT_ID,
+TE_BUDGET. Exit status: the command's; 1 it could not be started, 2 wrong usage, 124 too slow, 130 interrupted.""",
+    mixed=False,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run `te` as a program; with its own arguments, if none are given."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
+        sys.exit(1)
+    signal.signal(signal.SIGTERM, _terminated)
+    gc.disable()  # it ends before there is much to collect
+    try:
+        status = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        status = 1
+    os._exit(status)  # all is written and closed: there is nothing to take apart
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit status."""
+    given = COMMAND.read(arguments)
+    try:
+        return _run(given)
+    except ConfigurationError as error:
+        sys.stderr.write(f"te: {error}\n")
+        return 2
+
+
+def _terminated(number: int, _: object) -> NoReturn:
+    """End as a program that was told to, so that what it started ends as well."""
+    sys.exit(128 + number)
+
+
+def _run(given: Given) -> int:
+    if given.has("version"):
+        from importlib.metadata import version
+
+        sys.stdout.write(f"te {version('toolwire')}\n")
+        return 0
+    argv = given.arguments
+    raw = given.has("raw")
+    with ExitStack() as stack:
+        begun = None
+        if argv[:1] == ["grep"] and not raw:
+            from toolwire.envelope.te.grep import Search
+
+            begun = Search(argv[1:], stack)  # before all else is loaded
+        from toolwire.envelope.te.context import Context
+
+        context = Context(given.has("json"), raw, _seconds(given))
+        if begun is not None:
+            from toolwire.envelope.te.grep import grep
+
+            search = begun
+            done = _guarded(context, argv, lambda: grep(search, context))
+        else:
+            done = _guarded(context, argv, lambda: _done(given, context))
+        if done.mode:
+            context.record(done, argv)
+        context.close()
+    return done.status
+
+
+def _seconds(given: Given) -> float | None:
+    if not given.has("timeout"):
+        return None
+    try:
+        seconds = float(given.last("timeout"))
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < 1e6:
+        COMMAND.wrong(f"--timeout takes a number of seconds above 0, not {given.last('timeout')!r:.80}")
+    return seconds
+
+
+def _done(given: Given, context: Context) -> Done:
+    """Do what is asked for; all but `grep`."""
+    from toolwire.envelope.te import passing
+
+    argv = given.arguments
+    if given.has("handle") or given.has("list-handles") or given.has("stats"):
+        from toolwire.envelope.te import reports
+
+        if given.has("handle"):
+            return reports.one_page(context, given.last("handle"), COMMAND.number(given, "chunk") or 1)
+        return reports.handles(context) if given.has("list-handles") else reports.stats(context)
+    if not argv:
+        COMMAND.wrong("a command is needed")
+    if context.raw:
+        return passing.raw(argv)
+    if argv[0] == "run":
+        return passing.run_shown(context, argv[1:])
+    if argv[0] in ("cat", "find") or argv[:2] == ["repo", "read"]:
+        from toolwire.envelope.te import files
+
+        if argv[0] == "repo":
+            return files.read(context, argv[2:])
+        return files.cat(context, argv[1:]) if argv[0] == "cat" else files.find(context, argv[1:])
+    return passing.pass_on(context, argv)
+
+
+def _guarded(context: Context, argv: Sequence[str], work: Callable[[], Done]) -> Done:
+    """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke."""
+    with Caught() as caught:
+        return work()
+    if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
+        raise caught.error
+    from toolwire.envelope.te.context import FAILED, warn
+    from toolwire.envelope.te.passing import OWN, raw
+
+    warn(f"internal error: {caught.message}")
+    if context.human and argv and argv[0] in OWN:
+        return raw(argv)
+    return context.failed(argv[0] if argv else "te", "internal", status=FAILED)

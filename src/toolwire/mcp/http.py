@@ -1,0 +1,282 @@
+"""Our MCP server over HTTP: on this machine alone, for those who know the token.
+
+A page in a browser can send requests to this machine too, under a name that leads here. So each request must name this
+server as its host, must not come from another origin, and must carry the token; none of the three alone would do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import secrets
+import socket
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+import uvicorn
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from toolwire.errors import ConfigurationError
+from toolwire.mcp.server import VISIT, McpService, Visit
+
+PATH = "/mcp"
+MAX_BODY = 4 << 20
+"""Bytes of a request."""
+MAX_HEADERS = 32 << 10
+BODY_SECONDS = 30.0
+IDLE_SECONDS = 600.0
+MAX_SESSIONS = 100
+MAX_CONNECTIONS = 500
+MAX_EVENTS = 200
+MAX_KEPT = 2 << 20
+"""Characters of events that are kept for a client that lost its connection."""
+RETRY_MILLISECONDS = 1_000
+
+_SESSION = "mcp-session-id"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """How the server is reached.
+
+    Attributes:
+        host: the address it listens on.
+        port: the port; 0 for any that is free.
+        token: what clients must know; "" for a new one, None for none.
+        hosts: further names, with their ports, that requests may give as the host.
+        origins: origins of web pages that may ask.
+        idle_seconds: how long a session without requests is kept.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = ""
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    idle_seconds: float = IDLE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where the server is.
+
+    Attributes:
+        url: for clients.
+        token: which they send as `Authorization: Bearer`; None if they need none.
+    """
+
+    url: str
+    token: str | None
+
+
+async def serve_http(
+    service: McpService, options: HttpOptions | None = None, *, ready: Callable[[Listening], None] | None = None
+) -> None:
+    """Serve until cancelled, or until the process is told to end.
+
+    Args:
+        service: what is served.
+        options: how it is reached.
+        ready: told where, once it can be reached.
+
+    Raises:
+        ConfigurationError: it cannot listen there.
+    """
+    options = options or HttpOptions()
+    listener = _listener(options)
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(32) if options.token == "" else options.token
+    hosts = own_hosts(options.host, port) | {host.lower() for host in options.hosts}
+    manager = StreamableHTTPSessionManager(
+        service.server,
+        event_store=_Events(),
+        retry_interval=RETRY_MILLISECONDS,
+        session_idle_timeout=options.idle_seconds,
+        max_sessions=MAX_SESSIONS,
+        max_request_body_size=MAX_BODY,
+    )
+    guard = Guard(manager, service, hosts=hosts, origins=options.origins, token=token)
+    config = uvicorn.Config(
+        guard,
+        http="h11",
+        log_level="warning",
+        access_log=False,
+        ws="none",
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=MAX_HEADERS,
+    )
+    server = uvicorn.Server(config)
+    if ready is not None:
+        shown = f"[{options.host}]" if ":" in options.host else options.host
+        ready(Listening(f"http://{shown}:{port}{PATH}", token))
+    try:
+        async with manager.run():
+            await _served(server, listener)
+    finally:
+        listener.close()
+
+
+async def _served(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Run the server; whoever cancels this waits until it has closed what is open."""
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving})
+        raise
+
+
+def _listener(options: HttpOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        return socket.create_server((options.host, options.port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(f"cannot listen on {options.host} port {options.port}: {reason}") from error
+
+
+def own_hosts(host: str, port: int) -> frozenset[str]:
+    """What requests may give as the host of a server that listens there."""
+    names = {f"[{host}]" if ":" in host else host}
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if loopback:
+        names |= {"127.0.0.1", "localhost", "[::1]"}
+    return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set()))
+
+
+class Guard:
+    """Lets requests through that come from where they may, and knows each client again by its session."""
+
+    def __init__(
+        self,
+        manager: StreamableHTTPSessionManager,
+        service: McpService,
+        *,
+        hosts: Iterable[str],
+        origins: Iterable[str] = (),
+        token: str | None,
+    ) -> None:
+        self._manager = manager
+        self._service = service
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(f"http://{host}" for host in self._hosts) | frozenset(origins)
+        self._token = None if token is None else f"Bearer {token}".encode()
+        self._visits: WeakValueDictionary[str, Visit] = WeakValueDictionary()  # the tasks of a session hold its visit
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return
+        headers = list(scope["headers"])
+        if (refusal := self._refusal(scope, headers)) is not None:
+            await _answer(send, *refusal)
+            return
+        session = _only(headers, _SESSION)
+        known = _only(headers, "mcp-protocol-version")
+        visit = self._visits.get(session)
+        if visit is None and not session and (not known or known in HANDSHAKE_PROTOCOL_VERSIONS):
+            visit = self._service.visit()
+        token = VISIT.set(visit)
+
+        async def told(message: Any) -> None:
+            if message["type"] == "http.response.start" and visit is not None and not session:
+                self._visits[_only(list(message.get("headers", ())), _SESSION)] = visit
+            await send(message)
+
+        try:
+            await self._manager.handle_request(scope, _timed(receive), told)
+        except TimeoutError:
+            await _answer(send, 408, "The request took too long to arrive.")
+        finally:
+            VISIT.reset(token)
+
+    def _refusal(self, scope: Any, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        if sum(len(key) + len(value) for key, value in headers) > MAX_HEADERS:
+            return 431, f"The headers have more than {MAX_HEADERS} bytes."
+        if _only(headers, "host").lower() not in self._hosts:
+            return 421, "This server is not the host that the request names."
+        origin = _only(headers, "origin")
+        if (origin and origin.lower() not in self._origins) or (
+            not origin and _only(headers, "sec-fetch-site") not in ("", "same-origin", "none")
+        ):
+            return 403, "Pages of other origins may not ask this server."
+        if self._token is not None and not hmac.compare_digest(_only(headers, "authorization").encode(), self._token):
+            return 401, "The token is missing or wrong: send it as Authorization: Bearer."
+        if scope["path"] != PATH:
+            return 404, f"There is nothing here but {PATH}."
+        return None
+
+
+def _only(headers: list[tuple[bytes, bytes]], name: str) -> str:
+    """The value of a header; one that stands there twice has none that could be relied on."""
+    found = [value.decode("latin-1") for key, value in headers if key.decode("latin-1").lower() == name]
+    return found[0] if len(found) == 1 else "," if found else ""
+
+
+def _timed(receive: Any) -> Any:
+    """Bodies have to arrive in time; afterwards only the end of the connection can come, at any time."""
+    deadline = asyncio.get_running_loop().time() + BODY_SECONDS
+    arrived = False
+
+    async def timed() -> Any:
+        nonlocal arrived
+        if arrived:
+            return await receive()
+        async with asyncio.timeout_at(deadline):
+            message = await receive()
+        arrived = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    return timed
+
+
+async def _answer(send: Any, status: int, text: str) -> None:
+    body = text.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
+    with suppress(OSError):
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+class _Events(EventStore):
+    """What clients may come back for when their connection broke: kept with their visit, and gone with it."""
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        name = secrets.token_hex(8)
+        visit = VISIT.get()
+        if visit is not None:
+            text = "" if message is None else message.model_dump_json(by_alias=True, exclude_unset=True)
+            visit.events[name] = stream_id, text
+            while len(visit.events) > MAX_EVENTS or sum(len(kept) for _, kept in visit.events.values()) > MAX_KEPT:
+                visit.events.popitem(last=False)
+        return name
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        visit = VISIT.get()
+        if visit is None or last_event_id not in visit.events:
+            return None
+        stream = visit.events[last_event_id][0]
+        names = list(visit.events)
+        for name in names[names.index(last_event_id) + 1 :]:
+            of, text = visit.events.get(name, ("", ""))
+            if of == stream and text:
+                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+                await send_callback(EventMessage(message, name))
+        return stream

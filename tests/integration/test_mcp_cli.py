@@ -1,0 +1,208 @@
+"""`toolwire mcp`: servers listed, agreed to, called and served, with the exit status that says how it went."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.mcp_parts import calls, raw, starts, tool
+
+import toolwire
+from toolwire.cli import run
+from toolwire.mcp.servers import McpServer
+
+SOURCE = str(Path(toolwire.__file__).parents[1])
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command with a home of its own; gives its status, what it printed and what it said."""
+    for name in ("STATE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def ran(*arguments: str) -> tuple[int, str, str]:
+        status = run(["mcp", *arguments])
+        return (status, *capsys.readouterr())
+
+    return ran
+
+
+def configured(folder: Path, *servers: McpServer, **more: Any) -> str:
+    """A file that names servers."""
+    body = {one.name: {"command": one.command, "args": list(one.args), "env": one.env} for one in servers}
+    path = folder / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {**body, **more}}))
+    return str(path)
+
+
+def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tools = [
+        tool("echo", inputSchema=schema),
+        tool("wipe", annotations={"destructiveHint": True}),
+        tool("fails"),
+        {"name": "broken"},
+    ]
+    steps: dict[str, Any] = {
+        "echo": [{"echo": True}],
+        "fails": [{"result": {"content": [{"type": "text", "text": "no\x1b[2J"}], "isError": True}}],
+    }
+    server = raw(tmp_path, tools=tools, calls=steps)
+    file = configured(tmp_path, server, missing={"command": "/no/such/program"}, off={"command": "x", "disabled": True})
+    run_ = ("--tier", "RUN", "--config", file)
+
+    status, out, err = cli("list", "--config", file)
+    assert (status, starts(tmp_path)) == (1, 0)
+    assert "raw not agreed" in out
+    assert f"runs {sys.executable} -I -S" in err
+    assert "nobody can be asked here" in err
+    assert cli("call", "raw", "echo", '{"n": 1}', *run_)[0] == 3
+
+    status, _, err = cli("approve", "raw", "--yes", "--config", file)
+    assert status == 0
+    assert f"runs {sys.executable} -I -S" in err
+    status, out, _ = cli("list", "raw", "off", "--config", file)
+    assert status == 0
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "raw ready (raw 1, MCP 2025-06-18)" in lines
+    assert "echo RUN Does something." in lines
+    assert "wipe RUN, asks Does something." in lines
+    assert any(line.startswith("broken quarantined: ") for line in lines)
+    assert "off off" in lines
+    status, out, _ = cli("list", "--json", "--config", file)
+    first = json.loads(out.splitlines()[0])
+    assert (status, first["name"], first["tools"][0]["state"]) == (1, "raw", "agreed")
+    status, _, err = cli("approve", "missing", "--yes", "--config", file)
+    assert (status, err.splitlines()[-1]) == (1, "toolwire: missing: there is no program or directory /no/such/program")
+
+    assert cli("call", "raw", "echo", '{"n": "5"}', *run_)[:2] == (0, '{"n": 5}\n')
+    status, out, _ = cli("call", "raw", "echo", '{"n": 5}', "--json", *run_)
+    assert (json.loads(out)["result"]["result"], json.loads(out)["status"]) == ('{"n": 5}', 0)
+    status, _, err = cli("call", "raw", "echo", '{"n": 5}', "--config", file)
+    assert (status, err) == (3, "echo needs the tier RUN, and this session is at WALK.\n")
+    status, _, err = cli("call", "raw", "echo", '{"n": "x"}', *run_)
+    assert status == 2
+    assert "/n" in err
+    status, _, err = cli("call", "raw", "fails", *run_)
+    assert (status, err) == (1, "no\\x1b[2J\n")
+    status, _, err = cli("call", "raw", "wipe", *run_)
+    assert status == 3
+    assert "wants to be agreed to each time" in err
+    assert cli("call", "raw", "wipe", "--yes", *run_)[0] == 0
+    assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
+
+
+def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
+    file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
+    assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
+    raw(tmp_path, tools=[tool("t", "Something else.")])
+    status, out, _ = cli("list", "--config", file)
+    assert status == 0
+    assert '+ "Something else."' in " ".join(out.split())
+    status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--yes", "--config", file)
+    assert status == 3
+    assert "`toolwire mcp approve raw t` does" in err
+    assert not calls(tmp_path)
+    assert cli("approve", "raw", "--config", file)[0] == 3
+    status, _, err = cli("approve", "raw", "t", "--yes", "--config", file)
+    assert (status, err.splitlines()[-1]) == (0, "raw: 1 of 1 tools agreed to")
+    assert cli("call", "raw", "t", "--tier", "RUN", "--config", file)[:2] == (0, "t\n")
+
+
+def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
+    file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[policy.rules]]\neffect = "deny"\ntool = "raw.t"\nreason = "not here"\n')
+    assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
+    status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--policy", str(rules), "--config", file)
+    assert (status, err) == (3, "not here\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["list"], 2, "say with --config which file names the servers"),
+        (["list", "--config", "FILE", "nobody"], 2, "there is no MCP server 'nobody'; there are: raw"),
+        (["list", "--config", "none.json"], 2, "none.json: cannot be read"),
+        (["call", "raw", "none", "--config", "FILE"], 2, "raw has no tool 'none'; it has t"),
+        (["call", "raw", "t", "{", "--config", "FILE"], 2, "the arguments cannot be used"),
+        (["call", "raw", "t", "--tier", "FLY", "--config", "FILE"], 2, "no tier 'FLY'; there are CRAWL, WALK, RUN"),
+        (["approve", "raw", "none", "--config", "FILE"], 2, "the server raw has no tool 'none'"),
+        (["serve"], 2, "there is nothing to serve"),
+        (["serve", "--root", "none"], 2, "none"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments: list[str], status: int, message: str, tmp_path: Path, cli: Run) -> None:
+    file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
+    assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
+    got, out, err = cli(*(file if word == "FILE" else word for word in arguments))
+    assert (got, out) == (status, "")
+    assert message in err.splitlines()[-1]
+
+
+def test_the_user_s_own_file_is_read_without_being_named(tmp_path: Path, cli: Run) -> None:
+    server = raw(tmp_path, tools=[tool("t")])
+    (tmp_path / "config" / "toolwire").mkdir(parents=True)
+    words = ", ".join(json.dumps(word) for word in server.args)
+    text = f'[mcp.servers.raw]\ncommand = "{server.command}"\nargs = [{words}]\ntier = "WALK"\n'
+    (tmp_path / "config" / "toolwire" / "config.toml").write_text(text)
+    assert cli("approve", "raw", "--yes")[0] == 0
+    assert cli("call", "raw", "t")[:2] == (0, "t\n")
+
+
+def _at_a_terminal(folder: Path, answer: str, *arguments: str) -> tuple[int, str]:
+    """The command with somebody at the keyboard."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": SOURCE, "TERM": "dumb"}
+    command = [sys.executable, "-m", "toolwire", "mcp", *arguments]
+    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    said = b""
+    try:
+        while b"[y/N]" not in said:
+            said += os.read(leader, 4_096)
+        os.write(leader, answer.encode())
+        while True:
+            try:
+                piece = os.read(leader, 4_096)
+            except OSError:  # how Linux says that nobody writes any more
+                break
+            if not piece:
+                break
+            said += piece
+    finally:
+        process.wait()
+        os.close(leader)
+    return process.returncode, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said.decode("utf-8", "replace"))
+
+
+def test_somebody_at_the_terminal_is_asked(tmp_path: Path) -> None:
+    file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
+    call = ("call", "raw", "t", "--tier", "RUN", "--config", file)
+    status, said = _at_a_terminal(tmp_path, "\n", *call)
+    assert (status, starts(tmp_path)) == (3, 0)
+    assert "has not been used before" in said
+    status, said = _at_a_terminal(tmp_path, "y\n", *call)
+    assert (status, calls(tmp_path)) == (0, ["t"]), said
+
+
+def test_a_server_over_http_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "TOOLWIRE_MCP_TOKEN": "", "COLUMNS": "200"}
+    for more, wanted in ((["--no-token"], "without a token"), ([], "Authorization: Bearer ")):
+        command = [sys.executable, "-m", "toolwire", "mcp", "serve", "--root", str(tmp_path), "--http", "0", *more]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        assert process.stderr is not None
+        with process.stderr as lines:
+            assert re.search(r"serving http://127\.0\.0\.1:\d+/mcp", lines.readline())
+            assert wanted in lines.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130

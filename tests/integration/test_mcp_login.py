@@ -1,0 +1,89 @@
+"""Signing in to an MCP server: the address is shown, the browser comes back, the tokens are kept."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.integration.mcp_parts import Desk, at, web
+from tests.integration.oauth_server import Place, guarded
+
+from toolwire.mcp.login import Logins, login
+from toolwire.mcp.servers import McpServer
+
+
+def test_a_login_is_shown_answered_and_kept(tmp_path: Path) -> None:
+    shown: list[str] = []
+    place = Place()
+
+    async def browser() -> None:
+        while not shown:
+            await asyncio.sleep(0.01)
+        query = {key: one[0] for key, one in parse_qs(urlsplit(shown[0]).query).items()}
+        assert query["code_challenge_method"] == "S256"
+        async with web() as client:
+            wrong = await client.get(query["redirect_uri"] + "?error=no")
+            assert wrong.status_code == 400
+            back = await client.get(query["redirect_uri"], params={"code": "the-code", "state": query["state"]})
+            assert (back.status_code, back.text) == (200, "You are signed in, and can close this page.")
+
+    async def once(server: McpServer, logins: Logins) -> Desk:
+        async with at(server, connect=False, auth={"guarded": login(server, shown.append, logins)}) as desk:
+            await desk.router.connect()
+            assert (await desk.call("t")).result == "inside"
+            return desk
+
+    async def main(server: McpServer) -> None:
+        path = tmp_path / "logins.sqlite3"
+        await asyncio.gather(once(server, Logins(path)), browser())
+        assert path.stat().st_mode & 0o077 == 0
+        asked = len(place.asked)
+        await once(server, Logins(path))
+        assert len(shown) == 1
+        assert not [one for one in place.asked[asked:] if "token" in one or "register" in one]
+
+    with guarded(place) as url:
+        asyncio.run(main(McpServer(name="guarded", url=url, login=True)))
+
+
+def test_a_forged_answer_signs_nobody_in() -> None:
+    shown: list[str] = []
+
+    async def browser() -> None:
+        while not shown:
+            await asyncio.sleep(0.01)
+        redirect = parse_qs(urlsplit(shown[0]).query)["redirect_uri"][0]
+        async with web() as client:
+            await client.get(redirect, params={"code": "the-code", "state": "of somebody else"})
+
+    async def main(server: McpServer) -> None:
+        async with at(server, connect=False, auth={"guarded": login(server, shown.append)}) as desk:
+            (statuses, _) = await asyncio.gather(desk.router.connect(), browser())
+            assert statuses[0].state == "failed"
+            assert "tate" in statuses[0].reason
+
+    place = Place()
+    with guarded(place) as url:
+        asyncio.run(main(McpServer(name="guarded", url=url, login=True)))
+    assert "POST /token" not in place.asked
+
+
+def test_without_a_login_the_server_says_what_it_wants() -> None:
+    async def main(server: McpServer) -> None:
+        async with at(server) as desk:
+            (status,) = desk.router.servers()
+            assert status.state == "failed"
+            assert "it answers 401: it wants to know who asks" in status.reason
+
+    with guarded(Place()) as url:
+        asyncio.run(main(McpServer(name="guarded", url=url)))
+
+
+@pytest.mark.parametrize("key", ["tokens", "client"])
+def test_what_is_kept_is_of_one_server_at_one_address(key: str) -> None:
+    logins = Logins()
+    server = McpServer(name="a", url="https://a.example/mcp")
+    logins.put(server, "https://a.example/mcp", key, "{}")
+    assert logins.get(server, "https://a.example/mcp", key) == "{}"
+    assert logins.get(server, "https://b.example/mcp", key) is None
+    assert logins.get(McpServer(name="b", url="https://a.example/mcp"), "https://a.example/mcp", key) is None

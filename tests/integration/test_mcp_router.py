@@ -1,0 +1,419 @@
+"""MCP servers behind a router: real processes and real HTTP, of the SDK and of a script in the older protocol."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, starts, tool
+
+from toolwire import Tier, ToolResult
+from toolwire.mcp import connection
+from toolwire.mcp.approvals import Approvals
+from toolwire.mcp.router import ToolProgress
+from toolwire.mcp.servers import McpServer
+
+SDK = (str(HERE / "sdk_mcp.py"),)
+OLDER = os.environ.get("TOOLWIRE_TEST_MCP1_PYTHON", "")
+"""An interpreter with the SDK 1.x."""
+
+
+@contextmanager
+def over_http() -> Iterator[McpServer]:
+    process = subprocess.Popen([sys.executable, *SDK, "http"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        yield McpServer(name="probe", url=f"http://127.0.0.1:{port}/mcp")
+    finally:
+        process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+async def patiently(desk: Desk) -> None:
+    """Connect to a server that still starts."""
+    for _ in range(200):
+        if (await desk.router.connect())[0].state == "ready":
+            return
+    raise AssertionError(desk.router.servers())
+
+
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+def test_servers_of_the_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAUSES", (0.05,) * 300)
+    heard: list[ToolProgress] = []
+
+    async def main(server: McpServer) -> None:
+        async with at(server, connect=False, progress=heard.append) as desk:
+            await patiently(desk)
+            (status,) = desk.router.servers()
+            assert status.protocol >= "2026"
+            tiers = {one.name: (one.tier, one.confirm) for one in status.tools}
+            assert tiers == {
+                **dict.fromkeys(("add", "weather", "picture", "mixed", "slow"), (Tier.RUN, False)),
+                "boom": (Tier.RUN, True),
+            }
+            assert (await desk.call("add", a=1, b="2")).result == {"result": 3}
+            assert (await desk.call("weather", city="Oslo")).result == {"city": "Oslo", "degrees": 21.5}
+            assert (await desk.call("boom", x="y")).error
+            assert [one.call.name for one in desk.asked] == ["boom"]
+            (image,) = (await desk.call("picture")).images
+            assert image.media_type == "image/png"
+            mixed = await desk.call("mixed")
+            assert mixed.text == "a\n[a link to a resource, which was not opened: file:///x (x)]"
+            assert mixed.extra is not None
+            assert (await desk.call("slow", steps=3)).result == {"result": "done"}
+            assert [(one.done, one.total, one.message) for one in heard] == [
+                (at, 3.0, f"step {at:.0f}") for at in (1.0, 2.0, 3.0)
+            ]
+            assert "not valid" in ((await desk.call("add", a="x", b=2)).error or "")
+            assert desk.session.untrusted is False
+            await desk.call("add", a=1, b=1)
+            assert desk.session.untrusted
+
+    if kind == "http":
+        with over_http() as server:
+            asyncio.run(main(server))
+    else:
+        asyncio.run(main(McpServer(name="probe", command=sys.executable, args=(*SDK, "stdio"))))
+
+
+@pytest.mark.skipif(not OLDER, reason="TOOLWIRE_TEST_MCP1_PYTHON names no interpreter with the MCP SDK 1.x")
+@pytest.mark.parametrize("kind", ["stdio", "streamable-http", "sse"])
+def test_servers_of_the_older_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAUSES", (0.05,) * 300)
+
+    async def main(server: McpServer) -> None:
+        async with at(server, connect=False) as desk:
+            await patiently(desk)
+            assert desk.router.servers()[0].protocol == "2025-11-25"
+            assert (await desk.call("add", a=1, b=2)).result == {"result": 3}
+            assert (await desk.call("weather", city="Oslo")).result == {"city": "Oslo", "degrees": 21.5}
+            assert "bad" in ((await desk.call("boom", x="bad")).error or "")
+            assert (await desk.call("slow", steps=2)).result == {"result": "done"}
+
+    program = str(HERE / "sdk1_mcp.py")
+    if kind == "stdio":
+        asyncio.run(main(McpServer(name="probe", command=OLDER, args=(program, kind))))
+        return
+    process = subprocess.Popen([OLDER, program, kind], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        path, transport = ("sse", "sse") if kind == "sse" else ("mcp", "http")
+        asyncio.run(main(McpServer(name="probe", url=f"http://127.0.0.1:{port}/{path}", transport=transport)))
+    finally:
+        process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+RESULTS: list[tuple[dict[str, Any], Any]] = [
+    ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
+    ({"content": [], "structuredContent": {"k": [1]}}, {"k": [1]}),
+    ({"content": [{"type": "text", "text": "both"}], "structuredContent": {"k": 1}}, "both"),
+    ({"content": [{"type": "text", "text": "why"}], "isError": True}, "Error: why"),
+    ({"content": [], "isError": True}, "Error: The tool failed, and did not say why."),
+    ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "[a sound"),
+    ({"content": [{"type": "nonsense"}]}, "Error: The MCP server raw gave back what is no result"),
+    ({"odd": 1}, "Error: The MCP server raw gave back what is no result"),
+]
+
+
+@pytest.mark.parametrize("protocol", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_results_in_the_older_protocol(protocol: str, tmp_path: Path) -> None:
+    names = [f"t{at}" for at in range(len(RESULTS))]
+    steps = {name: [{"result": result}] for name, (result, _) in zip(names, RESULTS, strict=True)}
+    server = raw(tmp_path, tools=[tool(name) for name in names], calls=steps, protocol=protocol)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            assert desk.router.servers()[0].protocol == protocol
+            for name, (given, wanted) in zip(names, RESULTS, strict=True):
+                result = await desk.call(name)
+                told = result.result if result.success else f"Error: {result.error}"
+                assert told == wanted or str(told).startswith(str(wanted)), (given, told)
+
+    asyncio.run(main())
+
+
+def test_errors_of_the_protocol_and_noise_are_told(tmp_path: Path) -> None:
+    steps = {
+        "refused": [{"error": {"code": -32602, "message": "no \x1b[31mway\u202e"}}],
+        "noisy": [{"line": "this is no JSON"}, {"text": "fine"}],
+    }
+    server = raw(tmp_path, tools=[tool(name) for name in steps], calls=steps)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            assert (await desk.call("refused")).error == "The MCP server raw refused: no [31mway."
+            assert (await desk.call("noisy")).result == "fine"
+
+    asyncio.run(main())
+
+
+def test_pages_are_read_to_the_end_and_no_further(tmp_path: Path) -> None:
+    pages = [[tool(f"t{at}")] for at in range(5)]
+
+    async def main(endless: bool) -> None:
+        server = raw(tmp_path, "endless" if endless else "raw", pages=pages, endless=endless)
+        async with at(server) as desk:
+            assert list(desk.states(server.name)) == [f"t{at}" for at in range(5)]
+
+    asyncio.run(main(False))
+    asyncio.run(main(True))
+    assert sum(one.get("method") == "tools/list" for one in heard(tmp_path, "endless")) == connection.MAX_PAGES
+
+
+def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
+    bad = [
+        {"name": "noschema", "description": "x"},
+        {"name": 5, "inputSchema": {"type": "object"}},
+        tool("array", inputSchema={"type": "array"}),
+        tool("reference", inputSchema={"type": "object", "properties": {"a": {"$ref": "https://x.example/s"}}}),
+        tool("pattern", inputSchema={"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}),
+        tool("twice"),
+        tool("twice", "again"),
+        tool("se\u200bcret"),
+        tool("\uff54ool"),
+        tool("p\u0430ste"),
+        tool("output", outputSchema={"type": "object", "properties": {"a": {"type": "wrong"}}}),
+        tool("other.read"),
+        "no tool",
+    ]
+    server = raw(tmp_path, tools=[tool("good"), *bad, tool("with space")])
+
+    async def main() -> None:
+        async with at(server, raw(tmp_path, "other", tools=[tool("read")])) as desk:
+            (status,) = (one for one in desk.router.servers() if one.name == "raw")
+            assert {one.name for one in status.tools if one.state == "agreed"} == {"good", "with space"}
+            reasons = {one.name: one.reason for one in status.tools if one.state == "quarantined"}
+            assert all(reasons.values())
+            assert {"noschema", "array", "reference", "pattern", "twice", "output", "other.read"} <= set(reasons)
+            assert len([one for one in status.tools if one.state == "quarantined"]) == len(bad)
+            assert (await desk.call("good")).result == "good"
+            assert (await desk.call("with%20space")).result == "with space"
+
+    asyncio.run(main())
+    assert calls(tmp_path) == ["good", "with space"]
+
+
+def test_calls_are_led_by_the_server_s_name(tmp_path: Path) -> None:
+    servers = [raw(tmp_path, name, tools=[tool("same"), tool(f"only_{name}")]) for name in ("a", "b")]
+
+    async def main() -> None:
+        async with at(*servers) as desk:
+            names = [one.name for one in desk.registry]
+            assert names == ["a.same", "only_a", "b.same", "only_b"]
+            await desk.call("a.same")
+            await desk.call("same", "b")
+            await desk.call("b.same")
+            await desk.call("only_a")
+            assert "Several tools are called 'same'" in ((await desk.call("same")).error or "")
+
+    asyncio.run(main())
+    assert (calls(tmp_path, "a"), calls(tmp_path, "b")) == (["same", "only_a"], ["same", "same"])
+
+
+def test_a_server_is_started_by_the_first_call_once_it_is_known(tmp_path: Path) -> None:
+    approvals = Approvals(tmp_path / "state.sqlite3")
+    server = raw(tmp_path, tools=[tool("t")])
+
+    async def main() -> None:
+        async with at(server, approvals=approvals) as desk:
+            assert starts(tmp_path) == 1
+        async with at(server, approvals=approvals, connect=False) as desk:
+            assert [one.name for one in desk.registry] == ["t"]
+            assert desk.router.servers()[0].state == "waiting"
+            assert starts(tmp_path) == 1
+            results = await asyncio.gather(*(desk.call("t") for _ in range(5)))
+            assert [one.result for one in results] == ["t"] * 5
+            assert (starts(tmp_path), len(desk.questions)) == (2, 0)
+        assert len(desk.registry) == 0
+
+    asyncio.run(main())
+
+
+def test_a_dead_server_is_started_again_and_nothing_is_repeated(tmp_path: Path) -> None:
+    steps = {"die": [{"progress": [1, 2, "working"]}, {"die": 7}]}
+    server = raw(tmp_path, tools=[tool("die"), tool("t")], calls=steps)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            both = await asyncio.gather(desk.call("die"), desk.call("die"))
+            assert all(
+                "may or may not have done its work. It was not called again" in (one.error or "") for one in both
+            )
+            assert (await desk.call("t")).result == "t"
+
+    asyncio.run(main())
+    assert calls(tmp_path) in (["die", "t"], ["die", "die", "t"])
+    assert starts(tmp_path) == 2
+
+
+def test_failing_starts_are_told_with_what_the_server_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAUSES", (0.0, 0.01, 0.01))
+    server = raw(tmp_path, tools=[tool("t")], fails=2)
+
+    async def main() -> None:
+        async with at(server, connect=False) as desk:
+            (status,) = await desk.router.connect()
+            assert (status.state, status.reason) == ("failed", "Connection closed; it said: [31mno luck")
+            assert (await desk.router.connect())[0].state == "failed"
+            assert (await desk.router.connect())[0].state == "ready"
+
+    asyncio.run(main())
+    assert starts(tmp_path) == 3
+
+
+def test_a_server_that_keeps_failing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAUSES", (0.0, 0.0, 0.0))
+    server = raw(tmp_path, fails=100)
+
+    async def main() -> None:
+        async with at(server, connect=False) as desk:
+            reasons = [(await desk.router.connect())[0].reason for _ in range(6)]
+            assert "3 times in a row" in reasons[-1]
+
+    asyncio.run(main())
+    assert starts(tmp_path) == 3
+
+
+def test_a_silent_server_is_not_waited_for(tmp_path: Path) -> None:
+    silent = McpServer(
+        name="silent", command=sys.executable, args=("-c", "import sys; sys.stdin.read()"), start_timeout=0.3
+    )
+
+    async def main() -> None:
+        async with at(silent, raw(tmp_path, tools=[tool("t")])) as desk:
+            status, other = desk.router.servers()
+            assert (status.state, status.reason) == ("failed", "it did not answer within 0.3 seconds")
+            assert other.state == "ready"
+            assert (await desk.call("t")).result == "t"
+
+    asyncio.run(main())
+
+
+def test_what_takes_too_long_and_what_is_cancelled_is_cancelled_there(tmp_path: Path) -> None:
+    steps: dict[str, Any] = {"never": []}
+    server = raw(tmp_path, tools=[tool("never"), tool("t")], calls=steps, timeout=0.2)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            assert (await desk.call("never")).error == (
+                "The MCP server raw did not answer within 0.2 seconds; the call was cancelled."
+            )
+            task = asyncio.create_task(desk.call("never"))
+            while calls(tmp_path) != ["never"] * 2:
+                await asyncio.sleep(0.005)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await desk.call("t")).result == "t"  # it read the cancellation before this
+
+    asyncio.run(main())
+    messages = heard(tmp_path)
+    asked = [one["id"] for one in messages if one.get("params", {}).get("name") == "never"]
+    cancelled = [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
+    assert cancelled == asked
+
+
+def test_changed_tools_are_read_again(tmp_path: Path) -> None:
+    after = [[tool("change"), tool("t", "Something else."), tool("fresh")]]
+    steps = {"change": [{"change": "told"}, {"text": "changed"}]}
+    server = raw(tmp_path, tools=[tool("change"), tool("t"), tool("gone")], after=after, calls=steps)
+    told = asyncio.Queue[str]()
+
+    async def main() -> None:
+        async with at(server, changed=told.put_nowait) as desk:
+            assert desk.states() == {"change": "agreed", "t": "agreed", "gone": "agreed"}
+            await told.get()
+            await desk.call("change")
+            await asyncio.wait_for(told.get(), 10)
+            assert desk.states() == {"change": "agreed", "t": "changed", "fresh": "new"}
+            assert {one.name: one.description for one in desk.registry}["t"] == "Does something."
+            assert (await desk.call("fresh")).result == "fresh"
+            assert (await desk.call("t")).result == "t"
+            assert "+ " in desk.asked[1].preview
+            assert desk.states() == {"change": "agreed", "t": "agreed", "fresh": "agreed"}
+            assert {one.name: one.description for one in desk.registry}["t"] == "Something else."
+
+    asyncio.run(main())
+
+
+def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
+    reading = {"readOnlyHint": True}
+    tools = [
+        tool("read", annotations=reading),
+        tool("wipe", annotations={"destructiveHint": True}),
+        tool("both", annotations={"readOnlyHint": True, "destructiveHint": True}),
+        tool("plain"),
+        tool("off"),
+    ]
+    own = {"plain": {"tier": "CRAWL", "confirm": True}, "off": {"enabled": False}, "wipe": {"confirm": False}}
+
+    def found(desk: Desk, name: str) -> dict[str, tuple[str, bool]]:
+        (status,) = (one for one in desk.router.servers() if one.name == name)
+        return {one.name: (one.tier.name, one.confirm) for one in status.tools if one.called}
+
+    async def main() -> None:
+        servers = [
+            raw(tmp_path, "stranger", tools=tools),
+            raw(tmp_path, "trusted", tools=tools, trusted=True),
+            McpServer.model_validate({**raw(tmp_path, "own", tools=tools).model_dump(), "tier": "WALK", "tools": own}),
+        ]
+        async with at(*servers) as desk:
+            run, asks = ("RUN", False), ("RUN", True)
+            assert found(desk, "stranger") == {"read": run, "wipe": asks, "both": asks, "plain": run, "off": run}
+            assert found(desk, "trusted") == {
+                "read": ("WALK", False), "wipe": asks, "both": asks, "plain": run, "off": run,
+            }  # fmt: skip
+            walk = ("WALK", False)
+            assert found(desk, "own") == {"read": walk, "wipe": walk, "both": ("WALK", True), "plain": ("CRAWL", True)}
+            assert desk.states("own")["off"] == "off"
+
+    asyncio.run(main())
+
+
+def test_any_argument_name_reaches_the_tool(tmp_path: Path) -> None:
+    names = ("self", "name", "arguments", "a-b", "__class__", "__proto__")
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    server = raw(tmp_path, tools=[tool("t", inputSchema=schema)], calls={"t": [{"echo": True}]})
+
+    async def main() -> ToolResult:
+        async with at(server) as desk:
+            return await desk.call("t", **dict.fromkeys(names, "x"))
+
+    assert (
+        asyncio.run(main()).result == '{"self": "x", "name": "x", "arguments": "x", "a-b": "x", "__class__": "x", '
+        '"__proto__": "x"}'
+    )
+
+
+def test_structured_content_has_to_be_what_was_promised(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    text = [{"type": "text", "text": "hello"}]
+    steps = {
+        "right": [{"result": {"content": text, "structuredContent": {"n": 1}}}],
+        "wrong": [{"result": {"content": text, "structuredContent": {"n": "one"}}}],
+        "none": [{"result": {"content": text}}],
+        "failed": [{"result": {"content": text, "isError": True}}],
+    }
+    server = raw(tmp_path, tools=[tool(name, outputSchema=schema) for name in steps], calls=steps)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            assert (await desk.call("right")).result == {"n": 1}
+            assert "/n: is the string" in ((await desk.call("wrong")).error or "")
+            assert "gave back no structured content" in ((await desk.call("none")).error or "")
+            assert (await desk.call("failed")).error == "hello"
+
+    asyncio.run(main())

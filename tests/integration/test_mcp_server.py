@@ -1,0 +1,358 @@
+"""Our registry as an MCP server: the SDK's own client, in both protocols, over HTTP and standard input."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.session import ClientRequestContext
+from mcp_types import ElicitRequestParams, ElicitResult, InputRequiredResult, TextContent
+from tests.integration.mcp_parts import client, serving
+
+import toolwire
+from toolwire import ImagePart, OpaquePart, Tier, ToolDefinition, ToolError, ToolResult
+from toolwire.mcp.caller import current_caller, log, report_progress
+from toolwire.mcp.router import McpRouter
+from toolwire.mcp.server import MAX_QUESTION, McpService
+from toolwire.mcp.servers import McpServer
+from toolwire.policy import Limit, Policy, Rule
+from toolwire.registry import ToolRegistry
+
+MODES = ("auto", "legacy")
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"when": {"type": "string", "format": "date"}},
+    "properties": {"when": {"$ref": "#/$defs/when"}, "odd": {"not": {"const": 3}}},
+    "additionalProperties": False,
+}
+
+modes = pytest.mark.parametrize("mode", MODES)
+
+
+class Shop:
+    """Tools that write down what they were called with."""
+
+    def __init__(self) -> None:
+        self.wiped: list[str] = []
+        self.ended = asyncio.Event()
+        self.registry = ToolRegistry()
+        add = self.registry.register
+        add(lambda: {"a": [1, None]}, name="structured")
+        add(lambda: [1, 2], name="numbers")
+        add(lambda: "text", name="text")
+        add(lambda: None, name="nothing")
+        add(lambda: ImagePart("aGk=", "image/png"), name="picture")
+        add(self.fail, name="fail")
+        add(self.native, name="native")
+        add(self.steps, name="steps")
+        add(self.forever, name="forever")
+        add(ToolDefinition("dates", "Takes dates.", SCHEMA), run=lambda **given: json.dumps(given))
+        add(
+            self.wipe,
+            name="wipe",
+            tier=Tier.RUN,
+            requires_confirmation=True,
+            preview=lambda given: f"rm {given['path']}",
+        )
+
+    def fail(self) -> str:
+        """Fails."""
+        raise ToolError("not today")
+
+    def native(self) -> ToolResult:
+        """Says it in MCP's words."""
+        sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+        return ToolResult("", "", "a sound", extra=OpaquePart({"content": [sound]}, "mcp"))
+
+    async def steps(self) -> str:
+        """Tells how far it is."""
+        for at in (1, 2):
+            await report_progress(at, 2, f"step {at}")
+        await log("told")
+        return "done"
+
+    async def forever(self) -> str:
+        """Never ends."""
+        try:
+            await report_progress(1, 2)
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+        return ""
+
+    def wipe(self, path: str) -> str:
+        """Removes something."""
+        self.wiped.append(path)
+        return "gone"
+
+
+def answers(action: str, *, agree: bool = True, seen: list[str] | None = None) -> Any:
+    """Somebody behind a client."""
+
+    async def elicit(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        if seen is not None:
+            seen.append(params.message)
+        return ElicitResult(action=action, content={"agree": agree} if action == "accept" else None)
+
+    return elicit
+
+
+@modes
+def test_tools_are_listed_as_they_are(mode: str) -> None:
+    async def main() -> None:
+        async with serving(McpService(Shop().registry)) as at, client(at, mode=mode) as asked:
+            tools = {one.name: one for one in (await asked.list_tools()).tools}
+            assert "wipe" not in tools
+            assert tools["dates"].input_schema == SCHEMA
+            hints = tools["dates"].annotations
+            assert hints is not None
+            assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
+        async with serving(McpService(Shop().registry, tier=Tier.RUN)) as at, client(at, mode=mode) as asked:
+            hints = {one.name: one for one in (await asked.list_tools()).tools}["wipe"].annotations
+            assert hints is not None
+            assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
+
+    asyncio.run(main())
+
+
+def test_long_lists_have_pages() -> None:
+    registry = ToolRegistry(ToolDefinition(f"t{at}") for at in range(450))
+
+    async def main() -> None:
+        async with serving(McpService(registry)) as at, client(at) as asked:
+            names, cursor = list[str](), None
+            while True:
+                page = await asked.list_tools(cursor=cursor)
+                names += [one.name for one in page.tools]
+                if (cursor := page.next_cursor) is None:
+                    break
+            assert names == [f"t{at}" for at in range(450)]
+            with pytest.raises(MCPError, match="no such page"):
+                await asked.list_tools(cursor="-1")
+
+    asyncio.run(main())
+
+
+@modes
+def test_results_in_mcp_s_words(mode: str) -> None:
+    wanted: dict[str, Any] = {
+        "structured": ([{"type": "text", "text": '{"a": [1, null]}'}], {"a": [1, None]}, False),
+        "numbers": ([{"type": "text", "text": "[1, 2]"}], None, False),
+        "text": ([{"type": "text", "text": "text"}], None, False),
+        "nothing": ([], None, False),
+        "picture": ([{"type": "image", "data": "aGk=", "mimeType": "image/png"}], None, False),
+        "fail": ([{"type": "text", "text": "not today"}], None, True),
+        "native": ([{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}], None, False),
+    }
+
+    async def main() -> None:
+        async with serving(McpService(Shop().registry)) as at, client(at, mode=mode) as asked:
+            for name, (content, structured, failed) in wanted.items():
+                result = await asked.call_tool(name)
+                assert [one.model_dump(by_alias=True, exclude_none=True) for one in result.content] == content
+                assert (result.structured_content, result.is_error) == (structured, failed)
+            wrong = await asked.call_tool("dates", {"when": "2026-01-01", "extra": 1})
+            assert wrong.is_error
+            assert isinstance(wrong.content[0], TextContent)
+            assert "extra" in wrong.content[0].text
+            with pytest.raises(MCPError, match="There is no tool 'nope'"):
+                await asked.call_tool("nope")
+
+    asyncio.run(main())
+
+
+ANSWERS: list[tuple[Any, bool, str]] = [
+    (answers("accept"), True, "gone"),
+    (answers("accept", agree=False), False, "The user refused this call of wipe."),
+    (answers("decline"), False, "The user refused this call of wipe."),
+    (answers("cancel"), False, "The user refused this call of wipe."),
+    (None, False, "wipe wants to be agreed to each time. Nobody is there to agree, so it did not run."),
+]
+
+
+@modes
+def test_what_has_to_be_asked_is_asked_through_the_client(mode: str) -> None:
+    async def main() -> None:
+        shop = Shop()
+        async with serving(McpService(shop.registry, tier=Tier.RUN)) as at:
+            for elicit, ran, said in ANSWERS:
+                shop.wiped.clear()
+                async with client(at, mode=mode, elicitation_callback=elicit) as asked:
+                    result = await asked.call_tool("wipe", {"path": "a"})
+                assert shop.wiped == (["a"] if ran else [])
+                assert (result.content[0].model_dump()["text"], result.is_error) == (said, not ran)
+
+    asyncio.run(main())
+
+
+@modes
+def test_the_question_shows_exactly_what_would_run(mode: str) -> None:
+    async def main() -> None:
+        shop, seen = Shop(), list[str]()
+        service, elicit = McpService(shop.registry, tier=Tier.RUN), answers("accept", seen=seen)
+        async with serving(service) as at, client(at, mode=mode, elicitation_callback=elicit) as asked:
+            await asked.call_tool("wipe", {"path": "a\u202e\x1b[2J\n\n\n\nb"})
+            long = await asked.call_tool("wipe", {"path": "".join(map(str, range(MAX_QUESTION)))})
+        assert len(seen) == 1
+        assert "\\u202e\\x1b[2J" in seen[0]
+        assert "rm a" in seen[0]
+        assert "which is too many" in long.content[0].model_dump()["text"]
+        assert len(shop.wiped) == 1
+
+    asyncio.run(main())
+
+
+def test_an_answer_holds_for_the_call_that_was_shown_and_once() -> None:
+    async def main() -> None:
+        shop = Shop()
+        service = McpService(shop.registry, tier=Tier.RUN)
+        async with serving(service) as at, client(at, elicitation_callback=answers("accept")) as asked:
+            session = asked.session
+
+            async def call(path: str, **more: Any) -> Any:
+                return await session.call_tool("wipe", {"path": path}, allow_input_required=True, **more)
+
+            yes = {"agree": ElicitResult(action="accept", content={"agree": True})}
+            first = await call("a")
+            assert isinstance(first, InputRequiredResult)
+            assert not shop.wiped
+            other = await call("b", input_responses=yes, request_state=first.request_state)
+            assert isinstance(other, InputRequiredResult)
+            again = await call("a", input_responses=yes, request_state=first.request_state)
+            assert isinstance(again, InputRequiredResult)  # the answer was used up
+            forged = await call("a", input_responses=yes, request_state="x" * 32)
+            assert isinstance(forged, InputRequiredResult)
+            assert not shop.wiped
+            done = await call("a", input_responses=yes, request_state=again.request_state)
+            assert not isinstance(done, InputRequiredResult)
+            assert shop.wiped == ["a"]
+
+    asyncio.run(main())
+
+
+@modes
+def test_agreeing_beforehand_asks_nobody(mode: str) -> None:
+    async def main() -> None:
+        shop = Shop()
+        async with serving(McpService(shop.registry, tier=Tier.RUN, agree=True)) as at, client(at, mode=mode) as asked:
+            assert not (await asked.call_tool("wipe", {"path": "a"})).is_error
+        assert shop.wiped == ["a"]
+
+    asyncio.run(main())
+
+
+@modes
+def test_tiers_rules_and_limits_hold_for_clients(mode: str) -> None:
+    policy = Policy((Rule("deny", "numbers", reason="no numbers"),), limits=(Limit(2, tool="text"),))
+
+    async def main() -> None:
+        service = McpService(Shop().registry, policy=policy)
+        async with serving(service) as at, client(at, mode=mode) as asked:
+
+            async def said(name: str, arguments: dict[str, Any] | None = None) -> str:
+                result = await asked.call_tool(name, arguments)
+                return result.content[0].model_dump()["text"]
+
+            assert await said("numbers") == "no numbers"
+            assert "needs the tier RUN" in await said("wipe", {"path": "a"})
+            assert [await said("text") for _ in range(3)][:2] == ["text", "text"]
+            assert "may run 2 times" in await said("text")
+
+    asyncio.run(main())
+
+
+@modes
+def test_progress_and_log_lines_reach_the_client(mode: str) -> None:
+    async def main() -> None:
+        heard, logged = list[Any](), list[Any]()
+
+        async def progress(*told: Any) -> None:
+            heard.append(told)
+
+        async def logging(params: Any) -> None:
+            logged.append(params.data)
+
+        service = McpService(Shop().registry)
+        async with serving(service) as at, client(at, mode=mode, logging_callback=logging) as asked:
+            await asked.call_tool("steps", progress_callback=progress)
+        assert heard == [(1.0, 2.0, "step 1"), (2.0, 2.0, "step 2")]
+        assert logged == (["told"] if mode == "legacy" else [])
+
+    asyncio.run(main())
+
+
+@modes
+def test_a_cancelled_call_ends_its_tool(mode: str) -> None:
+    async def main() -> None:
+        shop, begun = Shop(), asyncio.Event()
+
+        async def progress(*_: Any) -> None:
+            begun.set()
+
+        async with serving(McpService(shop.registry)) as at, client(at, mode=mode) as asked:
+            task = asyncio.create_task(asked.call_tool("forever", progress_callback=progress))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.wait_for(shop.ended.wait(), 10)
+
+    asyncio.run(main())
+
+
+def test_our_router_uses_our_server() -> None:
+    shop = Shop()
+
+    async def main() -> None:
+        async with serving(McpService(shop.registry, tier=Tier.RUN, agree=True)) as at:
+            headers = {"Authorization": f"Bearer {at.token}"}
+            registry = ToolRegistry()
+
+            async def approve(_: Any) -> bool:
+                return True
+
+            server = McpServer(name="shop", url=at.url, headers=headers)
+            async with McpRouter([server], registry, approve=approve) as router:
+                assert (await router.connect())[0].state == "ready"
+                run = registry.lookup("native").run
+                assert run is not None
+                result = await run()
+                assert result.extra == OpaquePart(
+                    {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "mcp"
+                )
+                assert {one.name for one in registry} >= {"wipe", "text", "dates"}
+
+    asyncio.run(main())
+
+
+def test_tools_without_a_client_tell_nobody() -> None:
+    assert asyncio.run(Shop().steps()) == "done"
+    assert current_caller() is None
+
+
+def test_a_process_serves_on_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("remember")
+    arguments = ["-m", "toolwire", "mcp", "serve", "--root", str(tmp_path)]
+
+    async def main() -> None:
+        source = str(Path(toolwire.__file__).parents[1])  # where this runs from a checkout
+        started = StdioServerParameters(command=sys.executable, args=arguments, env={"PYTHONPATH": source})
+        async with Client(started) as asked:
+            assert [one.name for one in (await asked.list_tools()).tools] == ["list_dir", "read_file", "search_files"]
+            result = await asked.call_tool("read_file", {"path": "notes.txt"})
+            assert "remember" in result.content[0].model_dump()["text"]
+            outside = await asked.call_tool("read_file", {"path": "/etc/passwd"})
+            assert outside.is_error
+
+    asyncio.run(main())
+
+
+def test_there_has_to_be_something_to_serve() -> None:
+    done = subprocess.run([sys.executable, "-m", "toolwire", "mcp", "serve"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is nothing to serve" in done.stderr

@@ -1,0 +1,130 @@
+"""The tool `te_run`: what it gives, whatever the command does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.envelope.tree import wait_until_gone
+
+from toolwire import Tier, Tool
+from toolwire.envelope.grammar import read_envelope
+from toolwire.envelope.tools import TE, te_run
+
+
+def command(code: str) -> list[str]:
+    """A stand-in for `te`."""
+    return [sys.executable, "-c", f"import json, os, sys\n{code}"]
+
+
+def call(tool: Tool[..., Any], args: list[str]) -> dict[str, Any]:
+    """What the tool gives for a command."""
+    told: dict[str, Any] = asyncio.run(tool(args))
+    return told
+
+
+ECHO = command("print(json.dumps({'ok': True, 'echo': sys.argv[-1]}))")
+
+
+def test_data_and_meta() -> None:
+    assert call(te_run(command=ECHO), ["run", "echo", "hello"]) == {
+        "data": {"ok": True, "echo": "hello"},
+        "meta": {"returncode": 0},
+    }
+
+
+def test_json_is_asked_for_first() -> None:
+    told = call(te_run(command=command("print(json.dumps(sys.argv[1:]))")), ["run", "x", "--json"])
+    assert told["data"] == ["--json", "run", "x", "--json"]
+
+
+def test_who_reads_is_said_under_both_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("TE_AGENT_ID", "LLMC_TE_AGENT_ID", "TE_SESSION_ID", "LLMC_TE_SESSION_ID")
+    shown = command(f"print(json.dumps([os.environ.get(name) for name in {names}]))")
+    assert call(te_run(agent="me", session="s", command=shown), [])["data"] == ["me", "me", "s", "s"]
+    assert call(te_run(command=shown), [])["data"] == [None] * 4
+    monkeypatch.setenv("LLMC_TE_SESSION_ID", "old")
+    assert call(te_run(command=shown), [])["data"] == [None, None, "old", "old"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("print('no json')", {"data": {"raw": "no json\n"}, "meta": {"returncode": 0}}),
+        ("sys.exit(3)", {"data": {"raw": ""}, "meta": {"returncode": 3}}),
+        ("sys.exit('why')", {"data": {"raw": ""}, "meta": {"returncode": 1, "stderr": "why"}}),
+        ("print('[' * 100000)", {"data": {"raw": "[" * 100_000 + "\n"}, "meta": {"returncode": 0}}),
+    ],
+)
+def test_what_is_no_json(code: str, expected: dict[str, Any]) -> None:
+    assert call(te_run(command=command(code)), ["x"]) == expected
+
+
+def test_what_cannot_be_run() -> None:
+    for argv, args in (["/no/such/program"], ["x"]), (list(TE), ["a\0b"]):
+        told = call(te_run(command=argv), args)
+        assert told["data"] is None
+        assert told["meta"]["returncode"] == -1
+        assert told["meta"]["error"] is True
+        assert told["meta"]["message"]
+
+
+def test_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.envelope.tools._SLACK", 0.0)
+    told = call(te_run(seconds=0.2, command=command("sys.stdin.read(); import time; time.sleep(60)")), ["x"])
+    assert (told["meta"]["returncode"], told["meta"]["error"]) == (-1, True)
+
+
+@pytest.mark.parametrize("why", ["cancelled", "late"])
+def test_nothing_that_was_started_goes_on(tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.envelope.tools._SLACK", 0.0)
+    script = "trap '' TERM; sh -c 'echo $$ > child; exec sleep 60'; sleep 60"
+    run = te_run(root=str(tmp_path), seconds=60 if why == "cancelled" else 1)
+
+    async def go() -> int:
+        task = asyncio.create_task(run(["sh", "-c", script]))
+        while not (tmp_path / "child").is_file() or not (tmp_path / "child").read_text().endswith("\n"):
+            await asyncio.sleep(0)
+        if why == "cancelled":
+            task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled() is (why == "cancelled")
+        return int((tmp_path / "child").read_text())
+
+    wait_until_gone(asyncio.run(go()))
+
+
+def test_commands_see_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    shown = command("print(json.dumps(os.environ.get('SOME_API_KEY')))")
+    assert call(te_run(command=shown), [])["data"] is None
+    assert call(te_run(command=shown, passed_on=["SOME_API_KEY"]), [])["data"] == "secret"
+
+
+def test_te_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def found():\n    pass\n")
+    run = te_run(agent="qwen-local", root=str(tmp_path))
+    told = call(run, ["grep", "found"])
+    assert told["meta"] == {"returncode": 0}
+    assert told["data"]["meta"]["matches"] == 1
+    assert told["data"]["content"] == "a.py:1: def found():"
+    assert call(run, ["cat", "/etc/hostname"])["data"]["meta"]["error"] == "not_readable"
+    passed = call(run, [sys.executable, "-c", "print('x' * 100000)"])
+    assert passed["data"]["truncated"] is True
+    assert len(json.dumps(passed["data"])) <= 28_000
+    page = call(run, ["--handle", passed["data"]["handle"]])
+    assert read_envelope(f"# TE_BEGIN_META\n{json.dumps(page['data']['meta'])}\n# TE_END_META").header.lines == 1
+
+
+def test_it_may_do_anything_so_somebody_is_asked() -> None:
+    made = te_run()
+    definition = made.definition
+    assert definition.untrusted
+    assert made.preview is not None
+    assert made.preview({"args": ["rm", "-rf", "a b"]}) == '  "te"\n  "rm"\n  "-rf"\n  "a b"'
+    assert (definition.name, definition.tier, definition.requires_confirmation) == ("te_run", Tier.RUN, True)
+    assert definition.parameters["properties"]["args"]["items"] == {"type": "string"}

@@ -1,0 +1,184 @@
+"""What was agreed to, kept in a file; and results, in both directions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult
+
+from toolwire import ImagePart, OpaquePart, ToolDefinition, ToolResult
+from toolwire.errors import ConfigurationError
+from toolwire.mcp.approvals import Approvals
+from toolwire.mcp.definitions import Declared, Quarantined, cleaned, difference, from_stored, read_tools
+from toolwire.mcp.results import MAX_IMAGES, MAX_TEXT, from_mcp, to_mcp
+from toolwire.mcp.servers import McpServer
+
+A = McpServer(name="a", command="x")
+T = {"name": "t", "description": "Does.", "inputSchema": {"type": "object"}}
+
+
+def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "state.sqlite3"
+    first = Approvals(path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert first.server(A) is None
+    first.agree(A, A.launch())
+    first.pin(A, {"t": {"name": "t"}, "a": {"name": "a"}})
+    second = Approvals(path)
+    agreed = second.server(A)
+    assert agreed is not None
+    assert (agreed.hash, agreed.listed) == (A.launch().hash, True)
+    assert list(second.tools(A)) == ["t", "a"], "in the order in which they came"
+    for other in (A.model_copy(update={"source": "/x.toml"}), A.model_copy(update={"name": "b"})):
+        assert second.server(other) is None
+        assert second.tools(other) == {}
+    second.forget(A)
+    assert (first.server(A), first.tools(A)) == (None, {})
+
+
+def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite3"
+    path.write_text("something else" * 100)
+    with pytest.raises(ConfigurationError, match="without the file everything is asked again"):
+        Approvals(path)
+    with pytest.raises(ConfigurationError):
+        Approvals(tmp_path)
+
+
+def declared(**more: Any) -> Declared:
+    (found,), bad = read_tools([{**T, **more}], A)
+    assert not bad
+    return found
+
+
+def test_descriptions_are_stored_and_read_back() -> None:
+    one = declared(
+        name="a b",
+        title="T",
+        annotations={"readOnlyHint": True, "strict": True, "openWorldHint": 5},
+        outputSchema={"type": "string"},
+    )
+    assert one.definition.name == "a%20b"
+    assert one.definition.annotations == {"readOnlyHint": True, "title": "T", "outputSchema": {"type": "string"}}
+    again = from_stored(one.stored(), A)
+    assert again == one
+    assert from_stored({"name": "t"}, A) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("plain.name-x/y_1", "plain.name-x/y_1"),
+        ("a b", "a%20b"),
+        ("a%20b", "a%2520b"),
+        ("f(x)", "f%28x%29"),
+        ("google:mcp:create-pdf", "google:mcp:create-pdf"),
+        ("天气", "天气"),
+    ],
+)
+def test_names_are_made_safe_in_one_way(name: str, safe: str) -> None:
+    assert declared(name=name).definition.name == safe
+
+
+def test_no_two_names_are_one() -> None:
+    found, bad = read_tools([{**T, "name": "a b"}, {**T, "name": "a%20b"}], A)
+    assert ([one.definition.name for one in found], bad) == (["a%20b", "a%2520b"], [])
+
+
+@pytest.mark.parametrize("given", [None, 5, [], {}, {"name": ""}, {**T, "description": 5}, {**T, "inputSchema": []}])
+def test_what_is_no_tool_is_set_aside(given: Any) -> None:
+    found, (bad,) = read_tools([given], A)
+    assert not found
+    assert isinstance(bad, Quarantined)
+    assert bad.reason
+
+
+def test_a_change_is_shown_line_by_line() -> None:
+    text = difference(declared(), declared(description="Does.\nAnd sends your key."))
+    assert [line for line in text.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
+        '-  "Does."',
+        '+  "Does.",',
+        '+  "And sends your key."',
+    ]
+
+
+def test_text_is_cleaned_and_bounded() -> None:
+    assert cleaned("a\tb\n\x1b[1mc\u2028d", 99) == "a\tb\n[1mc\nd"
+    assert cleaned("x" * 50, 10) == "xxxxxxxxxx... (50 characters)"
+    assert cleaned("naïve 天气 🙂", 99) == "naïve 天气 🙂"
+
+
+def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
+    return CallToolResult.model_validate({"content": list(content), **more})
+
+
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+TEXT = {"type": "text", "text": "x"}
+
+
+def resource(**more: Any) -> dict[str, Any]:
+    return {"type": "resource", "resource": {"uri": "test://a b", "mimeType": "text/plain", **more}}
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "images"),
+    [
+        (result(TEXT, IMAGE), "x", 1),
+        (result(IMAGE), "", 1),
+        (result({**IMAGE, "mimeType": "text/html"}), "[an image that cannot be shown: text/html, 3 bytes]", 0),
+        (result({**IMAGE, "data": "no base64"}), "[an image that cannot be shown: image/png, 6 bytes]", 0),
+        (result({**IMAGE, "mimeType": "IMAGE/PNG; q=1"}), "", 1),
+        (result(resource(text="inside")), "[resource test://a b (text/plain)]\ninside", 0),
+        (result(resource(blob="aGk=")), "[resource test://a b (text/plain), not shown: 3 bytes]", 0),
+        (result(resource(blob="aGk=", mimeType="image/png")), "[resource test://a b (image/png)]", 1),
+        (result(*[IMAGE] * (MAX_IMAGES + 1)), "[an image that cannot be shown: image/png, 3 bytes]", MAX_IMAGES),
+        (
+            result({"type": "text", "text": "x" * (MAX_TEXT + 5)}),
+            "x" * MAX_TEXT + "\n... (5 characters more are left out)",
+            0,
+        ),
+        (result(structuredContent=[1]), [1], 0),
+        (result(structuredContent=float("nan")), "The tool ran, but what it gave back is no JSON.", 0),
+    ],
+)
+def test_results_of_servers(given: CallToolResult, told: Any, images: int) -> None:
+    made = from_mcp(given, declared())
+    assert (made.result if made.success else made.error) == told
+    assert len(made.images) == images
+
+
+def test_what_only_mcp_can_say_is_kept_for_those_who_can_hear_it() -> None:
+    sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+    made = from_mcp(result(TEXT, sound), declared())
+    assert made.extra == OpaquePart({"content": [TEXT, sound]}, "mcp")
+    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, sound]
+    assert from_mcp(result(TEXT, IMAGE), declared()).extra is None
+
+
+@pytest.mark.parametrize(
+    ("given", "content", "structured", "failed"),
+    [
+        (ToolResult("", "", "x"), [TEXT], None, False),
+        (ToolResult("", "", {"a": 1}), [{"type": "text", "text": '{"a": 1}'}], {"a": 1}, False),
+        (ToolResult("", "", [1]), [{"type": "text", "text": "[1]"}], None, False),
+        (ToolResult("", ""), [], None, False),
+        (ToolResult("", "", error="x"), [TEXT], None, True),
+        (ToolResult("", "", "x", images=(ImagePart("aGk=", "image/png"),)), [TEXT, IMAGE], None, False),
+        (
+            ToolResult("", "", images=(ImagePart(url="https://h/i.png"),)),
+            [{"type": "resource_link", "name": "image", "uri": "https://h/i.png"}],
+            None,
+            False,
+        ),
+        (ToolResult("", "", "x", extra=OpaquePart({"a": 1}, "anthropic_messages")), [TEXT], None, False),
+    ],
+)
+def test_results_for_clients(given: ToolResult, content: list[Any], structured: Any, failed: bool) -> None:
+    made = to_mcp(given).model_dump(by_alias=True, exclude_none=True)
+    assert made["content"] == content
+    assert (made.get("structuredContent"), made["isError"]) == (structured, failed)
+
+
+def test_definitions_are_ordinary_ones() -> None:
+    assert isinstance(declared().definition, ToolDefinition)
+    assert declared().definition.untrusted

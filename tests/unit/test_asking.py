@@ -1,0 +1,90 @@
+"""What the calls of one response ask is one question; each call gets its own answer."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from toolwire import ToolCall
+from toolwire.asking import Together
+from toolwire.consent import Agreement, Approval
+from toolwire.executor import ToolExecutor
+from toolwire.policy import Policy, Rule
+from toolwire.registry import ToolRegistry
+from toolwire.session import Session
+
+
+class Asked:
+    def __init__(self, *, answers: Any = None) -> None:
+        self.questions: list[list[int]] = []
+        self.ran: list[int] = []
+        self.answers = answers
+
+    def work(self, number: int) -> int:
+        """Works."""
+        self.ran.append(number)
+        return number
+
+    async def ask(self, approvals: Sequence[Approval]) -> Any:
+        self.questions.append([one.call.arguments["number"] for one in approvals])
+        await asyncio.sleep(0)
+        if self.answers is not None:
+            return self.answers
+        return [Agreement(one.call.arguments["number"] % 2 == 0) for one in approvals]
+
+    async def run(self, *numbers: int, concurrency: int = 16) -> list[bool]:
+        registry = ToolRegistry([self.work])
+        executor = ToolExecutor(
+            registry, policy=Policy((Rule("ask"),)), confirm=Together(self.ask), concurrency=concurrency
+        )
+        calls = [ToolCall("work", {"number": number}) for number in numbers]
+        return [one.success for one in await executor.execute(calls, Session())]
+
+
+def test_calls_of_one_response_are_one_question() -> None:
+    asked = Asked()
+    assert asyncio.run(asked.run(1, 2, 3, 4)) == [False, True, False, True]
+    assert asked.questions == [[1, 2, 3, 4]]
+    assert sorted(asked.ran) == [2, 4]
+
+
+def test_no_more_are_asked_about_than_may_run_at_a_time() -> None:
+    asked = Asked()
+    assert asyncio.run(asked.run(2, 4, 6, concurrency=2)) == [True, True, True]
+    assert asked.questions[0] == [2, 4]
+    assert sorted(number for question in asked.questions for number in question) == [2, 4, 6]
+
+
+@pytest.mark.parametrize("answers", [[], [True], [True, True, True]])
+def test_a_wrong_number_of_answers_is_none(answers: list[bool]) -> None:
+    asked = Asked(answers=answers)
+    assert asyncio.run(asked.run(1, 2)) == [False, False]
+    assert asked.ran == []
+
+
+def test_responses_after_one_another_are_questions_of_their_own() -> None:
+    asked = Asked()
+
+    async def both() -> None:
+        await asked.run(2)
+        await asked.run(4)
+
+    asyncio.run(both())
+    assert asked.questions == [[2], [4]]
+
+
+def test_who_stops_waiting_is_not_answered() -> None:
+    asked = Asked()
+
+    async def main() -> None:
+        running = asyncio.create_task(asked.run(2, 4))
+        while not asked.questions:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert asked.ran == []
