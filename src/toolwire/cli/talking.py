@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from toolwire.agent.events import (
@@ -36,6 +36,7 @@ from toolwire.messages import Message, Part, TextPart, ToolResult
 from toolwire.session import Session
 from toolwire.wire.registry import get_format
 
+INTERRUPTED = 130
 STOPPED = "The user stopped this before its result was there. It may have done its work or not."
 
 
@@ -74,7 +75,7 @@ class Chat:
         self, found: Opened, confirm: InTurn, *, history: tuple[Message, ...] = (), file: str = "", trace: bool = False
     ) -> None:
         self.history = history
-        self.commands: dict[str, tuple[str, Callable[[str], Awaitable[bool | None]]]] = {
+        self.commands: dict[str, tuple[str, Callable[[str], Awaitable[None]]]] = {
             "help": ("what can be said here", self._help),
             "tools": ("what the model can call", self._tools),
             "format": ("the format that the model writes; /format NAME changes it", self._format),
@@ -94,7 +95,11 @@ class Chat:
         self._session = Session()
         self._before: list[tuple[str, tuple[Message, ...]]] = []  # each question, and the conversation before it
         self._events: list[AgentEvent] = []  # of the last answer
+        self._working: asyncio.Task[RunEnded] | None = None
+        self._stopped = False  # the answer, by Ctrl-C
         self._warned = False  # another Ctrl-C leaves
+        self._left = False
+        self._blocks = True  # reading does, so that Ctrl-C is ours only while something is answered
 
     async def converse(self, source: Lines) -> None:
         """Read and answer, until whoever types has enough."""
@@ -102,28 +107,58 @@ class Chat:
         say(f"{self.below()}, {len(registry)} tools. /help lists the commands, Ctrl-D leaves.")
         if self.history:
             self._recall()
-        while True:
-            try:
-                text = await source.read()
-            except KeyboardInterrupt:
-                if self._warned:
+        self._blocks = source.blocks
+        with nullcontext() if self._blocks else self._interruptible():
+            while not self._left:
+                text = await self._next(source)
+                if text is None:
                     return
-                self._warned = True
-                say("Ctrl-C again leaves.")
-                continue
-            if text is None:
-                return
-            self._warned = False
-            if not text.strip():
-                continue
+                self._warned = False
+                if not text.strip():
+                    continue
+                try:
+                    if text.startswith("/"):
+                        await self._commanded(text)
+                    else:
+                        await self._answer(text.strip())
+                except (CliError, ToolwireError) as error:
+                    say(f"toolwire: {error}", "red")
+
+    async def _next(self, source: Lines) -> str | None:
+        """What is typed next; None: no more."""
+        while not self._left:
             try:
-                if text.startswith("/"):
-                    if await self._commanded(text):
-                        return
-                else:
-                    await self._answer(text.strip())
-            except (CliError, ToolwireError) as error:
-                say(f"toolwire: {error}", "red")
+                return await source.read()
+            except KeyboardInterrupt:
+                self._interrupted()
+        return None
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C is ours as long as the block lasts, where the system allows it."""
+        loop = asyncio.get_running_loop()
+        try:
+            loop.add_signal_handler(signal.SIGINT, self._interrupted)
+        except NotImplementedError:  # Windows: Ctrl-C ends the program
+            yield
+            return
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    def _interrupted(self) -> None:
+        """Ctrl-C: the answer stops; without one, or if it does not stop, the second leaves."""
+        if self._working is not None:
+            if self._stopped:
+                leave(INTERRUPTED)
+            self._stopped = True
+            self._working.cancel()
+        elif self._warned:
+            self._left = True
+        else:
+            self._warned = True
+            say("Ctrl-C again leaves.")
 
     def below(self) -> str:
         """The model and how it is used, in one line."""
@@ -137,24 +172,13 @@ class Chat:
     async def _answer(self, task: str) -> None:
         before = self.history
         kept = _Kept(task)
-        work = asyncio.create_task(self._told(task, kept))
-        stopped = 0
-
-        def stop() -> None:
-            nonlocal stopped
-            stopped += 1
-            if stopped > 1:
-                leave(130)
-            work.cancel()
-
-        loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError):  # Windows: Ctrl-C ends the program
-            loop.add_signal_handler(signal.SIGINT, stop)
+        self._stopped = False
+        self._working = asyncio.create_task(self._told(task, kept))
         try:
-            with unechoed():
-                end = await work
+            with unechoed(), self._interruptible() if self._blocks else nullcontext():
+                end = await self._working
         except asyncio.CancelledError:
-            if not stopped:
+            if not self._stopped:
                 raise
             self._telling.aside()
             self.history = kept.messages(before)
@@ -163,8 +187,7 @@ class Chat:
         else:
             self.history = end.messages if end.reason != "error" else kept.messages(before)
         finally:
-            with suppress(NotImplementedError):
-                loop.remove_signal_handler(signal.SIGINT)
+            self._working = None
         if self.history != before:
             self._before.append((task, before))
 
@@ -184,13 +207,13 @@ class Chat:
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
-    async def _commanded(self, text: str) -> bool:
-        """Do what a command says; whether that is to leave."""
+    async def _commanded(self, text: str) -> None:
+        """Do what a command says."""
         name, _, rest = text[1:].strip().partition(" ")
         found = self.commands.get({"exit": "quit", "q": "quit", "?": "help"}.get(name, name))
         if found is None:
             raise CliError(f"no command /{name}; /help lists them. Begin a message with a space if it begins with /")
-        return bool(await found[1](rest.strip()))
+        await found[1](rest.strip())
 
     async def _help(self, rest: str) -> None:
         screen = console(stderr=True)
@@ -272,8 +295,8 @@ class Chat:
         self._before.clear()
         self._recall()
 
-    async def _quit(self, rest: str) -> bool:
-        return True
+    async def _quit(self, rest: str) -> None:
+        self._left = True
 
     def _recall(self) -> None:
         """Show where the conversation was."""

@@ -14,7 +14,13 @@ HISTORY = "chat_history"
 
 
 class Lines(Protocol):
-    """Where messages come from."""
+    """Where messages come from.
+
+    Attributes:
+        blocks: nothing else runs while it reads, so that it has to take Ctrl-C itself.
+    """
+
+    blocks: bool
 
     async def read(self) -> str | None:
         """The next message; None at the end.
@@ -42,6 +48,8 @@ def lines(commands: Mapping[str, str], below: Callable[[], str]) -> Lines:
 class Piped:
     """Lines as they come; each is a message."""
 
+    blocks = True
+
     async def read(self) -> str | None:
         """See `Lines`."""
         line = sys.stdin.readline() if sys.stdin is not None else ""
@@ -50,6 +58,8 @@ class Piped:
 
 class _Plain:
     """A terminal without an editor."""
+
+    blocks = True
 
     async def read(self) -> str | None:
         try:
@@ -60,6 +70,8 @@ class _Plain:
 
 class _Editor:
     """A line editor: history and search, pasted lines stay together, commands are completed."""
+
+    blocks = False
 
     def __init__(self, commands: Mapping[str, str], below: Callable[[], str]) -> None:
         from prompt_toolkit import PromptSession
@@ -90,7 +102,10 @@ class _Editor:
 
     async def read(self) -> str | None:
         try:
-            text: str = await self._session.prompt_async([("class:prompt", "> ")])
+            text: str = await self._session.prompt_async(
+                [("class:prompt", "> ")],
+                handle_sigint=False,  # it would take Ctrl-C away from whoever has it; the key is bound anyhow
+            )
         except EOFError:
             return None
         return text
