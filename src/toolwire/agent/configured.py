@@ -238,9 +238,10 @@ class _Building:
         }
         router = McpRouter(servers, registry, approvals=Approvals.of_user(), approve=self._given.approve, auth=auth)
         await self._stack.enter_async_context(router)
-        new = [one.name for one in router.servers() if one.state not in ("ready", "waiting", "off")]
+        # What was used before is known by its tools, and is started by the first call.
+        new = [one.name for one in router.servers() if one.state != "off" and not one.tools]
         for status in await router.connect(*new) if new else ():
-            if status.state not in ("ready", "waiting", "off"):
+            if status.state != "ready":
                 raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}")
 
     def _executor(

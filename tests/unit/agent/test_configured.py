@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,10 @@ from toolwire.agent.events import CallDone, MemberSpoke
 from toolwire.backends import ApiBackend, TextBackend
 from toolwire.configuration import Configuration, ModelProfile, load_configuration
 from toolwire.events import Finish
+from toolwire.mcp.router import ServerQuestion
 from toolwire.models import Models, local_name
 from toolwire.policy import Policy, Rule
+from toolwire.telemetry import CoachedBackend
 
 API = toolwire.get_api("openai_chat")
 
@@ -348,3 +352,79 @@ def test_python_files_that_cannot_be_used(tmp_path: Path) -> None:
 
         with pytest.raises(toolwire.ToolwireError, match=said):
             asyncio.run(main())
+
+
+def test_servers_of_a_file_give_tools_once_they_are_agreed_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    program = Path(__file__).parents[2] / "integration" / "sdk_mcp.py"
+    path = write(
+        tmp_path,
+        f"""
+        [profiles.p]
+        model = "local:1.5b"
+
+        [agents.a]
+        tier = "run"
+        tools = {{ mcp = ["probe"] }}
+
+        [mcp.servers.probe]
+        command = {json.dumps(sys.executable)}
+        args = [{json.dumps(str(program))}, "stdio"]
+        """,
+    )
+    asked: list[str] = []
+
+    async def yes(question: ServerQuestion) -> bool:
+        asked.append(question.server)
+        return True
+
+    async def main(approve: Any) -> Any:
+        async with Models(load=Small()) as models, load_agent(path, models=models, approve=approve) as agent:
+            session = toolwire.session.Session(tier=Tier.RUN)
+            outcome = await agent._executor(agent.registry, None).run(ToolCall("add", {"a": 1, "b": 2}, "1"), session)
+            return outcome.result.text, len(agent.registry)
+
+    with pytest.raises(toolwire.ToolError, match="the MCP server probe cannot be used"):
+        asyncio.run(main(None))
+    text, tools = asyncio.run(main(yes))
+    assert "3" in text
+    assert tools > 3
+    assert asyncio.run(main(None))[0] == text, "it was agreed to"
+    assert asked == ["probe"]
+
+
+def test_results_in_an_envelope_lead_to_the_whole(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("".join(f"line {at}\n" for at in range(2_000)))
+    path = write(
+        tmp_path,
+        BASE.replace("'m'", "'local:1.5b'")
+        + "[agents.a]\ntier = 'walk'\ntools = { builtin = ['.'] }\nenvelope = { budget = 1000 }\n",
+    )
+
+    async def main() -> tuple[str, str]:
+        async with Models(load=Small()) as models, load_agent(path, models=models) as agent:
+            executor = agent._executor(agent.registry, None)
+            session = toolwire.session.Session(tier=Tier.WALK)
+            first = (await executor.run(ToolCall("read_file", {"path": "long.txt"}, "1"), session)).result.text
+            handle = re.search(r"res_[0-9a-f]{12}", first)
+            assert handle
+            call = ToolCall("read_handle", {"handle": handle[0], "chunk": 2}, "2")
+            return first, (await executor.run(call, session)).result.text
+
+    first, second = asyncio.run(main())
+    assert len(first) <= 1000
+    assert "line 0" in first
+    assert "chunk 2" in second
+
+
+def test_a_format_may_be_the_coachs_to_choose(tmp_path: Path) -> None:
+    path = write(tmp_path, BASE.replace("'m'", "'local:1.5b'") + "[agents.a]\nformat = 'coach'\n")
+
+    async def main() -> tuple[str, Any]:
+        async with Models(load=Small()) as models, load_agent(path, models=models) as agent:
+            return await agent.ask("Who are you?"), agent.backend
+
+    said, backend = asyncio.run(main())
+    assert said == "I am small."
+    assert isinstance(backend, CoachedBackend)
+    assert "forge_xml" in backend.coach.formats
