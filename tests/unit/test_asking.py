@@ -1,12 +1,13 @@
 """What the calls of one response ask is one question; each call gets its own answer."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from toolwire import ToolCall
+from toolwire import ToolCall, ToolDefinition
 from toolwire.asking import Together
 from toolwire.consent import Agreement, Approval
 from toolwire.executor import ToolExecutor
@@ -87,3 +88,34 @@ def test_who_stops_waiting_is_not_answered() -> None:
 
     asyncio.run(main())
     assert asked.ran == []
+
+
+def test_a_cancelled_question_is_an_error_at_once() -> None:
+    asked = Asked()
+
+    async def ask(_: Sequence[Approval]) -> Any:
+        raise asyncio.CancelledError
+
+    asked.ask = ask  # type: ignore[method-assign]
+    assert asyncio.run(asyncio.wait_for(asked.run(2, 4), 20)) == [False, False]
+    assert asked.ran == []
+
+
+def test_a_question_of_another_thread_s_loop_is_not_lost() -> None:
+    together, answers = Together(Asked().ask), list[Agreement | bool]()
+
+    async def one(number: int) -> None:
+        approval = Approval(ToolCall("work", {"number": number}), ToolDefinition("work"), "")
+        answers.append(await asyncio.wait_for(together(approval), 5))
+
+    async def main() -> None:
+        mine = asyncio.create_task(one(2))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it waits now
+        thread = threading.Thread(target=lambda: asyncio.run(one(1)))
+        thread.start()
+        thread.join()
+        await mine
+
+    asyncio.run(main())
+    assert answers == [Agreement(False), Agreement(True)]
