@@ -81,11 +81,6 @@ def _first_sentence(kind: type) -> str:
     return " ".join(text.split())
 
 
-def _names() -> str:
-    line = ", ".join(f"`{f.name}`" for f in FORMATS)
-    return textwrap.fill(line, 118, break_on_hyphens=False) + "\n"
-
-
 def _samples() -> str:
     return "\n".join(_one(wire) for wire in FORMATS if wire.blocks)
 
@@ -224,7 +219,6 @@ def _security() -> str:
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "formats": _formats,
-    "names": _names,
     "samples": _samples,
     "security": _security,
     "weights": _weights,

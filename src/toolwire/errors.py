@@ -18,6 +18,7 @@
     │   └── ApprovalRequired
     ├── ToolError                the tool itself failed
     ├── StateError               a file that Toolwire keeps its records in
+    ├── JournalError             a run that cannot be recorded or gone on with
     └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
@@ -152,6 +153,10 @@ class ToolError(ToolwireError):
 
 class StateError(ToolwireError):
     """A file that Toolwire keeps its records in cannot be used; the message names it."""
+
+
+class JournalError(ToolwireError):
+    """A run that cannot be recorded, or whose records cannot be read or gone on with."""
 
 
 class RunFailed(ToolwireError):

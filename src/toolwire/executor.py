@@ -32,6 +32,8 @@ MAX_ERROR = 1_000
 LOST = "The call ran, and its result was lost; it may or may not have done its work."
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
+Noted = Callable[[ToolCall, Registered, str], Awaitable[None]]
+"""Told of a call that may run, right before it does: the call as it runs, its tool, and its approval key."""
 
 
 Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
@@ -138,21 +140,41 @@ class ToolExecutor:
             _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
         ]
 
-    async def run(self, call: ToolCall, session: Session, *, untrusted: bool | None = None) -> Outcome:
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds, as a session's limits count them."""
+        return self._clock
+
+    async def run(
+        self,
+        call: ToolCall,
+        session: Session,
+        *,
+        untrusted: bool | None = None,
+        noted: Noted | None = None,
+        permitted: str = "",
+    ) -> Outcome:
         """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
 
         Args:
             call: a complete call.
             session: what the conversation has come to.
             untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
+            noted: awaited right before the call runs; what it raises passes through, and the call does not run.
+            permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
         ready = self._prepare(call)
         if isinstance(ready, Issue):
             return _refused(call, ready)
-        if (issue := await self._permit(ready, session, untrusted)) is not None:
-            return _refused(call, issue)
+        key = approval_key(ready.call, ready.tool.definition) if permitted or noted is not None else ""
         name, start = full_name(ready.tool.definition), self._clock()
-        session.ran(name, start)
+        if not permitted or permitted != key:
+            if (issue := await self._permit(ready, session, untrusted)) is not None:
+                return _refused(call, issue)
+            start = self._clock()
+            session.ran(name, start)
+        if noted is not None:
+            await noted(ready.call, ready.tool, key)
         try:
             with Caught() as caught:
                 result = _result(call, await self._called(ready))

@@ -38,6 +38,7 @@ class _Entry:
     check: Check | None
     isolation: Isolation | None
     ends_turn: bool
+    idempotent: bool
     hidden: bool = False
     disabled: bool = False
     made: ToolDefinition | None = None
@@ -56,6 +57,7 @@ class Registered:
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own.
         ends_turn: a loop stops once it ran.
+        idempotent: a call that was cut short may run again.
     """
 
     definition: ToolDefinition
@@ -66,6 +68,7 @@ class Registered:
     check: Check | None = None
     isolation: Isolation | None = None
     ends_turn: bool = False
+    idempotent: bool = False
 
 
 class ToolRegistry:
@@ -103,6 +106,7 @@ class ToolRegistry:
         check: Check | None = None,
         isolated: bool | Isolation | None = None,
         ends_turn: bool | None = None,
+        idempotent: bool | None = None,
     ) -> Any:
         """Add a tool, and give it back, so that this can stand over a function as a decorator.
 
@@ -120,6 +124,8 @@ class ToolRegistry:
             check: looks at arguments that the schema admits, if not its own.
             isolated: run in a process of its own, with these limits; if not as the tool itself says.
             ends_turn: a loop stops once it ran, if not as the tool itself says.
+            idempotent: a call that was cut short may run again, if not as the tool itself says. What a server hints
+                about its tools is taken from servers that are trusted, and from nobody else.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
@@ -141,6 +147,7 @@ class ToolRegistry:
             check=check or (own_tool.check if own_tool else None),
             isolation=_isolation(isolated, own_tool),
             ends_turn=bool(own_tool and own_tool.ends_turn) if ends_turn is None else ends_turn,
+            idempotent=bool(own_tool and own_tool.idempotent) if idempotent is None else idempotent,
             hidden=hidden,
         )
         if entry.isolation is not None and entry.run is not None:
@@ -243,6 +250,7 @@ class ToolRegistry:
                 entry.check,
                 entry.isolation,
                 entry.ends_turn,
+                entry.idempotent,
             )
             if not callable(entry.description):  # such a description is asked for each time
                 self._ready[server, name] = found

@@ -88,20 +88,9 @@ def _loaded(statement: str) -> set[str]:
 
 
 RUNNING = {
-    "Agreement",
-    "Approval",
-    "present",
-    "ToolExecutor",
-    "Outcome",
-    "Issue",
-    "Envelope",
-    "AllowedRoots",
-    "builtin_tools",
-    "Disclosure",
-    "ToolRegistry",
-    "load_configuration",
-    "count_definitions",
-}
+    "Agreement", "AllowedRoots", "Approval", "Disclosure", "Envelope", "Issue", "Outcome", "ToolExecutor",
+    "ToolRegistry", "builtin_tools", "count_definitions", "load_configuration", "present",
+}  # fmt: skip
 """Names from the part that runs things, which may do IO."""
 
 

@@ -80,6 +80,16 @@ class MemberSpoke:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """An earlier life of the run was recorded: what follows has happened, and is told again, until `CaughtUp`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """What follows happens now."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """The end, always told, always last.
 
@@ -112,5 +122,6 @@ class RunEnded:
 
 
 AgentEvent = (
-    Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | MemberSpoke | RunEnded
+    Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | MemberSpoke | Resumed | CaughtUp
+    | RunEnded
 )  # fmt: skip

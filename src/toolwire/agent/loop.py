@@ -22,13 +22,17 @@ from toolwire.agent.events import (
     ApprovalAsked,
     CallBegun,
     CallDone,
+    CaughtUp,
     Corrected,
     EndReason,
     MemberSpoke,
+    Resumed,
     RunEnded,
     TaskBegun,
     TurnBegun,
 )
+from toolwire.agent.journal import JOURNAL, Answer, CallRecord, Done, Journal, Recorder
+from toolwire.agent.patience import Patience
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
@@ -37,10 +41,10 @@ from toolwire.consent import Approval
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
 from toolwire.errors import ProviderError, RunFailed
-from toolwire.events import Event, collect
-from toolwire.executor import Confirm, Outcome, ToolExecutor
+from toolwire.events import Event, Finish, ProblemFound, collect, replay
+from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.intent import Intent, TierGate
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import FinishReason, Message, ParsedResponse, Part, Problem, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
@@ -52,6 +56,7 @@ from toolwire.wire.renderer import call_example, example_arguments
 from toolwire.wire.results import unframed
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
+OVER = "All the calls that may be made have been made, so this one did not run."
 ATTEMPTS = 2
 """How often an answer is asked for that breaks off before anything of it ran."""
 
@@ -73,6 +78,8 @@ class AgentConfig:
         definitions: tokens that definitions may cost in a request; if they cost more, the model finds them on demand.
         budget: what a run may use.
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
+        silence: seconds without a piece of an answer until it counts as broken off; None: as long as it takes.
+        answer_seconds: that one answer may take, likewise.
         after_results: what the model is told behind results, if nothing else is, in that prompt alone; `{task}` is the
             task. Small models lose sight of it.
         after_failures: the same where all calls failed, but for those that somebody refused; "": as after others.
@@ -88,6 +95,8 @@ class AgentConfig:
     definitions: int = BUDGET_TOKENS
     budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
+    silence: float | None = 600.0
+    answer_seconds: float | None = 3600.0
     after_results: str = ""
     after_failures: str = ""
     context: int | None = None
@@ -135,7 +144,13 @@ class Agent:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm)
 
     async def run(
-        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = ""
+        self,
+        task: str,
+        *,
+        history: Sequence[Message] = (),
+        session: Session | None = None,
+        run_id: str = "",
+        journal: Journal | None = None,
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
 
@@ -144,12 +159,17 @@ class Agent:
             history: the conversation so far; `RunEnded.messages` of the run before.
             session: what it has come to; a new one if none.
             run_id: names it in records, and goes into the ids of calls that come without one; "": a new one.
+            journal: records the run. If it holds records the run goes on behind them; then all the rest has to be
+                what it was.
 
         Yields:
             The events of the answers and the agent's own, `RunEnded` last.
+
+        Raises:
+            JournalError: the run cannot be recorded, or its records cannot be read.
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        run = _Run(self, queue.put_nowait, session or Session(), run_id or new_run_id())
+        run = _Run(self, queue.put_nowait, session or Session(), run_id or new_run_id(), journal)
 
         async def work() -> None:
             try:
@@ -174,21 +194,52 @@ class Agent:
         Raises:
             RunFailed: there is none; it says why, and holds the end of the run.
         """
-        end: RunEnded | None = None
-        async with aclosing(self.run(task, history=history, session=session, run_id=run_id)) as events:
-            async for event in events:
-                if isinstance(event, RunEnded):
-                    end = event
-        assert end is not None
-        if not end.good:
-            raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
-        return end.answer
+        return await answer_of(self.run(task, history=history, session=session, run_id=run_id))
+
+
+async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
+    """The answer at the end of a run's events.
+
+    Raises:
+        RunFailed: there is none; it says why, and holds the end of the run.
+    """
+    end: RunEnded | None = None
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, RunEnded):
+                end = event
+    assert end is not None
+    if not end.good:
+        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
+    return end.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A call that is to be made.
+
+    Attributes:
+        record: where the run is recorded.
+        over: the budget has no room for it.
+    """
+
+    call: ToolCall
+    record: CallRecord | None
+    over: bool
+
+    def known(self) -> Outcome | None:
+        """What becomes of it without running it; None if it may run."""
+        if self.record is not None and self.record.lost is not None:
+            return self.record.lost
+        if self.over:
+            return Outcome(self.call, ToolResult(self.call.id, self.call.name, error=OVER), Issue("denied", OVER))
+        return None
 
 
 class _Run:
     """One run: what it has come to."""
 
-    def __init__(self, agent: Agent, emit: Emit, session: Session, run_id: str) -> None:
+    def __init__(self, agent: Agent, emit: Emit, session: Session, run_id: str, journal: Journal | None) -> None:
         self._agent = agent
         self._tell = emit
         self._session = session
@@ -202,6 +253,9 @@ class _Run:
         self._repeats = Repeats()
         self._begun = monotonic()
         self._messages: list[Message] = []
+        self._journal = journal
+        self._record: Recorder | None = None
+        self._again = False  # what is told has happened before
         self._task = ""
         self._choice = ""  # why the model is asked in this format, where something chose it
         model = self._backend
@@ -245,15 +299,22 @@ class _Run:
         self._unlock(task)
         called = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
         self._disclosure.keep(called)
+        self._remind()
         note = ""  # for the next prompt alone
         circling = ""
         while True:
             self._spent.seconds = monotonic() - self._begun
+            before = None if self._record is None else self._record.answer(self._spent.rounds + 1)
             used_up = circling or self._config.budget.exceeded(self._spent)
+            if before is not None:
+                used_up = before.used_up
             self._spent.rounds += 1
             turn = self._turn(last=bool(used_up))
+            if before is not None:
+                turn = replace(turn, format=before.format)
             try:
-                response = await self._answer(turn, "\n\n".join(filter(None, (note, LAST_ROUND if used_up else ""))))
+                note = "\n\n".join(filter(None, (note, LAST_ROUND if used_up else "")))
+                response = await self._answer(turn, note, used_up) if before is None else self._told(before, turn)
             except ProviderError as error:
                 return self._ended("error", "", str(error))
             said = _said(response, turn)
@@ -262,7 +323,9 @@ class _Run:
                 return self._ended("repeats" if circling else "budget", said, circling or f"{used_up} is used up")
             faults = faults_of(response, require_call=self._config.require_tool_call)
             self._watch.faulty(fault.kind for fault in faults)
-            outcomes = await self._called(response.tool_calls, turn)
+            # What these calls give back, the model had not read when it wrote them.
+            untrusted = self._session.untrusted if before is None else before.untrusted
+            outcomes = await self._called(response.tool_calls, turn, untrusted)
             results = [outcome.result for outcome in outcomes]
             self._remember(response, said, results)
             ending = next((one for one in outcomes if self._ends(one)), None)
@@ -303,6 +366,26 @@ class _Run:
         session.tier = intent.tier
         self._emit(TaskBegun(task, intent))
 
+    # -- recording -----------------------------------------------------------------------------------------------
+
+    def _remind(self) -> None:
+        """Take up what the run's earlier lives have come to, if it is recorded."""
+        if self._journal is None:
+            return
+        record = Recorder(
+            self._journal, self._session, self._executor.clock, self._spent, lambda: monotonic() - self._begun
+        )
+        self._begun -= record.seconds
+        self._record, self._again = record, record.resumed
+        if self._again:
+            self._emit(Resumed())
+
+    def _catch_up(self) -> None:
+        """From here on things happen."""
+        if self._again:
+            self._again = False
+            self._emit(CaughtUp())
+
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _turn(self, *, last: bool) -> Turn:
@@ -316,12 +399,20 @@ class _Run:
         self._backend = backend
         return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format, last)
 
-    async def _answer(self, turn: Turn, note: str) -> ParsedResponse:
+    def _told(self, answer: Answer, turn: Turn) -> ParsedResponse:
+        """What the model answered before, told again."""
+        self._emit(TurnBegun(turn.round))
+        for event in replay(answer.response):
+            self._emit(event)
+        return answer.response
+
+    async def _answer(self, turn: Turn, note: str, used_up: str) -> ParsedResponse:
         """What the model answers; asked for again if it breaks off, since nothing of it ran.
 
         Raises:
             ProviderError: it cannot be asked, or breaks off each time.
         """
+        self._catch_up()
         request = self._request(turn, note)
         for attempt in range(ATTEMPTS):
             self._emit(TurnBegun(turn.round))
@@ -342,7 +433,11 @@ class _Run:
             self._spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
             if broken is None and response.finish_reason is not FinishReason.ERROR:
-                return self._config.chains.read(response, turn)
+                response = self._config.chains.read(response, turn)
+                if self._record is None:
+                    return response
+                whole = Answer(response, used_up, turn.format, self._session.untrusted)
+                return (await self._record.answered(turn.round, whole)).response
             why = broken.message if broken else "the answer broke off"
             watched.failed(why)
             if attempt == ATTEMPTS - 1:
@@ -354,10 +449,19 @@ class _Run:
         RAW.set(watched.raw)
         events: list[Event] = []
         stream = self._backend.stream(request, id_seed=f"{self._run_id}.{self._spent.rounds}")
-        async with aclosing(stream) as answer:
-            async for event in answer:
-                if not events:
-                    watched.heard()
+        patience = Patience(self._config.silence, self._config.answer_seconds)
+        try:
+            async with patience, aclosing(stream) as answer:
+                async for event in answer:
+                    patience.heard()
+                    if not events:
+                        watched.heard()
+                    events.append(event)
+                    self._emit(event)
+        except ProviderError as error:
+            if not events:  # it was refused
+                raise
+            for event in (ProblemFound(Problem("provider_error", 0, "", str(error))), Finish(FinishReason.ERROR)):
                 events.append(event)
                 self._emit(event)
         response = collect(events)
@@ -383,31 +487,72 @@ class _Run:
 
     # -- calling -------------------------------------------------------------------------------------------------
 
-    async def _called(self, calls: Sequence[ToolCall], turn: Turn) -> list[Outcome]:
+    async def _called(self, calls: Sequence[ToolCall], turn: Turn, untrusted: bool) -> list[Outcome]:
         """What became of the calls, in their order; each is told as soon as it is known."""
+        limit, made = self._config.budget.calls, self._spent.calls
         self._spent.calls += len(calls)
-        untrusted = self._session.untrusted  # what these calls give back, the model had not read when it wrote them
-        if len(calls) == 1:
-            return [await self._call(calls[0], turn, untrusted)]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._call(call, turn, untrusted)) for call in calls]
-        return [task.result() for task in tasks]
-
-    async def _call(self, call: ToolCall, turn: Turn, untrusted: bool) -> Outcome:
-        chains = self._config.chains
-        begun = monotonic()
-        made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
-        stepped = isinstance(made, ToolResult)
-        if isinstance(made, ToolResult):
-            outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
+        outcomes: dict[int, Outcome] = {}
+        left: dict[int, _Due] = {}
+        for at, call in enumerate(calls):  # what is known is told before anything happens
+            record = None if self._record is None else self._record.call(turn.round, at)
+            if record is not None and record.done is not None:
+                outcomes[at] = self._called_before(call, record.done)
+            else:
+                left[at] = _Due(call, record, over=limit is not None and made + at >= limit)
+        if left:
+            self._catch_up()
+        if len(left) == 1:
+            ((at, due),) = left.items()
+            outcomes[at] = await self._call(due, turn, untrusted)
         else:
-            self._emit(CallBegun(made))
-            outcome = await self._executor.run(made, self._session, untrusted=untrusted)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = {at: group.create_task(self._call(due, turn, untrusted)) for at, due in left.items()}
+            except ExceptionGroup as errors:  # the others were cancelled on its account
+                raise errors.exceptions[0] from None
+            outcomes |= {at: task.result() for at, task in tasks.items()}
+        return [outcomes[at] for at in range(len(calls))]
+
+    def _called_before(self, call: ToolCall, done: Done) -> Outcome:
+        """What became of a call before, told again."""
+        self._disclosure.answer(call, self._session.tier)  # what it found stays found
+        self._emit(CallBegun(done.outcome.call))
+        self._emit(CallDone(done.outcome, done.seconds))
+        return done.outcome
+
+    async def _call(self, due: _Due, turn: Turn, untrusted: bool) -> Outcome:
+        chains, call = self._config.chains, due.call
+        begun = monotonic()
+        outcome, stepped = due.known(), False
+        if outcome is None:
+            made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
+            stepped = isinstance(made, ToolResult)
+            if isinstance(made, ToolResult):
+                outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
+            else:
+                self._emit(CallBegun(made))
+                outcome = await self._executed(made, due.record, untrusted)
+        elif outcome.issue is None:
+            self._emit(CallBegun(outcome.call))  # in an earlier life
         outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
         seconds = monotonic() - begun
+        if due.record is not None:
+            outcome = await due.record.finish(outcome, seconds)
         self._watch.called(outcome, seconds, stepped=stepped)
         self._emit(CallDone(outcome, seconds))
         return outcome
+
+    async def _executed(self, call: ToolCall, record: CallRecord | None, untrusted: bool) -> Outcome:
+        # Runs inside the call are recorded with it, or not at all: never in the journal of a run further out.
+        inner = JOURNAL.set(None if record is None else record.inner())
+        try:
+            if record is None:
+                return await self._executor.run(call, self._session, untrusted=untrusted)
+            return await self._executor.run(
+                call, self._session, untrusted=untrusted, noted=record.noted, permitted=record.permitted
+            )
+        finally:
+            JOURNAL.reset(inner)
 
     def _ends(self, outcome: Outcome) -> bool:
         if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._agent.registry:

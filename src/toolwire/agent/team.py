@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from toolwire.agent.events import MemberSpoke, RunEnded
+from toolwire.agent.journal import JOURNAL
 from toolwire.agent.loop import LISTENER, Agent
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.tools import Tier, ToolDefinition
@@ -35,7 +36,7 @@ class Member:
         name = self.agent.config.name
         listener = LISTENER.get()
         end: RunEnded | None = None
-        async with aclosing(self.agent.run(task, run_id=name)) as events:
+        async with aclosing(self.agent.run(task, run_id=name, journal=JOURNAL.get())) as events:
             async for event in events:
                 if listener is not None:
                     listener(MemberSpoke(name, event))
@@ -75,6 +76,7 @@ class AgentTeam:
                 "additionalProperties": False,
             }
             definition = ToolDefinition(name, member.description, schema, tier=member.tier)
-            coordinator.registry.register(definition, run=member.work)
+            # Its own calls are recorded one by one, so a member that was stopped goes on where it was.
+            coordinator.registry.register(definition, run=member.work, idempotent=True)
         self.run = coordinator.run
         self.ask = coordinator.ask

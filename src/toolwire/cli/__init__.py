@@ -24,6 +24,7 @@ from toolwire.cli import (
     parse,
     profile,
     render,
+    runs,
     stats,
     te,
     tools,
@@ -77,6 +78,7 @@ app.command(context_settings=te.SETTINGS)(te.te)
 app.command(epilog=trace.EXAMPLES)(trace.trace)
 app.command(epilog=stats.EXAMPLES)(stats.stats)
 app.add_typer(coach.app, name="coach")
+app.add_typer(runs.app, name="runs")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -13,8 +13,10 @@ from toolwire.agent.events import (
     ApprovalAsked,
     CallBegun,
     CallDone,
+    CaughtUp,
     Corrected,
     MemberSpoke,
+    Resumed,
     RunEnded,
     TaskBegun,
     TurnBegun,
@@ -329,6 +331,8 @@ class _Kept:
             case CallDone(outcome):
                 self.results[outcome.call.id] = outcome.result
             case TaskBegun() | MemberSpoke() | RunEnded() | CallBegun() | ApprovalAsked() | Corrected():
+                pass
+            case Resumed() | CaughtUp():
                 pass
             case _:
                 self.turns[-1].append(event)

@@ -18,8 +18,10 @@ from toolwire.agent.events import (
     ApprovalAsked,
     CallBegun,
     CallDone,
+    CaughtUp,
     Corrected,
     MemberSpoke,
+    Resumed,
     RunEnded,
     TaskBegun,
     TurnBegun,
@@ -317,6 +319,10 @@ def as_dict(event: AgentEvent) -> dict[str, Any]:
             return {"event": "correction", "text": text}
         case MemberSpoke(member, inner):
             return {"event": "member", "member": member, "said": as_dict(inner)}
+        case Resumed():
+            return {"event": "resumed"}
+        case CaughtUp():
+            return {"event": "caught_up"}
         case RunEnded():
             body = {"event": "end", "reason": event.reason, "answer": event.answer, "detail": event.detail}
             spent = {"rounds": event.rounds, "calls": event.calls, "usage": plain(event.usage), "money": event.money}
