@@ -33,7 +33,7 @@ from toolwire.agent.events import (
 )
 from toolwire.agent.journal import JOURNAL, Answer, CallRecord, Done, Journal, Recorder
 from toolwire.agent.patience import Patience
-from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, faults_of
+from toolwire.agent.recovery import HIDDEN, REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
 from toolwire.backends import RAW, Backend
@@ -46,6 +46,7 @@ from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.intent import Intent, TierGate
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, Problem, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
+from toolwire.reading import parse
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 from toolwire.telemetry import CoachedBackend, EndRecord, Observer, standard_observers
@@ -57,6 +58,8 @@ from toolwire.wire.results import unframed
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 OVER = "All the calls that may be made have been made, so this one did not run."
+FENCED = "json_fence"
+"""The format in which calls stand that are only shown."""
 ATTEMPTS = 2
 """How often an answer is asked for that breaks off before anything of it ran."""
 
@@ -257,6 +260,7 @@ class _Run:
         self._record: Recorder | None = None
         self._again = False  # what is told has happened before
         self._task = ""
+        self._hinted = False  # that a call which is only shown does not run
         self._choice = ""  # why the model is asked in this format, where something chose it
         model = self._backend
         self._watch = Watch(
@@ -321,7 +325,9 @@ class _Run:
             if used_up:
                 self._messages.append(Message("assistant", (TextPart(said),)))
                 return self._ended("repeats" if circling else "budget", said, circling or f"{used_up} is used up")
-            faults = faults_of(response, require_call=self._config.require_tool_call)
+            faults = faults_of(response, require_call=self._config.require_tool_call) or self._shown_only(
+                response, turn
+            )
             self._watch.faulty(fault.kind for fault in faults)
             # What these calls give back, the model had not read when it wrote them.
             untrusted = self._session.untrusted if before is None else before.untrusted
@@ -349,6 +355,17 @@ class _Run:
                 self._watch.told(note)
                 self._emit(Corrected(note))
             note = note or self._nudge(outcomes)
+
+    def _shown_only(self, response: ParsedResponse, turn: Turn) -> list[Fault]:
+        """A call that stands in a code fence among prose; told once, since it may be meant to be looked at.
+
+        Small models write calls like this: "I will call the tool:", the call as JSON, and what it will give.
+        """
+        if self._hinted or not turn.format or response.tool_calls:
+            return []
+        shown = parse(response.content, format=FENCED, tools=turn.tools).tool_calls
+        self._hinted = bool(shown)
+        return [Fault("malformed", one.name, HIDDEN) for one in shown[:1]]
 
     def _nudge(self, outcomes: Sequence[Outcome]) -> str:
         """What the model is told besides results, if nothing has to be corrected."""

@@ -188,6 +188,8 @@ class Chat:
             self._warned = True
         else:
             self.history = end.messages if end.reason != "error" else kept.messages(before)
+            if self._found.local and end.good and not end.calls and len(self._found.agent.registry):
+                say("no tool was run, so nothing was looked up for this")  # small models make up what they did not read
         finally:
             self._working = None
         if self.history != before:

@@ -152,6 +152,20 @@ def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     assert not any("written like this" in one["content"] for one in model.told[2][1:])
 
 
+def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
+    fenced = 'I call it:\n\n```json\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n```\n\nIt will give 5.'
+    model = Scripted(fenced, call("add", "hermes", a=2, b=3), "5")
+    events, end = run(agent(model, "hermes"))
+    assert ran == [(2, 3)]
+    assert end.answer == "5"
+    (told,) = [event.text for event in events if isinstance(event, Corrected)]
+    assert "only shown and does not run" in told
+    assert call("add", "hermes", a=1, b=1) in told
+    assert run(agent(Scripted(fenced, fenced), "hermes"))[1].answer == fenced, "it was meant to be looked at"
+    other = fenced.replace('"add"', '"other"')
+    assert run(agent(Scripted(other), "hermes"))[1].answer == other
+
+
 def test_a_repeated_call_is_warned_of_and_then_an_answer_is_asked_for() -> None:
     again = call("add", a=1, b=1)
     model = Scripted(again, again, again, "It is 2.", "never said")
