@@ -6,6 +6,7 @@ A part stands between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import sys
 import textwrap
@@ -78,11 +79,6 @@ def _apis() -> str:
 def _first_sentence(kind: type) -> str:
     text = (sys.modules[kind.__module__].__doc__ or "").split("\n\n")[0]
     return " ".join(text.split())
-
-
-def _names() -> str:
-    line = ", ".join(f"`{f.name}`" for f in FORMATS)
-    return textwrap.fill(line, 118, break_on_hyphens=False) + "\n"
 
 
 def _samples() -> str:
@@ -188,6 +184,29 @@ def _intents() -> str:
     return _table(head, iter(rows))
 
 
+def _tasks() -> str:
+    data = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
+    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for run in data["runs"]:
+        kinds = groups.setdefault((run["model"], run["format"]), {})
+        kinds.setdefault(run["kind"], []).append(run["done"])
+        kinds.setdefault("all", []).append(run["done"])
+    names = ("one call", "two calls", "recovery", "refusal", "all")
+    rows = (
+        (
+            model,
+            f"`{format}`",
+            *(f"{sum(kinds[name])} of {len(kinds[name])}" if name in kinds else "-" for name in names),
+        )
+        for (model, format), kinds in groups.items()
+    )
+    made = data["machine"]
+    where = (
+        f"{made['processor']}, {made['cores']} cores, {made['memory_gib']} GiB, {made['system']}, {made['llama.cpp']}"
+    )
+    return _table(("model", "format", *names), rows) + f"\nMade on: {where}.\n"
+
+
 def _security() -> str:
     sys.path.insert(0, str(ROOT))
     from tests.security.rows import ROWS, named_tests
@@ -200,11 +219,11 @@ def _security() -> str:
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "formats": _formats,
-    "names": _names,
     "samples": _samples,
     "security": _security,
     "weights": _weights,
     "intents": _intents,
+    "tasks": _tasks,
     "nodes": _nodes,
     "fields": _fields,
 }

@@ -88,8 +88,8 @@ class ApiBackend:
                 yield event
 
 
-Source = Callable[[list[Message]], AsyncGenerator[Event]]
-"""Text messages in; content, reasoning and a `Finish` out."""
+Source = Callable[..., AsyncGenerator[Event]]
+"""Text messages in, with `max_tokens` and `temperature` where a request says so; content, reasoning, a `Finish` out."""
 
 
 class TextBackend:
@@ -100,28 +100,42 @@ class TextBackend:
         format: the wire format that it shall write.
         model: its name.
         api: the API that it is asked through, if any.
+        reads: the format in which its calls are read, "auto" for any; "" for the one that it shall write.
+        results: the format of results; "" for the one that it shall write.
         babble: characters behind a complete call at which it is stopped; None: never.
     """
 
     def __init__(
-        self, source: Source, *, format: str, model: str = "", api: str = "", babble: int | None = BABBLE
+        self,
+        source: Source,
+        *,
+        format: str,
+        model: str = "",
+        api: str = "",
+        reads: str = "",
+        results: str = "",
+        babble: int | None = BABBLE,
     ) -> None:
         self.model = model
         self.api = api
         self.format = format
         self._source = source
+        self._reads = reads or format
+        self._results = results or format
         self._babble = babble
         self._memo = Memo()
 
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
         tools = request.tools
-        parser = StreamParser(format=self.format if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
+        parser = StreamParser(format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
         raw = RAW.get()
-        told = spoken(request.messages, format=self.format, tools=tools, memo=self._memo)
-        async with aclosing(self._source(told)) as pieces:
+        options = {"max_tokens": request.max_tokens, "temperature": request.temperature}
+        options = {name: value for name, value in options.items() if value is not None}
+        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=self._memo)
+        async with aclosing(self._source(told, **options)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
@@ -147,8 +161,8 @@ class TextBackend:
 def client_source(client: Client, **options: Any) -> Source:
     """A model behind an API, asked with text alone."""
 
-    async def stream(messages: list[Message]) -> AsyncGenerator[Event]:
-        async with aclosing(client.stream(messages, **options)) as events:
+    async def stream(messages: list[Message], **asked: Any) -> AsyncGenerator[Event]:
+        async with aclosing(client.stream(messages, **{**options, **asked})) as events:
             async for event in events:
                 yield event
 
@@ -158,22 +172,24 @@ def client_source(client: Client, **options: Any) -> Source:
 class Writer(Protocol):
     """What writes text while its caller waits; `toolwire.local.LocalModel` is one."""
 
-    def stream(self, messages: Sequence[Mapping[str, str]], /) -> Generator[str | Finish]:
-        """Yield the answer's text as it is written, then a `Finish`."""
+    def stream(
+        self, messages: Sequence[Mapping[str, str]], /, *, max_tokens: int = ..., temperature: float = ...
+    ) -> Generator[str | Finish]:
+        """Yield the answer's text as it is written, then a `Finish`; options that are not given are the model's own."""
         ...
 
 
 def local_source(model: Writer) -> Source:
     """A model in this process, which writes in a thread of its own."""
 
-    async def stream(messages: list[Message]) -> AsyncGenerator[Event]:
+    async def stream(messages: list[Message], **options: Any) -> AsyncGenerator[Event]:
         asked = [{"role": one.role, "content": _text(one)} for one in messages]
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[str | Finish | Exception | SystemExit | None] = asyncio.Queue()
         left = threading.Event()
 
         def write() -> None:
-            with Caught() as caught, closing(model.stream(asked)) as written:
+            with Caught() as caught, closing(model.stream(asked, **options)) as written:
                 for piece in written:
                     loop.call_soon_threadsafe(pieces.put_nowait, piece)
                     if left.is_set():
@@ -197,7 +213,12 @@ _TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text
 
 
 def spoken(
-    messages: Iterable[Message], *, format: str, tools: Sequence[ToolDefinition] = (), memo: Memo | None = None
+    messages: Iterable[Message],
+    *,
+    format: str,
+    tools: Sequence[ToolDefinition] = (),
+    results: str = "",
+    memo: Memo | None = None,
 ) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
@@ -208,6 +229,7 @@ def spoken(
         messages: the conversation.
         format: the wire format.
         tools: whose calls these are.
+        results: the format of results, if that is another.
         memo: holds what was written before, since a conversation is written again in each round.
     """
     memo = memo or Memo()
@@ -215,8 +237,9 @@ def spoken(
     for message in settled(messages):
         role, parts = message.role, message.parts
         if role == "tool":
-            results = [part for part in parts if isinstance(part, ToolResult)]
-            role, text = "user", memo.get(partial(render_results, results, format=format), results, format)
+            given = [part for part in parts if isinstance(part, ToolResult)]
+            way = results or format
+            role, text = "user", memo.get(partial(render_results, given, format=way), given, way)
         elif role == "assistant":
             text = memo.get(partial(_said, parts, format, tools), (*parts, *tools), format, len(parts))
         else:

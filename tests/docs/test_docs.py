@@ -82,7 +82,7 @@ def test_generated_parts_are_fresh() -> None:
 def test_a_stale_part_is_noticed() -> None:
     update = _update()
     text = README.read_text("utf-8")
-    broken = text.replace("`hermes`,", "`hermas`,")
+    broken = text.replace("-instruct-q4_k_m |", "-instruct-q5_k_m |")
     assert broken != text
     assert update["updated"](broken) == text
 

@@ -56,6 +56,18 @@ async def slow(steps: int, ctx: Context) -> str:
     return "done"
 
 
+@server.tool()
+async def grow(ctx: Context) -> str:
+    """Offers one tool more, and says so."""
+
+    def grown() -> str:
+        return "grown"
+
+    server.add_tool(grown, description="Grew.")
+    await ctx.notify_tools_changed()
+    return "done"
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run("stdio")

@@ -154,6 +154,16 @@ def test_where_it_cannot_listen_is_said() -> None:
     asyncio.run(main(HttpOptions(host="256.0.0.1")))
 
 
+@pytest.mark.parametrize("token", ["short", "with space in the middle", "ünïcödé-ünïcödé-ünïcödé"])
+def test_a_token_that_cannot_be_one(token: str) -> None:
+    async def main() -> None:
+        async with serving(McpService(registry()), HttpOptions(token=token)):
+            raise AssertionError("it listens")
+
+    with pytest.raises(ConfigurationError, match="a token has at least 16"):
+        asyncio.run(main())
+
+
 def test_a_server_on_all_addresses_answers_under_the_names_it_was_given_alone() -> None:
     assert http.own_hosts("0.0.0.0", 8000) == {"0.0.0.0:8000"}
     assert http.own_hosts("127.0.0.1", 80) >= {"localhost", "localhost:80", "[::1]:80"}

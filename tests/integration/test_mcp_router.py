@@ -51,13 +51,14 @@ def test_servers_of_the_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[ToolProgress] = []
 
     async def main(server: McpServer) -> None:
-        async with at(server, connect=False, progress=heard.append) as desk:
+        told = asyncio.Queue[str]()
+        async with at(server, connect=False, progress=heard.append, changed=told.put_nowait) as desk:
             await patiently(desk)
             (status,) = desk.router.servers()
             assert status.protocol >= "2026"
             tiers = {one.name: (one.tier, one.confirm) for one in status.tools}
             assert tiers == {
-                **dict.fromkeys(("add", "weather", "picture", "mixed", "slow"), (Tier.RUN, False)),
+                **dict.fromkeys(("add", "weather", "picture", "mixed", "slow", "grow"), (Tier.RUN, False)),
                 "boom": (Tier.RUN, True),
             }
             assert (await desk.call("add", a=1, b="2")).result == {"result": 3}
@@ -74,7 +75,12 @@ def test_servers_of_the_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 (at, 3.0, f"step {at:.0f}") for at in (1.0, 2.0, 3.0)
             ]
             assert "not valid" in ((await desk.call("add", a="x", b=2)).error or "")
-            assert desk.session.untrusted is False
+            while told.qsize():
+                told.get_nowait()
+            await desk.call("grow")
+            await asyncio.wait_for(told.get(), 20)
+            assert desk.states("probe")["grown"] == "new"
+            assert (await desk.call("grown")).result == {"result": "grown"}
             await desk.call("add", a=1, b=1)
             assert desk.session.untrusted
 
@@ -285,6 +291,16 @@ def test_a_server_that_keeps_failing_is_left_alone(tmp_path: Path, monkeypatch: 
 
     asyncio.run(main())
     assert starts(tmp_path) == 3
+
+
+def test_a_version_that_nobody_knows_is_said(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with at(raw(tmp_path, tools=[tool("t")], protocol="2099-01-01")) as desk:
+            (status,) = desk.router.servers()
+            assert status.state == "failed"
+            assert status.reason.startswith("Unsupported protocol version from the server: 2099-01-01")
+
+    asyncio.run(main())
 
 
 def test_a_silent_server_is_not_waited_for(tmp_path: Path) -> None:

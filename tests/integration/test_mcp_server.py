@@ -15,6 +15,7 @@ from tests.integration.mcp_parts import client, serving
 
 import toolwire
 from toolwire import ImagePart, OpaquePart, Tier, ToolDefinition, ToolError, ToolResult
+from toolwire.envelope.grammar import read_envelope
 from toolwire.mcp.caller import current_caller, log, report_progress
 from toolwire.mcp.router import McpRouter
 from toolwire.mcp.server import MAX_QUESTION, McpService
@@ -348,6 +349,32 @@ def test_a_process_serves_on_standard_input(tmp_path: Path) -> None:
             assert "remember" in result.content[0].model_dump()["text"]
             outside = await asked.call_tool("read_file", {"path": "/etc/passwd"})
             assert outside.is_error
+
+    asyncio.run(main())
+
+
+def test_a_process_serves_results_in_envelopes(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("".join(f"line {at}\n" for at in range(4_000)))
+    tools = tmp_path / "own.py"
+    tools.write_text('import toolwire\n\n\n@toolwire.tool\ndef long() -> str:\n    return "some words\\n" * 9_000\n')
+    arguments = ["-m", "toolwire", "mcp", "serve", "--root", str(tmp_path), "--tools", str(tools)]
+    arguments += ["--envelope", "qwen-local", "--tier", "RUN", "--yes"]
+
+    async def main() -> None:
+        source = str(Path(toolwire.__file__).parents[1])
+        environment = {"PYTHONPATH": source, "TOOLWIRE_STATE": str(tmp_path / "state")}
+        started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+        async with Client(started) as asked:
+            assert {"te_run", "read_handle"} <= {one.name for one in (await asked.list_tools()).tools}
+            told = (await asked.call_tool("long", {})).content[0].model_dump()["text"]
+            assert len(told) <= 28_000
+            header = read_envelope(told).header
+            assert (header.lines, header.truncated) == (9_000, True)
+            more = await asked.call_tool("read_handle", {"handle": header.handle, "chunk": 2})
+            assert "some words" in more.content[0].model_dump()["text"]
+            ran = await asked.call_tool("te_run", {"args": ["run", "echo", "hello"]})
+            assert ran.structured_content is not None
+            assert ran.structured_content["meta"] == {"returncode": 0}
 
     asyncio.run(main())
 

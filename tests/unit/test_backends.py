@@ -35,7 +35,7 @@ CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call
 
 
 def backend(*pieces: str, reason: FinishReason = FinishReason.STOP, seen: list[str] | None = None) -> TextBackend:
-    async def source(messages: list[Message]) -> AsyncGenerator[Event]:
+    async def source(messages: list[Message], **_: object) -> AsyncGenerator[Event]:
         for piece in pieces:
             if seen is not None:
                 seen.append(piece)
@@ -110,7 +110,7 @@ class Slow:
         self.error = error
         self.asked: list[Mapping[str, str]] = []
 
-    def stream(self, messages: Sequence[Mapping[str, str]], /) -> Generator[str | Finish]:
+    def stream(self, messages: Sequence[Mapping[str, str]], /, **_: object) -> Generator[str | Finish]:
         self.asked = list(messages)
         try:
             if self.error is not None:

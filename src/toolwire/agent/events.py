@@ -15,7 +15,7 @@ EndReason = Literal[
     "answered",  # the model called nothing more
     "finished",  # a tool that ends the turn ran
     "budget",  # and a last answer was asked for
-    "repeats",  # the same calls with the same results, though it was warned
+    "repeats",  # the same calls with the same results, though it was warned; and a last answer was asked for
     "failures",  # too many of one kind
     "length",  # the answer was cut
     "error",  # the model could not be asked

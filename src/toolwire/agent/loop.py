@@ -80,6 +80,9 @@ class AgentConfig:
         require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
         silence: seconds without a piece of an answer until it counts as broken off; None: as long as it takes.
         answer_seconds: that one answer may take, likewise.
+        after_results: what the model is told behind results, if nothing else is, in that prompt alone; `{task}` is the
+            task. Small models lose sight of it.
+        after_failures: the same where all calls failed, but for those that somebody refused; "": as after others.
         context: tokens that a request may hold, about; None: all of the conversation goes with each.
         chains: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
@@ -94,6 +97,8 @@ class AgentConfig:
     require_tool_call: bool = False
     silence: float | None = 600.0
     answer_seconds: float | None = 3600.0
+    after_results: str = ""
+    after_failures: str = ""
     context: int | None = None
     chains: Chains = field(default_factory=Chains)
     temperature: float | None = None
@@ -251,6 +256,7 @@ class _Run:
         self._journal = journal
         self._record: Recorder | None = None
         self._again = False  # what is told has happened before
+        self._task = ""
         self._choice = ""  # why the model is asked in this format, where something chose it
         model = self._backend
         self._watch = Watch(
@@ -287,6 +293,7 @@ class _Run:
 
     async def _rounds(self, task: str, history: Sequence[Message]) -> RunEnded:
         self._session.said(task)
+        self._task = task
         self._messages = [*history, Message("user", (TextPart(task),))]
         LISTENER.set(self._emit)
         self._unlock(task)
@@ -294,10 +301,13 @@ class _Run:
         self._disclosure.keep(called)
         self._remind()
         note = ""  # for the next prompt alone
+        circling = ""
         while True:
             self._spent.seconds = monotonic() - self._begun
             before = None if self._record is None else self._record.answer(self._spent.rounds + 1)
-            used_up = self._config.budget.exceeded(self._spent) if before is None else before.used_up
+            used_up = circling or self._config.budget.exceeded(self._spent)
+            if before is not None:
+                used_up = before.used_up
             self._spent.rounds += 1
             turn = self._turn(last=bool(used_up))
             if before is not None:
@@ -310,7 +320,7 @@ class _Run:
             said = _said(response, turn)
             if used_up:
                 self._messages.append(Message("assistant", (TextPart(said),)))
-                return self._ended("budget", said, f"{used_up} is used up")
+                return self._ended("repeats" if circling else "budget", said, circling or f"{used_up} is used up")
             faults = faults_of(response, require_call=self._config.require_tool_call)
             self._watch.faulty(fault.kind for fault in faults)
             # What these calls give back, the model had not read when it wrote them.
@@ -332,12 +342,20 @@ class _Run:
             if (tripped := self._breaker.turn(faults, succeeded)) is not None:
                 return self._ended("failures", said, f"{tripped.kind} again and again: {tripped.message}")
             circle = self._repeats.turn(response.tool_calls, results)
-            if circle == "end":
-                return self._ended("repeats", said, "the same calls with the same results, again and again")
-            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), REPEATED if circle else "")))
+            circling = "the same calls with the same results, again and again" if circle == "end" else ""
+            warning = REPEATED if circle == "warn" else ""
+            note = "\n\n".join(filter(None, (advice(faults, self._example(turn)), warning)))
             if note:
                 self._watch.told(note)
                 self._emit(Corrected(note))
+            note = note or self._nudge(outcomes)
+
+    def _nudge(self, outcomes: Sequence[Outcome]) -> str:
+        """What the model is told besides results, if nothing has to be corrected."""
+        config = self._config
+        failed = all(not one.result.success and (one.issue is None or one.issue.kind != "denied") for one in outcomes)
+        told = (failed and config.after_failures) or config.after_results
+        return told.replace("{task}", self._task) if outcomes else ""
 
     def _unlock(self, task: str) -> None:
         fixed, session = self._config.tier, self._session
@@ -371,13 +389,15 @@ class _Run:
     # -- asking --------------------------------------------------------------------------------------------------
 
     def _turn(self, *, last: bool) -> Turn:
-        tools = () if last else tuple(self._disclosure.request(self._session.tier).definitions)
+        # The last answer calls nothing, but the tools stay: some APIs want those of earlier calls, and a prompt that is
+        # as it was is read from the cache.
+        tools = tuple(self._disclosure.request(self._session.tier).definitions)
         backend = self._agent.backend
         if isinstance(backend, CoachedBackend):
             backend, choice = backend.choose(self._run_id, self._spent.rounds)
             self._choice = choice.reason
         self._backend = backend
-        return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format)
+        return Turn(self._spent.rounds, tools, backend.model, backend.api, backend.format, last)
 
     def _told(self, answer: Answer, turn: Turn) -> ParsedResponse:
         """What the model answered before, told again."""
@@ -460,7 +480,7 @@ class _Run:
         return ChatRequest(
             messages=tuple(asked),
             tools=turn.tools,
-            tool_choice=ToolChoice("required") if config.require_tool_call and turn.tools else ToolChoice(),
+            tool_choice=_choice(config, turn),
             max_tokens=config.max_tokens,
             temperature=config.temperature,
         )
@@ -586,10 +606,10 @@ class _Run:
         )
 
 
-def _task(messages: Sequence[Message]) -> str:
-    """What the user asked last."""
-    asked = next((message for message in reversed(messages) if message.role == "user"), None)
-    return "\n".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked else ""
+def _choice(config: AgentConfig, turn: Turn) -> ToolChoice:
+    if not turn.tools:
+        return ToolChoice()
+    return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")
 
 
 def _record(run: str, ended: RunEnded) -> EndRecord:

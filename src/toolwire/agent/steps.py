@@ -29,6 +29,7 @@ class Turn:
         model: its name.
         api: the API that it is asked through, or "".
         format: the wire format that it is asked to write; "" where calls have fields of their own.
+        last: it is asked for an answer without calls, since a budget is used up.
     """
 
     round: int
@@ -36,6 +37,7 @@ class Turn:
     model: str = ""
     api: str = ""
     format: str = ""
+    last: bool = False
 
 
 class PromptStep(Protocol):

@@ -26,7 +26,7 @@ from toolwire.cli.source import Roots, ToolFiles, gather, read_pieces
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import load_configuration
 from toolwire.errors import ConfigurationError
-from toolwire.executor import Outcome, ToolExecutor
+from toolwire.executor import Outcome, Shaping, ToolExecutor
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
@@ -138,7 +138,7 @@ def approve(
         agreed = 0
         for one in pending:
             say(f"{one.name}: {one.reason}", "")
-            if _agreed(f"Agree to {one.name}?", yes=yes):
+            if agreed_to(f"Agree to {one.name}?", yes=yes):
                 router.agree(server, one.name)
                 agreed += 1
         say(f"{server}: {agreed} of {len(pending)} tools agreed to" if pending else f"{server}: nothing is left to ask")
@@ -209,6 +209,10 @@ def serve(
     no_token: Annotated[bool, typer.Option("--no-token", help="Serve whoever can reach the port.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one call may take.")] = 60.0,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Run what would have to be asked.")] = False,
+    envelope: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT", help="Cut results to what this agent holds, and offer te_run and read_handle."),
+    ] = None,
 ) -> None:
     """Serve tools over MCP, to whoever speaks on standard input, or over HTTP."""
     try:
@@ -220,10 +224,11 @@ def serve(
     for definition in registry.definitions():
         if registry.lookup(definition.name).ends_turn:  # that is between a model and its own loop
             registry.remove(definition.name)
+    shape = None if envelope is None else _enveloped(registry, envelope, root)
     if not len(registry):
         raise CliError("there is nothing to serve: say with --root which directories clients may see, or use --tools")
-    _quiet()
-    service = McpService(registry, policy=_rules(policy), tier=tier_of(tier), agree=yes, timeout=timeout)
+    quiet()
+    service = McpService(registry, policy=_rules(policy), tier=tier_of(tier), agree=yes, timeout=timeout, shape=shape)
     if http is None:
         # A thread waits for the next line and cannot be told to stop, so Ctrl-C ends the process.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -245,11 +250,26 @@ def serve(
 # -- what they share --------------------------------------------------------------------------------------------------
 
 
+def _enveloped(registry: ToolRegistry, agent: str, root: list[str] | None) -> Shaping:
+    """The tools of the envelope in the registry, and what shapes the results of all others."""
+    from toolwire.envelope.shaping import Envelope
+    from toolwire.envelope.tools import read_handle, te_run
+
+    made = Envelope(agent=agent)
+    for one in (te_run(agent=agent, root=root[0] if root else None), read_handle(made)):
+        registry.register(one)
+
+    def shape(call: ToolCall, result: ToolResult) -> ToolResult:
+        return result if call.name == "te_run" else made.shape(call, result)  # it is shaped by the command
+
+    return shape
+
+
 def _missing(error: ImportError) -> CliError:
     return CliError(f"MCP needs {error.name}: pip install 'toolwire[mcp]'", status=1)
 
 
-def _quiet() -> None:
+def quiet() -> None:
     """The SDK tells of what servers send on standard error; what matters of it is told here."""
     for name in ("mcp", "client", "httpx2"):
         logger = logging.getLogger(name)
@@ -272,13 +292,13 @@ def _routed(
         from toolwire.mcp.servers import load_servers
     except ImportError as error:
         raise _missing(error) from error
-    _quiet()
+    quiet()
     servers = load_servers(config if config is not None else _own_file())
 
     async def ask(question: ServerQuestion) -> bool:
         with _SIGN.aside():
             say(question.text, "")
-            return _agreed("Is that right?", yes=yes)
+            return agreed_to("Is that right?", yes=yes)
 
     def sign_in(name: str, address: str) -> None:
         with _SIGN.aside():
@@ -348,7 +368,7 @@ class _Sign:
 _SIGN = _Sign()
 
 
-def _agreed(question: str, *, yes: bool) -> bool:
+def agreed_to(question: str, *, yes: bool) -> bool:
     """Whether somebody at this terminal agrees; nobody there is a no."""
     if yes:
         return True

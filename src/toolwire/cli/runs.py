@@ -19,18 +19,15 @@ from rich.text import Text
 from toolwire.agent import Agent, AgentTeam
 from toolwire.agent.events import (
     AgentEvent,
-    ApprovalAsked,
     CallBegun,
     CallDone,
     CaughtUp,
     Corrected,
     MemberSpoke,
-    Resumed,
     RunEnded,
-    TaskBegun,
-    TurnBegun,
 )
-from toolwire.cli.screen import CliError, call_line, console, emit, event_dict, plain, say, styled
+from toolwire.cli.screen import CliError, call_line, console, emit, plain, say, styled
+from toolwire.cli.telling import as_dict
 from toolwire.events import ContentDelta
 
 if TYPE_CHECKING:
@@ -155,7 +152,7 @@ def show(
     if json:
         emit({"event": "run", **_described(info), "task": order.task})
         for event in (*told(journal), *ends):
-            emit(_event(event))
+            emit(as_dict(event))
         return
     screen = console()
     screen.print(styled(info.id, "bold"), styled(f"  {_standing(info)}", _STYLES[info.state]), sep="")
@@ -233,7 +230,7 @@ async def _told(events: AsyncGenerator[AgentEvent], *, json: bool) -> RunEnded:
     async with aclosing(events):
         async for event in events:
             if json:
-                emit(_event(event))
+                emit(as_dict(event))
             else:
                 telling.show(event)
             if isinstance(event, RunEnded):
@@ -336,38 +333,3 @@ class _Telling:
                 detail = f": {event.detail}" if event.detail else ""
                 counts = f"{event.rounds} rounds, {event.calls} calls, {event.seconds:.1f} s"
                 self.row("ended", f"{event.reason}{detail} ({counts})", "green" if event.good else "yellow")
-
-
-def _event(event: AgentEvent) -> dict[str, Any]:
-    """An event as a JSON object; the key `event` says which."""
-    match event:
-        case Resumed():
-            return {"event": "resumed"}
-        case CaughtUp():
-            return {"event": "caught_up"}
-        case TaskBegun(task, intent):
-            return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why}
-        case TurnBegun(number):
-            return {"event": "turn", "round": number}
-        case CallBegun(call):
-            return {"event": "call", "call": plain(call)}
-        case ApprovalAsked(approval):
-            return {"event": "approval", "call": plain(approval.call), "why": approval.reason}
-        case CallDone(outcome, seconds):
-            issue = outcome.issue.kind if outcome.issue else None
-            result = {**plain(outcome.result), "success": outcome.result.success}
-            return {
-                "event": "result",
-                "call": plain(outcome.call),
-                "seconds": seconds,
-                "result": result,
-                "issue": issue,
-            }
-        case Corrected(text):
-            return {"event": "correction", "text": text}
-        case MemberSpoke(member, inner):
-            return {"event": "member", "member": member, "said": _event(inner)}
-        case RunEnded():
-            body: dict[str, Any] = plain(event)
-            return {"event": "end", **{key: value for key, value in body.items() if key != "messages"}}
-    return event_dict(event)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Callable, Iterable
@@ -39,7 +40,10 @@ MAX_KEPT = 2 << 20
 """Characters of events that are kept for a client that lost its connection."""
 RETRY_MILLISECONDS = 1_000
 
+MIN_TOKEN = 16
+
 _SESSION = "mcp-session-id"
+_TOKEN = re.compile(rf"[A-Za-z0-9._~+/=-]{{{MIN_TOKEN},}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,11 @@ async def serve_http(
         ready: told where, once it can be reached.
 
     Raises:
-        ConfigurationError: it cannot listen there.
+        ConfigurationError: it cannot listen there, or the token cannot be one.
     """
     options = options or HttpOptions()
+    if options.token and not _TOKEN.fullmatch(options.token):
+        raise ConfigurationError(f"a token has at least {MIN_TOKEN} letters, digits or -._~+/=, and nothing else")
     listener = _listener(options)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32) if options.token == "" else options.token

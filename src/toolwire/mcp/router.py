@@ -313,6 +313,8 @@ class McpRouter:
         Raises:
             ToolError: it cannot be used.
         """
+        if served.connection.open and not served.stale and served.server.name in self._served:
+            return  # it runs as somebody agreed to
         async with served.lock:
             launch = await self._permitted(served)
             try:

@@ -228,7 +228,7 @@ class Launch:
         return "\n".join(lines)
 
 
-_SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth|(?:^|_)pat(?:_|$)", re.IGNORECASE)
 _HIDDEN = "(a secret)"
 
 

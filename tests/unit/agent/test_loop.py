@@ -101,7 +101,8 @@ def test_when_a_budget_is_used_up_one_last_answer_is_asked_for(budget: Budget, w
     assert end.reason == "budget"
     assert what in end.detail
     assert end.answer == "as far as I know"
-    assert not backend.requests[-1].tools
+    assert backend.requests[-1].tool_choice.mode == "none"
+    assert backend.requests[-1].tools == backend.requests[0].tools
     assert "No more tool calls" in said(backend, -1)
 
 
@@ -116,10 +117,10 @@ def test_failures_of_one_kind_and_tool_end_the_run() -> None:
 
 def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
-    backend = ScriptedBackend([same, same, same, same])
+    backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
     events, end = run(Agent(backend, [add]))
-    assert end.reason == "repeats"
-    assert end.rounds == 3
+    assert (end.reason, end.answer, end.rounds, end.calls) == ("repeats", "2", 4, 3)
+    assert backend.requests[-1].tool_choice.mode == "none"
     assert (
         sum(
             "did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)

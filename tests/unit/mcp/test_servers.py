@@ -1,12 +1,15 @@
 """MCP servers in files: ours in TOML, other programs' in JSON; what is wrong is said with its place."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolwire import Tier
+from toolwire import mcp as public
 from toolwire.configuration import load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import jsonc
@@ -187,7 +190,7 @@ def test_a_launch_is_shown_whole_but_for_secrets() -> None:
     launch = Launch(
         "stdio",
         ("npx", "-y", "a b", "", "q'uote", "\u202e\x1b", "--key=x"),
-        {"DEBUG": "1", "API_KEY": "s3cret", "NODE_OPTIONS": "--require x"},
+        {"DEBUG": "1", "API_KEY": "s3cret", "GH_PAT": "s3cret", "PATH": "/x", "NODE_OPTIONS": "--require x"},
         "/work dir",
     )
     assert launch.shown.splitlines() == [
@@ -195,7 +198,9 @@ def test_a_launch_is_shown_whole_but_for_secrets() -> None:
         'in "/work dir"',
         "with API_KEY=(a secret)",
         "with DEBUG=1",
+        "with GH_PAT=(a secret)",
         'with NODE_OPTIONS="--require x"',
+        "with PATH=/x",
     ]
     web = Launch("http", url="https://h/mcp", headers={"Authorization": "Bearer s3cret"})
     assert web.shown == "connects to https://h/mcp\nwith the header Authorization: (a secret)"
@@ -268,3 +273,11 @@ def test_what_is_no_json_is_said_with_its_line(text: str, line: int) -> None:
     with pytest.raises(jsonc.NotJson) as caught:
         jsonc.read(text)
     assert caught.value.line == line
+
+
+def test_public_names_are_there_and_come_late() -> None:
+    assert [name for name in public.__all__ if not hasattr(public, name)] == []
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        public.nothing  # noqa: B018
+    code = "import sys, toolwire.mcp.servers, toolwire.cli; sys.exit('mcp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

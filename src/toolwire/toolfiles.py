@@ -1,0 +1,40 @@
+"""Tools from a Python file: those that it makes with `@toolwire.tool`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from toolwire.errors import ConfigurationError, ToolError
+from toolwire.failures import Caught
+from toolwire.tools import Tool
+
+
+def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
+    """The tools that a Python file makes; it is run, as the program of whoever named it.
+
+    Raises:
+        ConfigurationError: no Python file is there, or it makes no tool.
+        ToolError: it cannot be run.
+    """
+    file = Path(path).resolve()
+    name = file.stem
+    if getattr(sys.modules.get(name), "__file__", str(file)) != str(file):  # another module has this name
+        name = f"{name}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise ConfigurationError(f"cannot read {path}: no Python file is there")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    with Caught() as caught:
+        spec.loader.exec_module(module)
+    if caught.error is not None:
+        raise ToolError(f"{path} cannot be run: {caught.message}") from caught.error
+    found = [one for one in vars(module).values() if isinstance(one, Tool)]
+    if not found:
+        raise ConfigurationError(f"{path} makes no tool; put @toolwire.tool over its functions")
+    return found
