@@ -261,7 +261,7 @@ def test_the_budget_of_the_earlier_lives_counts() -> None:
         always = PlannedBackend(
             lambda request: (
                 calling(ToolCall("look", {"item": str(len(results(request)))}, str(len(results(request)))))
-                if request.tools
+                if request.tool_choice.mode != "none"
                 else ParsedResponse("enough")
             )
         )
