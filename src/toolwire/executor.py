@@ -35,6 +35,8 @@ _NOT_THEIRS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 LOST = "The call ran, and its result was lost; it may or may not have done its work."
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
+Noted = Callable[[ToolCall, Registered, str], Awaitable[None]]
+"""Told of a call that may run, right before it does: the call as it runs, its tool, and its approval key."""
 
 
 Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
@@ -143,35 +145,71 @@ class ToolExecutor:
             _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
         ]
 
-    async def run(self, call: ToolCall, session: Session, *, untrusted: bool | None = None) -> Outcome:
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds, as a session's limits count them."""
+        return self._clock
+
+    async def run(
+        self,
+        call: ToolCall,
+        session: Session,
+        *,
+        untrusted: bool | None = None,
+        noted: Noted | None = None,
+        permitted: str = "",
+    ) -> Outcome:
         """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
 
         Args:
             call: a complete call.
             session: what the conversation has come to.
             untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
+            noted: awaited right before the call runs; what it raises passes through, and the call does not run.
+            permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
         begun: list[ToolCall] = []
+        unnoted: BaseException | None = None
         with Caught() as caught:  # whatever goes wrong on the way, there is a result
-            return await self._run(call, session, untrusted, begun)
+            outcome = await self._run(call, session, untrusted, begun, noted, permitted)
+            if isinstance(outcome, Outcome):
+                return outcome
+            unnoted = outcome
+        if unnoted is not None:
+            raise unnoted
         if begun:
             return Outcome(begun[0], _failed(call, f"{LOST} ({caught.message})"))
         return _refused(call, Issue("not_runnable", f"{call.name} could not be run: {caught.message}"), session)
 
-    async def _run(self, call: ToolCall, session: Session, untrusted: bool | None, begun: list[ToolCall]) -> Outcome:
-        """`run`, for which some errors are left; `begun` gets the call when it begins."""
+    async def _run(
+        self,
+        call: ToolCall,
+        session: Session,
+        untrusted: bool | None,
+        begun: list[ToolCall],
+        noted: Noted | None,
+        permitted: str,
+    ) -> Outcome | BaseException:
+        """`run`, for which some errors are left; `begun` gets the call when it begins. Or what `noted` raised."""
         ready = self._prepare(call)
         if isinstance(ready, Issue):
             return _refused(call, ready, session)
-        if (issue := await self._permit(ready, session, untrusted)) is not None:
-            return _refused(call, issue, session)
+        key = approval_key(ready.call, ready.tool.definition) if permitted or noted is not None else ""
         name = full_name(ready.tool.definition)
-        session.ran(name, self._clock())
+        if not permitted or permitted != key:
+            if (issue := await self._permit(ready, session, untrusted)) is not None:
+                return _refused(call, issue, session)
+            session.ran(name, self._clock())
         gate = self._gate()
         await gate.acquire()
-        begun.append(ready.call)
         start = self._clock()
         try:
+            if noted is not None:
+                with Caught() as missed:
+                    await noted(ready.call, ready.tool, key)
+                if missed.error is not None:
+                    return missed.error
+            begun.append(ready.call)
             with Caught(EVERYTHING, passed=_NOT_THEIRS) as caught:
                 result = _result(call, await self._called(ready))
         except asyncio.CancelledError:

@@ -39,6 +39,7 @@ class _Entry:
     check: Check | None
     isolation: Isolation | None
     ends_turn: bool
+    idempotent: bool
     hidden: bool = False
     disabled: bool = False
     made: ToolDefinition | None = None
@@ -57,6 +58,7 @@ class Registered:
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own.
         ends_turn: a loop stops once it ran.
+        idempotent: a call that was cut short may run again.
         is_async: calling it gives something to be awaited.
     """
 
@@ -68,6 +70,7 @@ class Registered:
     check: Check | None = None
     isolation: Isolation | None = None
     ends_turn: bool = False
+    idempotent: bool = False
     is_async: bool = False
 
 
@@ -106,6 +109,7 @@ class ToolRegistry:
         check: Check | None = None,
         isolated: bool | Isolation | None = None,
         ends_turn: bool | None = None,
+        idempotent: bool | None = None,
     ) -> Any:
         """Add a tool, and give it back, so that this can stand over a function as a decorator.
 
@@ -123,6 +127,8 @@ class ToolRegistry:
             check: looks at arguments that the schema admits, if not its own.
             isolated: run in a process of its own, with these limits; if not as the tool itself says.
             ends_turn: a loop stops once it ran, if not as the tool itself says.
+            idempotent: a call that was cut short may run again, if not as the tool itself says. What a server hints
+                about its tools is taken from servers that are trusted, and from nobody else.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
@@ -144,6 +150,7 @@ class ToolRegistry:
             check=check or (own_tool.check if own_tool else None),
             isolation=_isolation(isolated, own_tool),
             ends_turn=bool(own_tool and own_tool.ends_turn) if ends_turn is None else ends_turn,
+            idempotent=bool(own_tool and own_tool.idempotent) if idempotent is None else idempotent,
             hidden=hidden,
         )
         if entry.isolation is not None and entry.run is not None:
@@ -250,6 +257,7 @@ class ToolRegistry:
                 entry.check,
                 entry.isolation,
                 entry.ends_turn,
+                entry.idempotent,
                 inspect.iscoroutinefunction(entry.run),
             )
             # A description that is a function is asked each time; servers that a model made up are not remembered.

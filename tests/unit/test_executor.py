@@ -12,9 +12,11 @@ from pydantic import BaseModel
 
 import toolwire
 from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
-from toolwire.executor import Agreement, Approval, Session, ToolExecutor
+from toolwire.consent import Agreement, Approval
+from toolwire.executor import Outcome, ToolExecutor
 from toolwire.policy import Limit, Policy, Rule
-from toolwire.registry import ToolRegistry
+from toolwire.registry import Registered, ToolRegistry
+from toolwire.session import Session
 from toolwire.tools import Preview
 
 
@@ -385,6 +387,43 @@ def test_results_are_shaped_once_the_call_ran() -> None:
         return ToolResult(result.call_id, result.tool_name, f"{call.name}: {result.text[:6]}")
 
     assert one(ToolExecutor(registry, shape=shape), "read", {}).result == "read: a long"
+
+
+def test_whoever_notes_calls_is_told_right_before_one_runs() -> None:
+    ran = Ran()
+    ran.registry.register(lambda: "same", name="look", description="Looks.", idempotent=True)
+    told: list[Any] = []
+
+    async def noted(call: ToolCall, tool: Registered, key: str) -> None:
+        told.append((call.name, call.arguments, tool.idempotent, list(ran.calls)))
+        keys.append(key)
+
+    async def run(name: str, arguments: dict[str, Any], session: Session, permitted: str = "") -> Outcome:
+        return await executor.run(ToolCall(name, arguments, "1"), session, noted=noted, permitted=permitted)
+
+    keys: list[str] = []
+    executor = ToolExecutor(ran.registry, policy=Policy(limits=(Limit(2, tool="add"),)))
+    session = Session()
+    assert asyncio.run(run("add", {"a": "1"}, session)).result.result == 2
+    assert asyncio.run(run("look", {}, session)).result.result == "same"
+    assert asyncio.run(run("write", {"path": "a", "lines": []}, session)).issue is not None
+    assert asyncio.run(run("add", {"a": "x"}, session)).issue is not None
+    assert told == [("add", {"a": 1}, False, []), ("look", {}, True, [(1, 1)])]
+    # The same call once more is neither asked about nor counted; another one is.
+    assert asyncio.run(run("add", {"a": 1}, session, keys[0])).issue is None
+    assert asyncio.run(run("add", {"a": 2}, session, keys[0])).issue is None
+    assert asyncio.run(run("add", {"a": 2}, session, keys[0])).issue is not None
+
+
+def test_a_call_that_cannot_be_noted_does_not_run() -> None:
+    ran = Ran()
+
+    async def noted(call: ToolCall, tool: Registered, key: str) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        asyncio.run(ToolExecutor(ran.registry).run(ToolCall("add", {"a": 1}, "1"), Session(), noted=noted))
+    assert ran.calls == []
 
 
 class Panic(BaseException):

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
-import importlib.util
 import json
-import os
-import re
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from toolwire.builtin import builtin_tools
 from toolwire.cli.screen import CliError, say
-from toolwire.errors import DefinitionError, ToolError
-from toolwire.failures import Caught
+from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.registry import ToolRegistry
 from toolwire.shapes import MAX_DIGITS
+from toolwire.toolfiles import python_tools
 from toolwire.tools import Tool, ToolDefinition, definitions
 
 PIECE = 65_536
@@ -173,7 +168,7 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
     except ToolError as error:
         raise CliError(str(error)) from error
     for path in files or []:
-        for one in _python_tools(path) if path.endswith(".py") else read_tools(path):
+        for one in file_tools(path):
             try:
                 registry.register(one)
             except DefinitionError as error:
@@ -181,23 +176,17 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
     return registry
 
 
-def _python_tools(path: str) -> list[Tool[..., Any]]:
-    """The tools that a Python file makes; it is run, as the program of whoever named it.
+def file_tools(path: str) -> Sequence[Tool[..., Any] | ToolDefinition]:
+    """The tools in a file: those that Python code makes, or definitions in JSON.
 
-    Its module gets a name that no other has: `calendar.py` must not take the place of the standard library's.
+    Raises:
+        CliError: it cannot be used.
     """
-    digest = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:12]
-    name = re.sub(r"\W", "_", f"tools_{Path(path).stem}_{digest}")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise CliError(f"cannot read {path}: no Python file is there")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    with Caught() as caught:
-        spec.loader.exec_module(module)
-    if caught.error is not None:
-        raise CliError(f"{path} cannot be run: {caught.message}", status=1) from caught.error
-    found = list({id(one): one for one in vars(module).values() if isinstance(one, Tool)}.values())
-    if not found:
-        raise CliError(f"{path} makes no tool; put @toolwire.tool over its functions")
-    return found
+    if not path.endswith(".py"):
+        return read_tools(path)
+    try:
+        return python_tools(path)
+    except ConfigurationError as error:
+        raise CliError(str(error)) from error
+    except ToolError as error:
+        raise CliError(str(error), status=1) from error
