@@ -232,6 +232,37 @@ def test_an_error_of_ours_is_told_as_one(within: Te, here: Path, monkeypatch: py
     assert err == "te: internal error: RuntimeError: a fault of ours\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("command", [["run"], []])
+def test_a_command_is_run_once_whatever_breaks(here: Path, command: list[str]) -> None:
+    argv = [*TE, *command, "sh", "-c", "echo ran >> log; echo hi"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            argv,
+            cwd=here,
+            env={**os.environ, "TE_AGENT_ID": "human-cli"},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (here / "log").read_text() == "ran\n"
+
+
+def test_a_person_gets_what_a_command_wrote(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr("toolwire.envelope.te.passing.content_type", broken)
+    monkeypatch.setenv("TE_AGENT_ID", "human-cli")
+    status, out, err = within("run", "sh", "-c", "echo ran >> log; echo hi; exit 3")
+    assert (status, out, err) == (3, "hi\n", "te: internal error: RuntimeError: a fault of ours\n")
+    assert (here / "log").read_text() == "ran\n"
+
+
 # -- cat, find, repo read --------------------------------------------------------------------------------------------
 
 

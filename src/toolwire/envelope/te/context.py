@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from toolwire.envelope.composing import compose_text
 from toolwire.envelope.grammar import Document, Header, Section
+from toolwire.envelope.programs import Ran
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.telemetry import Record, Telemetry
@@ -50,12 +51,15 @@ class Context:
     Attributes:
         as_json: answers are JSON objects.
         raw: nothing is shaped.
+        seconds: that a command may take; None for what the settings say.
+        ran: what the command did that was run, once it was.
         began: when it began, for telemetry.
     """
 
     as_json: bool = False
     raw: bool = False
     seconds: float | None = None
+    ran: Ran | None = None
     began: float = field(default_factory=time.perf_counter)
 
     @cached_property

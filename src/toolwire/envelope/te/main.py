@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED
-    except BrokenPipeError:
+    except OSError:  # nobody reads, or what is written has no room
         status = 1
     os._exit(status)  # all is written and closed: there is nothing to take apart
 
@@ -151,15 +151,22 @@ def _done(given: Given, context: Context) -> Done:
 
 
 def _guarded(context: Context, argv: Sequence[str], work: Callable[[], Done]) -> Done:
-    """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke."""
+    """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke.
+
+    What was run is not run again: a person gets what it wrote.
+    """
     with Caught() as caught:
         return work()
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
-    from toolwire.envelope.te.context import FAILED, warn
-    from toolwire.envelope.te.passing import OWN, raw
+    from toolwire.envelope.te.context import FAILED, Done, warn
+    from toolwire.envelope.te.passing import READING, raw, unshaped
 
     warn(f"internal error: {caught.message}")
-    if context.human and argv and argv[0] in OWN:
+    cmd = argv[0] if argv else "te"
+    if context.human and context.ran is not None:
+        unshaped(context.ran)
+        return Done(context.ran.status, cmd, "raw", error="internal")
+    if context.human and cmd in READING and not isinstance(caught.error, OSError):
         return raw(argv)
-    return context.failed(argv[0] if argv else "te", "internal", status=FAILED)
+    return context.failed(cmd, "internal", status=FAILED)
