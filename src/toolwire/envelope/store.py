@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolwire.envelope.cutting import count_lines
-from toolwire.envelope.database import Database
+from toolwire.envelope.database import Database, storable
 from toolwire.envelope.settings import Settings
 from toolwire.errors import ToolError
 
@@ -95,6 +95,7 @@ class HandleStore:
         data = text[:MAX_KEPT].encode("utf-8", "surrogatepass")
         if len(data) > self._max_bytes:
             raise ToolError(f"{len(data)} bytes are more than may be kept: {self._max_bytes}")
+        said = map(storable, (cmd, agent, session, content_type))
         now = self._clock()
         handle = f"res_{os.urandom(6).hex()}"
         with self._database.writing() as connection:
@@ -110,7 +111,7 @@ class HandleStore:
             connection.executemany("DELETE FROM results WHERE id = ?", gone)
             connection.execute(
                 f"INSERT INTO results ({_META}, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (handle, now, len(data), count_lines(text[:MAX_KEPT]), cmd, agent, session, content_type, data),
+                (handle, now, len(data), count_lines(text[:MAX_KEPT]), *said, data),
             )
         return handle
 

@@ -548,6 +548,13 @@ def test_lists(within: Te, here: Path) -> None:
     assert json.loads(within("--json", "--list-handles")[1])[0]["handle"] == handle
 
 
+def test_words_that_are_no_text_are_no_trouble(here: Path) -> None:
+    argv = [*TE, "echo", b"\xff"]
+    environ = {**os.environ, "TE_SESSION_ID": "caf\udce9"}
+    done = subprocess.run(argv, cwd=here, env=environ, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\xff\n", b"")
+
+
 def test_what_is_recorded(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TE_AGENT_ID", "claude-dc")
     monkeypatch.setenv("LLMC_TE_SESSION_ID", "s1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,8 +16,9 @@ from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.programs import Ran
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
-from toolwire.envelope.telemetry import Record, Telemetry
+from toolwire.envelope.telemetry import MAX_INPUT, Record, Telemetry, redacted_command
 from toolwire.errors import ToolError
+from toolwire.failures import Caught
 
 FAILED: Final = 1
 WRONG: Final = 2
@@ -156,12 +156,16 @@ class Context:
         """Record the call, if it may be."""
         if not self.settings.telemetry:
             return
+        with Caught():  # it never gets in the way
+            self._record(done, arguments)
+
+    def _record(self, done: Done, arguments: Sequence[str]) -> None:
         telemetry = Telemetry.of(self.settings)
         telemetry.record(
             Record(
                 cmd=done.cmd,
                 mode=done.mode,
-                input=shlex.join(arguments),
+                input=redacted_command(arguments, MAX_INPUT),
                 output=len(done.output),
                 truncated=done.truncated,
                 handle=done.handle,
