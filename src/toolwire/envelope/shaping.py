@@ -110,12 +110,14 @@ class Envelope:
         return self._text(Header(cmd=cmd, size=len(text), content_type="json"), text)
 
     def chunk(self, handle: str, number: int = 1) -> Document:
-        """A piece of a result that is kept, in an envelope; pieces are numbered from 1.
+        """A piece of a result that is kept for this reader, in an envelope; pieces are numbered from 1.
 
         Raises:
-            ToolError: nothing is kept under the handle, or there is no such piece.
+            ToolError: nothing is kept under the handle for this agent and session, or there is no such piece.
         """
-        return page(*self.store.get(handle), number, budget=self.budget)
+        settings = self.settings
+        kept, text = self.store.get(handle, agent=settings.agent, session=settings.session or None)
+        return page(kept, text, number, budget=self.budget)
 
     def keep(self, text: str, header: Header) -> str | None:
         """Keep a whole result; its handle, or None if it cannot be kept."""

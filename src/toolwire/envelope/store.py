@@ -115,8 +115,13 @@ class HandleStore:
             )
         return handle
 
-    def get(self, handle: str) -> tuple[Kept, str]:
+    def get(self, handle: str, *, agent: str | None = None, session: str | None = None) -> tuple[Kept, str]:
         """What is kept under a handle, and its text.
+
+        Args:
+            handle: the handle.
+            agent: only what was kept for it, or for nobody in particular; None for anybody's.
+            session: only what was kept in it, or in none; None for any.
 
         Raises:
             ToolError: nothing is, or not any more.
@@ -126,7 +131,10 @@ class HandleStore:
         rows = self._database.read(
             f"SELECT {_META}, data FROM results WHERE id = ? AND created >= ?", (handle, self._clock() - self._max_age)
         )
-        if not rows:
+        if not rows or not all(
+            asked is None or there in ("", storable(asked))
+            for asked, there in zip((agent, session), rows[0][5:7], strict=True)  # as in _META
+        ):
             raise ToolError(
                 f"nothing is kept under {handle}: results go after {self._max_age / 86_400:g} days, and the oldest "
                 f"when there are more than {self._max_bytes >> 20} MB of them; run the command again"

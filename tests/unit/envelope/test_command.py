@@ -549,7 +549,7 @@ def test_lists(within: Te, here: Path) -> None:
 
 
 def test_words_that_are_no_text_are_no_trouble(here: Path) -> None:
-    argv = [*TE, "echo", b"\xff"]
+    argv: list[str | bytes] = [*TE, "echo", b"\xff"]
     environ = {**os.environ, "TE_SESSION_ID": "caf\udce9"}
     done = subprocess.run(argv, cwd=here, env=environ, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\xff\n", b"")
