@@ -306,6 +306,49 @@ def test_cat_reads_standard_input(here: Path) -> None:
     assert read_envelope(done.stdout).header.meta == {"v": 1, "cmd": "cat", "lines": 2, "content_type": "log"}
 
 
+def test_cat_ends_in_time(here: Path) -> None:
+    endless = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
+    try:
+        argv = [*TE, "--timeout", "0.5", "cat", "-"]
+        done = subprocess.run(argv, cwd=here, stdin=endless.stdout, capture_output=True, timeout=60, check=False)
+    finally:
+        endless.kill()
+        endless.communicate()
+    document = read_envelope(done.stdout.decode().removesuffix("\n"))
+    assert (done.returncode, document.header.error, document.content[:4]) == (124, "timeout", "y\ny\n")
+    assert "reading was stopped after 0.5 s, so there may be more" in " ".join(document.left_out)
+
+
+def test_cat_does_not_wait_for_ever(here: Path) -> None:
+    silent, held = os.pipe()
+    argv = [*TE, "cat", "-"]
+    environ = {**os.environ, "TE_TIMEOUT": "0.2"}
+    done = subprocess.run(argv, cwd=here, env=environ, stdin=silent, capture_output=True, timeout=60, check=False)
+    os.close(silent)
+    os.close(held)
+    assert done.returncode == 124
+
+
+def test_what_cannot_be_read_has_room_too(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TE_BUDGET", "1000")
+    status, out, _ = within("cat", "x/" * 1_500)
+    assert (status, len(out) <= 1_001) == (1, True)
+
+
+def test_lists_have_room(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = HandleStore.of(Settings.read())
+    last = [store.put("x", cmd="grep", agent="a" * 300) for _ in range(50)][-1]
+    store.close()
+    monkeypatch.setenv("TE_BUDGET", "1000")
+    lines = within("--list-handles")[1].splitlines()
+    assert lines[1].startswith(last)
+    assert lines[-1] == f"# TE: {52 - len(lines)} more"
+    assert 800 < sum(len(line) + 1 for line in lines) <= 1_001
+    status, out, err = within("--json", "--list-handles")
+    shown = json.loads(out)
+    assert (status, len(out) <= 1_001, shown[0]["handle"], err) == (0, True, last, f"te: {50 - len(shown)} more\n")
+
+
 def test_cat_what_is_no_text(within: Te, here: Path) -> None:
     (here / "a.png").write_bytes(b"\x89PNG\0" * 10)
     document = envelope(within("cat", "a.png"))
@@ -468,10 +511,10 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(within: Te, here:
 def test_what_a_command_leaves_behind_is_not_waited_for(within: Te, here: Path) -> None:
     status, out, _ = within("sh", "-c", "sleep 60 & echo $! > child; echo done")
     assert (status, out) == (0, "done\n")
-    os.kill(int((here / "child").read_text()), signal.SIGKILL)
+    wait_until_gone(int((here / "child").read_text()))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_what_ends_te_ends_the_command(here: Path, number: int) -> None:
     script = "echo $$; exec sleep 60"
     process = subprocess.Popen([*TE, "sh", "-c", f"sh -c '{script}' > child"], cwd=here)

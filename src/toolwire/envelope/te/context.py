@@ -24,6 +24,8 @@ FAILED: Final = 1
 WRONG: Final = 2
 MIN_ROOM: Final = 500
 """Characters in which a document says that it shows nothing, whatever it is of."""
+MAX_ERROR: Final = 600
+"""Characters of an error that are told, which has room in any budget."""
 SAID: Final = {
     "invalid_pattern": "invalid regex pattern",
     "internal": "internal error, operator intervention required",
@@ -142,7 +144,7 @@ class Context:
         said = SAID.get(error, message)
         if message and message != said:
             warn(message)
-        document = Document(Header(cmd=cmd, error=error), (Section(f"[TE] {said}"),))
+        document = Document(Header(cmd=cmd, error=error), (Section(f"[TE] {said[:MAX_ERROR]}"),))
         return self.answer(lambda _: document, status=status)
 
     def close(self) -> None:

@@ -54,7 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `te` as a program; with its own arguments, if none are given."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
         sys.exit(1)
-    signal.signal(signal.SIGTERM, _terminated)
+    for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name, None)  # not all are everywhere
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, _terminated)
     gc.disable()  # it ends before there is much to collect
     try:
         status = run(sys.argv[1:] if arguments is None else arguments)
