@@ -95,6 +95,7 @@ def test_version(within: Te) -> None:
         (["repo", "read", "x"], "no arguments"),
         (["find", "-type", "x"], "--type takes"),
         (["find", "-maxdepth", "x"], "--maxdepth takes"),
+        (["find", "-maxdepth", "1" * 5_000], "--maxdepth takes"),
         (["find", "-exec", "rm"], "option -e not recognized"),
         (["run"], "a command is needed"),
     ],
@@ -212,9 +213,10 @@ def test_a_person_gets_the_tools_own_output_where_ours_breaks(here: Path, agent:
     broken = here / "rg"
     broken.write_text('#!/bin/sh\ncase "$*" in *--null*) exit 101;; esac\necho "itself: $*"\n')
     broken.chmod(0o755)
-    done = te("grep", "-w", "x", cwd=here, TE_RG=str(broken), TE_AGENT_ID=agent)
+    argv = ["grep", "-rnw", "--annotate", "--preview", "3", "x", "--include", "*.py"]
+    done = te(*argv, cwd=here, TE_RG=str(broken), TE_AGENT_ID=agent)
     if agent == "human-cli":
-        assert (done.returncode, done.stdout) == (0, "itself: -w x\n")
+        assert (done.returncode, done.stdout) == (0, "itself: --word-regexp --glob=*.py --regexp=x -- .\n")
         assert done.stderr.startswith("te: internal error (ripgrep ended with status 101)")
     else:
         assert done.stdout.endswith("[TE] internal error, operator intervention required\n")

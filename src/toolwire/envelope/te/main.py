@@ -103,10 +103,10 @@ def _run(given: Given) -> int:
 
         context = Context(given.has("json"), raw, _seconds(given))
         if begun is not None:
-            from toolwire.envelope.te.grep import grep
+            from toolwire.envelope.te.grep import grep, itself
 
             search = begun
-            done = _guarded(context, argv, lambda: grep(search, context))
+            done = _guarded(context, argv, lambda: grep(search, context), lambda: itself(search))
         else:
             done = _guarded(context, argv, lambda: _done(given, context))
         if done.mode:
@@ -153,7 +153,9 @@ def _done(given: Given, context: Context) -> Done:
     return passing.pass_on(context, argv)
 
 
-def _guarded(context: Context, argv: Sequence[str], work: Callable[[], Done]) -> Done:
+def _guarded(
+    context: Context, argv: Sequence[str], work: Callable[[], Done], itself: Callable[[], Done] | None = None
+) -> Done:
     """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke.
 
     What was run is not run again: a person gets what it wrote.
@@ -171,5 +173,5 @@ def _guarded(context: Context, argv: Sequence[str], work: Callable[[], Done]) ->
         unshaped(context.ran)
         return Done(context.ran.status, cmd, "raw", error="internal")
     if context.human and cmd in READING and not isinstance(caught.error, OSError):
-        return raw(argv)
+        return itself() if itself is not None else raw(argv)
     return context.failed(cmd, "internal", status=FAILED)

@@ -153,8 +153,13 @@ def unshaped(ran: Ran) -> None:
 # -- raw -------------------------------------------------------------------------------------------------------------
 
 
-def raw(argv: Sequence[str]) -> Done:
-    """The tool itself, with nothing between it and its reader: no header, no limit."""
+def raw(argv: Sequence[str], *, root: str = "") -> Done:
+    """The tool itself, with nothing between it and its reader: no header, no limit.
+
+    Args:
+        argv: the command.
+        root: where it runs; "" for the working directory.
+    """
     cmd, *rest = argv
     stdin = None
     if cmd == "grep":
@@ -167,7 +172,7 @@ def raw(argv: Sequence[str]) -> Done:
     elif argv[:2] == ["repo", "read"]:
         argv = _read_raw(argv[2:])
     try:
-        status = subprocess.run(argv, stdin=stdin, check=False).returncode
+        status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
     except (OSError, ValueError, IndexError) as error:
         warn(f"{cmd}: {error.strerror if isinstance(error, OSError) else error}")
         return Done(FAILED, short(cmd), "raw", error="not_started")
