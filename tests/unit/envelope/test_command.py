@@ -351,6 +351,18 @@ def test_lists_have_room(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch
     assert (status, len(out) <= 1_001, shown[0]["handle"], err) == (0, True, last, f"te: {50 - len(shown)} more\n")
 
 
+def test_trees_that_are_too_deep(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TE_RG", "none")
+    (here / "top" / "/".join("d" * 250)).mkdir(parents=True)
+    (here / "top" / "a.txt").write_text("found\n")
+    for command in (["find"], ["grep", "found"]):
+        status, out, _ = within(*command)
+        assert status
+        assert envelope((status, out, "")).header.error == "not_readable"
+        assert "more than 200 directories, one in the other" in out
+    assert envelope(within("find", "-maxdepth", "3")).header.matches == 4
+
+
 def test_cat_what_is_no_text(within: Te, here: Path) -> None:
     (here / "a.png").write_bytes(b"\x89PNG\0" * 10)
     document = envelope(within("cat", "a.png"))

@@ -17,7 +17,7 @@ from toolwire.envelope.cutting import count_lines
 from toolwire.envelope.findings import Findings
 from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.programs import TIMED_OUT
-from toolwire.envelope.search import Place
+from toolwire.envelope.search import Place, check_depth
 from toolwire.envelope.sniffing import TEXT, content_type
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.context import FAILED, Context, Done
@@ -295,6 +295,8 @@ def _names(place: Place, depth: int, kind: str) -> Iterator[str]:
                 yield where + name
         if folder.count("/") + 1 >= depth:
             folders[:] = []
+        elif folders:
+            check_depth(folder)
 
 
 def _is(name: str, folder: int, kind: str) -> bool:
