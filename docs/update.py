@@ -6,6 +6,7 @@ A part stands between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import sys
 import textwrap
@@ -183,6 +184,29 @@ def _intents() -> str:
     return _table(head, iter(rows))
 
 
+def _tasks() -> str:
+    data = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
+    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for run in data["runs"]:
+        kinds = groups.setdefault((run["model"], run["format"]), {})
+        kinds.setdefault(run["kind"], []).append(run["done"])
+        kinds.setdefault("all", []).append(run["done"])
+    names = ("one call", "two calls", "recovery", "refusal", "all")
+    rows = (
+        (
+            model,
+            f"`{format}`",
+            *(f"{sum(kinds[name])} of {len(kinds[name])}" if name in kinds else "-" for name in names),
+        )
+        for (model, format), kinds in groups.items()
+    )
+    made = data["machine"]
+    where = (
+        f"{made['processor']}, {made['cores']} cores, {made['memory_gib']} GiB, {made['system']}, {made['llama.cpp']}"
+    )
+    return _table(("model", "format", *names), rows) + f"\nMade on: {where}.\n"
+
+
 def _security() -> str:
     sys.path.insert(0, str(ROOT))
     from tests.security.rows import ROWS, named_tests
@@ -199,6 +223,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "security": _security,
     "weights": _weights,
     "intents": _intents,
+    "tasks": _tasks,
     "nodes": _nodes,
     "fields": _fields,
 }

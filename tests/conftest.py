@@ -1,8 +1,14 @@
-"""Hypothesis profiles: `default` is short and the same every time, `thorough` is long and random.
+"""What all tests share: Hypothesis profiles, and a directory of their own for what outlives a process.
+
+`default` is short and the same every time, `thorough` is long and random:
 
 pytest tests/property --hypothesis-profile=thorough
 """
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 _COMMON = settings(
@@ -14,3 +20,13 @@ _COMMON = settings(
 settings.register_profile("default", _COMMON, max_examples=40, derandomize=True, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=3000)
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes what the user's own programs keep; recording stays on, as it is for users."""
+    before = os.environ.get("TOOLWIRE_STATE")
+    os.environ["TOOLWIRE_STATE"] = str(tmp_path_factory.mktemp("state"))
+    yield
+    if before is not None:
+        os.environ["TOOLWIRE_STATE"] = before

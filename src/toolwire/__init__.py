@@ -210,8 +210,7 @@ def __getattr__(name: str) -> typing.Any:
     if home is None:
         raise AttributeError(f"module 'toolwire' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"toolwire.{home}"), name)
-    globals()[name] = value
-    return value
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:
@@ -220,13 +219,21 @@ def __dir__() -> list[str]:
 
 
 class _Package(types.ModuleType):
-    """Where a module has the name of a public function, as `apis` has, the function stays what the name means."""
+    """Where a module has the name of a public function, as `apis` has, the name means both."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Take from a module that has been imported the function of its name."""
+        """Make a module that has been imported callable, if a function of its name is public."""
         if name in _HOME and isinstance(value, types.ModuleType):
-            value = getattr(value, name)
+            value.__class__ = _Callable
         super().__setattr__(name, value)
+
+
+class _Callable(types.ModuleType):
+    """A module that can be called as the function in it that has its name."""
+
+    def __call__(self, *arguments: typing.Any, **named: typing.Any) -> typing.Any:
+        """Call the function."""
+        return vars(self)[self.__name__.rpartition(".")[2]](*arguments, **named)
 
 
 sys.modules[__name__].__class__ = _Package

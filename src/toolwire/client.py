@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote
@@ -15,8 +14,8 @@ from toolwire.apis import get_api
 from toolwire.apis.base import Json, ProviderApi
 from toolwire.conversation import ChatRequest, Notes
 from toolwire.errors import ConfigurationError, ProviderError
-from toolwire.events import ContentDelta, Event, Finish, ProblemFound, collect, replay
-from toolwire.messages import Message, ParsedResponse, Role, TextPart
+from toolwire.events import Event, collect, replay
+from toolwire.messages import Message, ParsedResponse
 from toolwire.tools import ToolDefinition, definitions
 from toolwire.transport import HttpAnswer, HttpRequest, HttpTransport, Transport
 
@@ -288,45 +287,6 @@ class _Reader:
     def _merged(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             yield from (event,) if self._merging is None else self._merging.feed(event)
-
-
-class TextModel:
-    """A model behind an API, asked with text and for text, by a loop that awaits nothing.
-
-    Args:
-        client: makes the client of one answer, which is closed after it.
-        max_tokens: how long an answer may be; None: as the API has it.
-    """
-
-    def __init__(self, client: Callable[[], Client], *, max_tokens: int | None = None) -> None:
-        self._client = client
-        self._max_tokens = max_tokens
-
-    def stream(self, messages: Sequence[Mapping[str, str]], /) -> Generator[str | Finish]:
-        """Yield the answer's text as it comes, then a `Finish`; closing the generator cancels the request.
-
-        Raises:
-            ProviderError, ConfigurationError: see `Client.stream`; or the answer was broken off.
-        """
-        roles: dict[str, Role] = {"system": "system", "assistant": "assistant"}
-        asked = [Message(roles.get(one["role"], "user"), (TextPart(one["content"]),)) for one in messages]
-        with asyncio.Runner() as runner:
-            client = self._client()
-            events = client.stream(asked, max_tokens=self._max_tokens)
-            try:
-                while (event := runner.run(anext(events, None))) is not None:
-                    match event:
-                        case ContentDelta(text):
-                            yield text
-                        case ProblemFound(problem):
-                            raise ProviderError(problem.message)
-                        case Finish():
-                            yield event
-                        case _:
-                            pass
-            finally:
-                runner.run(events.aclose())
-                runner.run(client.close())
 
 
 def _offered(conversation: Any, tools: Any) -> list[ToolDefinition]:

@@ -35,6 +35,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
 _EXPANDED = frozenset("$`{*?[~")
 _VERSION = re.compile(r"[0-9.]+$")
 _SHORT = re.compile(r"-[A-Za-z0-9]+")
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 _SEPARATING = re.compile(r"[\s;&|`]|\$\(")
 
 
@@ -52,21 +53,45 @@ LAUNCHERS = SHELLS | _names("""
     view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
 """)
 """Programs whose operands are programs to run, or text that can run some; without their version."""
+_READERS = SHELLS | _names("eval ssh rsh su watch script at batch parallel mosh")
+"""Launchers that read their operands as a shell reads text."""
+_RENAMING = _names("alias hash enable abbr")
+"""Builtins after which a name may be another command's."""
+_LONG = {"r": _names("--recursive"), "f": _names("--force"), "d": _names("--delete"), "a": _names("--all")}
+"""Options that have a short name with most programs; they may be cut short."""
 _RUNS = {
     "git": _names("submodule bisect config filter-branch difftool mergetool rebase hook maintenance"),
-    "npm": _names("run run-script exec x explore start test restart stop config set init create"),
-    "yarn": _names("run exec dlx start test config create node"),
-    "pnpm": _names("run exec dlx start test config create"),
+    "npm": _names("""
+        run run-script rum urn exec x explore start test t tst restart stop config c set init create innit
+        install-test it install-ci-test cit install-clean-test clean-install-test sit
+    """),
     "docker": _names("run exec compose build buildx container start"),
     "podman": _names("run exec compose build container start"),
     "kubectl": _names("exec run debug config"),
     "go": _names("run generate tool test env"),
-    "cargo": _names("run test bench"),
+    "cargo": _names("run r test t bench"),
     "uv": _names("run tool"),
     "poetry": _names("run shell config"),
-    "bundle": _names("exec config"),
+    "pdm": _names("run config"),
+    "hatch": _names("run shell test config env"),
+    "rye": _names("run config"),
+    "pixi": _names("run shell exec config"),
+    "pipenv": _names("run shell scripts"),
+    "conda": _names("run config"),
+    "mamba": _names("run config"),
+    "micromamba": _names("run config"),
+    "bundle": _names("exec e config"),
 }
 """Programs of which only some subcommands run what they are given; a rule has to name such a one."""
+_RUNS_NOTHING = {
+    "yarn": _names("install add remove list outdated why audit info upgrade up"),
+    "pnpm": _names("install i add remove rm list ls outdated why audit update up"),
+}
+"""Programs that take a word which is none of theirs for a script's name; a rule has to name all but these."""
+_CUTTING = _names("npm bundle")
+"""Programs that know a subcommand by its beginning."""
+MIN_CUT = 3
+"""Letters of such a beginning; of shorter ones each has a meaning of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +151,31 @@ class Command:
             return True
         text = value.replace("\\\n", "")
         parts = dict.fromkeys([*_BREAKS.split(text), *_INNER_BREAKS.split(text)])
-        return any((run and _is_unknown(words)) or self._in_words(words, depth) for words in map(_words, parts))
+        for part in parts:
+            words = _words(part)
+            if (run and _is_unknown(words, _QUOTED.sub("", part))) or self._in_words(words, depth, read=True):
+                return True
+        return False
 
-    def _in_words(self, words: Sequence[str], depth: int) -> bool:
-        """Whether one of the words of a command may begin what is meant, or hold it."""
+    def _in_words(self, words: Sequence[str], depth: int, *, read: bool = False) -> bool:
+        """Whether one of the words of a command may begin what is meant, or hold it.
+
+        Args:
+            words: the command.
+            depth: see `_maybe`.
+            read: a shell reads them, so some may become others.
+        """
         folded = [word.casefold() for word in words]
         options = [glob.casefold() for glob in self.words[1:] if glob.startswith("-")]
-        options_fit = all(_has_option(folded, glob) for glob in options)
-        if options_fit and any(self._begins(folded, at) for at in range(len(folded))):
+        options_fit = all(_has_option(folded, glob, read=read) for glob in options)
+        if options_fit and any(self._begins(folded, at, read=read) for at in range(len(folded))):
             return True
-        run = any(_program(word) in LAUNCHERS for word in words)
-        return any(self._maybe(word, depth - 1, run=run) for word in words if _SEPARATING.search(word))
+        programs = {_program(word) for word in words}
+        run, inner = not programs.isdisjoint(LAUNCHERS), not programs.isdisjoint(_READERS)
+        held = [word for word in words if _SEPARATING.search(word) or (inner and _SHELL.search(word))]
+        return any(self._maybe(word, depth - 1, run=run) for word in held)
 
-    def _begins(self, words: Sequence[str], start: int) -> bool:
+    def _begins(self, words: Sequence[str], start: int, *, read: bool) -> bool:
         """Whether a command that may be meant begins at this word; its options may stand anywhere."""
         program, *rest = (word.casefold() for word in self.words)
         if not (fnmatchcase(posixpath.basename(words[start]), program) or fnmatchcase(words[start], program)):
@@ -146,9 +183,11 @@ class Command:
         at = start + 1
         for glob in rest:
             if not glob.startswith("-"):
-                found = _operand(words, at, glob)
+                found = _operand(words, at, glob, read=read)
                 if found < 0:
                     return False
+                if read and found < len(words) and _EXPANDED & set(words[found]):
+                    return True  # it may become all the words that are left
                 at = found + 1
         near = words[start : start + 2 * len(self.words) + MAX_SKIPPED]
         return not self.exact or sum(word[:1] not in ("<", ">") for word in near) <= len(self.words)
@@ -175,7 +214,14 @@ def _runs(named: Sequence[str], globs: Sequence[str], further: Sequence[str]) ->
     if further and known in LAUNCHERS:
         return True
     subcommand = named[1] if len(named) > 1 else further[0] if further else ""
-    return subcommand in _RUNS.get(known, ()) and (len(globs) < 2 or globs[1] != subcommand)
+    if len(globs) > 1 and globs[1] == subcommand:
+        return False
+    if known in _RUNS_NOTHING:
+        return bool(subcommand) and subcommand not in _RUNS_NOTHING[known]
+    cut = known in _CUTTING and len(subcommand) >= MIN_CUT
+    return any(
+        subcommand == one or (cut and "-" not in one and one.startswith(subcommand)) for one in _RUNS.get(known, ())
+    )
 
 
 def _words(part: str) -> list[str]:
@@ -190,8 +236,8 @@ def _program(word: str) -> str:
     return _VERSION.sub("", posixpath.basename(word).casefold().removesuffix(".exe"))
 
 
-def _is_unknown(words: Sequence[str]) -> bool:
-    """Whether it can only be known when it runs what these words run."""
+def _is_unknown(words: Sequence[str], bare: str) -> bool:
+    """Whether it can only be known when it runs what these words run; `bare` is what stands outside quotes."""
     at = 0
     while at < len(words) and (
         words[at] in _RESERVED or _ASSIGNMENT.match(words[at]) or words[at][:1] in ("<", ">", "!", "")
@@ -202,17 +248,20 @@ def _is_unknown(words: Sequence[str]) -> bool:
     first, operands = words[at], words[at + 1 :]
     if _EXPANDED & set(first):
         return True
-    if _program(first) in LAUNCHERS and any(mark in word for word in operands for mark in "$`"):
+    if first in _RENAMING and operands:
+        return True
+    expanded = any(mark in word for word in operands for mark in "$`") or not _EXPANDED.isdisjoint(bare)
+    if _program(first) in LAUNCHERS and expanded:
         return True
     return _program(first) in SHELLS and all(word[:1] in ("-", "+", "<", ">") and "c" not in word for word in operands)
 
 
-def _operand(words: Sequence[str], at: int, glob: str) -> int:
+def _operand(words: Sequence[str], at: int, glob: str, *, read: bool) -> int:
     """Where a word stands behind nothing but options, each of which may have a value; -1 if it does not."""
     after_option = False
     for position in range(at, min(len(words), at + MAX_SKIPPED)):
         word = words[position]
-        if fnmatchcase(word, glob):
+        if fnmatchcase(word, glob) or (read and _EXPANDED & set(word)):
             return position
         is_option = word.startswith("-")
         if not is_option and not after_option:
@@ -221,9 +270,15 @@ def _operand(words: Sequence[str], at: int, glob: str) -> int:
     return at if at + MAX_SKIPPED < len(words) else -1
 
 
-def _has_option(words: Sequence[str], glob: str) -> bool:
-    """Whether an option is among words, also as letters of several short ones."""
+def _has_option(words: Sequence[str], glob: str, *, read: bool) -> bool:
+    """Whether an option is among words, also as letters of several short ones, by its long name, or what may be it."""
     if any(fnmatchcase(word.partition("=")[0], glob) or fnmatchcase(word, glob) for word in words):
         return True
+    if read and any(word[:1] in ("$", "`", "{") or (word[:1] == "-" and _EXPANDED & set(word)) for word in words):
+        return True
     short = {letter for word in words if _SHORT.fullmatch(word) for letter in word[1:]}
+    long = [word.partition("=")[0] for word in words if word[:2] == "--" and len(word) > 2]
+    short |= {letter for letter, names in _LONG.items() if any(one.startswith(cut) for one in names for cut in long)}
+    if any(glob in names and letter in short for letter, names in _LONG.items()):
+        return True
     return bool(_SHORT.fullmatch(glob)) and set(glob[1:]) <= short

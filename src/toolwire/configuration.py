@@ -1,4 +1,4 @@
-"""Models and their tools in a TOML file.
+"""Models, agents and teams in a TOML file.
 
     [profiles.coder]
     provider = "ollama"
@@ -10,7 +10,18 @@
     call_parser = "auto"
     result_format = "openai"
 
-The table `[policy]` says which calls may run; see `rules`. The tables `[mcp.servers.NAME]` name MCP servers; see
+    [agents.reader]
+    profile = "coder"
+    system = "You answer questions about the files of a project."
+    tier = "walk"
+    tools = { builtin = ["."] }
+
+    [teams.office]
+    coordinator = "writer"
+    members = { reader = "Reads files and answers questions about them." }
+
+The tables are `ModelProfile`, `AgentTable` and `AgentTeamConfig`; `toolwire.agent.configured` makes agents of them. The
+table `[policy]` says which calls may run; see `rules`. The tables `[mcp.servers.NAME]` name MCP servers; see
 `toolwire.mcp.servers`, which reads them.
 
 What is wrong in it is said with the file, the line and the key.
@@ -20,16 +31,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from toolwire.errors import ConfigurationError
 from toolwire.negotiation import FormatNegotiator, ToolsConfig, configured
-from toolwire.rules import PolicyTable
+from toolwire.rules import PolicyTable, TierName
+from toolwire.tools import Tier
 
 
 def _name(value: str) -> str:
@@ -41,6 +53,13 @@ def _name(value: str) -> str:
 
 
 _Format = Annotated[str, AfterValidator(_name)]
+
+COACH = "coach"
+"""Stands for a format that is chosen from turn to turn, by what is known of the model; see `toolwire.telemetry`."""
+
+
+def _name_or_coach(value: str) -> str:
+    return value if value == COACH else _name(value)
 
 
 class _Strict(BaseModel):
@@ -57,11 +76,20 @@ class Tools(_Strict):
 
 
 class ModelProfile(_Strict):
-    """One model: who serves it, where, and how tools are told to it."""
+    """One model: who serves it, where, and how tools are told to it.
+
+    Attributes:
+        provider: the API that it is asked through; "local": it runs in this process.
+        model: its name; "local:1.5b", "local:PATH.gguf" and "local:hf:REPO/FILE" say "local" at once.
+        url: the server's address, if it is not the provider's own.
+        key_env: the environment variable that holds the key, if it is not the provider's usual one.
+        tools: how tools are told to it.
+    """
 
     provider: str = ""
     model: str = ""
     url: str = ""
+    key_env: str = ""
     tools: Tools = Field(default_factory=Tools)
 
     def negotiator(self) -> FormatNegotiator:
@@ -69,12 +97,174 @@ class ModelProfile(_Strict):
         return FormatNegotiator(ToolsConfig(**self.tools.model_dump()))
 
 
+class PriceTable(_Strict):
+    """What a million tokens cost; see `toolwire.agent.Prices`."""
+
+    input: Annotated[float, Field(ge=0)] = 0.0
+    output: Annotated[float, Field(ge=0)] = 0.0
+    cached: Annotated[float, Field(ge=0)] | None = None
+
+
+class BudgetTable(_Strict):
+    """What a run may use; see `toolwire.agent.Budget`."""
+
+    rounds: Annotated[int, Field(ge=1)] = 20
+    calls: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
+    money: Annotated[float, Field(ge=0)] | None = None
+    prices: PriceTable = Field(default_factory=PriceTable)
+
+
+class GateTable(_Strict):
+    """Which tiers a task can unlock by its words; see `toolwire.intent.TierGate`."""
+
+    max: TierName = Tier.RUN
+    min: TierName = Tier.CRAWL
+    sticky: bool = False
+
+    @model_validator(mode="after")
+    def _has_room(self) -> GateTable:
+        if self.min > self.max:
+            raise ValueError(f"min is {self.min.name.lower()}, above max, which is {self.max.name.lower()}")
+        return self
+
+
+class ToolSources(_Strict):
+    """Where an agent's tools come from.
+
+    Attributes:
+        builtin: directories below which the built-in file tools and commands work, relative to the file.
+        ending: the built-in tools that end a turn, too.
+        python: Python files whose `@toolwire.tool` functions are taken, relative to the file; they are run.
+        mcp: names of servers of `[mcp.servers]`.
+    """
+
+    builtin: tuple[str, ...] = ()
+    ending: bool = False
+    python: tuple[str, ...] = ()
+    mcp: tuple[str, ...] = ()
+
+
+class EnvelopeTable(_Strict):
+    """Results in a Tool Envelope: for which agent, or in how many characters."""
+
+    agent: str | None = None
+    budget: Annotated[int, Field(ge=1_000)] | None = None
+    preview: Annotated[int, Field(ge=1)] | None = None
+
+
+def _enveloped(value: Any) -> Any:
+    match value:
+        case bool():
+            return {} if value else None
+        case str():
+            return {"agent": value}
+    return value
+
+
+class AgentTable(_Strict):
+    """One agent; what is left out is as in `toolwire.agent.AgentConfig`.
+
+    Attributes:
+        profile: its model, of `[profiles]`; it may be left out where there is one only.
+        system: what the model is told beforehand; `{{tools}}` stands for the tools.
+        tier: of every task; or `gate`, what the task's words can unlock.
+        tools: what it may call.
+        format: the wire format that the model is asked to write, an API's name for its own fields, or "coach".
+        use_xml_tool_format: tools as XML in the text, whatever the model is; a team that says so or not wins.
+        envelope: shape results; true, a reader's name, or a table.
+    """
+
+    profile: str = ""
+    system: str = ""
+    tier: TierName | None = None
+    gate: GateTable | None = None
+    tools: ToolSources = Field(default_factory=ToolSources)
+    format: Annotated[str, AfterValidator(_name_or_coach)] | None = None
+    use_xml_tool_format: bool | None = None
+    budget: BudgetTable = Field(default_factory=BudgetTable)
+    require_tool_call: bool = False
+    after_results: str = ""
+    after_failures: str = ""
+    context: Annotated[int, Field(ge=100)] | None = None
+    definitions: Annotated[int, Field(ge=0)] | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    envelope: Annotated[EnvelopeTable | None, BeforeValidator(_enveloped)] = None
+
+    @model_validator(mode="after")
+    def _one_gate(self) -> AgentTable:
+        if self.tier is not None and self.gate is not None:
+            raise ValueError("an agent has a tier or a gate, not both")
+        return self
+
+
+class MemberTable(_Strict):
+    """A member of a team.
+
+    Attributes:
+        description: what it is good for, for the coordinator.
+        tier: from which the coordinator may call it.
+    """
+
+    description: Annotated[str, Field(min_length=1)]
+    tier: TierName = Tier.CRAWL
+
+
+_Member = Annotated[
+    MemberTable, BeforeValidator(lambda value: {"description": value} if isinstance(value, str) else value)
+]
+
+
+class AgentTeamConfig(_Strict):
+    """A team: who coordinates, and whom it may call.
+
+    Attributes:
+        coordinator: an agent of `[agents]`.
+        members: others, by name, each with a description; or with a table of description and tier.
+        use_xml_tool_format: for all of them; None: each as it says itself.
+    """
+
+    coordinator: str
+    members: Annotated[dict[str, _Member], Field(min_length=1)]
+    use_xml_tool_format: bool | None = None
+
+
 class Configuration(_Strict):
     """A whole file."""
 
     profiles: dict[str, ModelProfile] = Field(default_factory=dict)
+    agents: dict[str, AgentTable] = Field(default_factory=dict)
+    teams: dict[str, AgentTeamConfig] = Field(default_factory=dict)
     policy: PolicyTable = Field(default_factory=PolicyTable)
     mcp: dict[str, Any] = Field(default_factory=dict)
+
+    def dangling(self) -> Iterator[tuple[list[str], str]]:
+        """Names that stand for nothing: the keys that lead to each, and what is wrong."""
+        for name, agent in self.agents.items():
+            if agent.profile and agent.profile not in self.profiles:
+                yield ["agents", name, "profile"], _missing("profile", agent.profile, self.profiles)
+            elif not agent.profile and len(self.profiles) != 1:
+                there = "there are several" if self.profiles else "there is none"
+                yield ["agents", name], f"it names no profile, and {there}"
+            servers = self.mcp.get("servers", {})
+            for server in agent.tools.mcp:
+                if server not in servers:
+                    yield ["agents", name, "tools", "mcp"], _missing("MCP server", server, servers)
+        for name, team in self.teams.items():
+            for one in (team.coordinator, *team.members):
+                if one not in self.agents:
+                    key = "coordinator" if one == team.coordinator else "members"
+                    yield ["teams", name, key], _missing("agent", one, self.agents)
+            if team.coordinator in team.members:
+                yield ["teams", name, "members"], f"{team.coordinator} coordinates, so it is no member"
+
+
+def _missing(kind: str, name: str, known: Iterable[str]) -> str:
+    there = ", ".join(known)
+    return f"there is no {kind} {name!r}; there {'are ' + there if there else 'is none'}"
 
 
 def load_configuration(path: str | PathLike[str]) -> Configuration:
@@ -87,9 +277,12 @@ def load_configuration(path: str | PathLike[str]) -> Configuration:
     text = read_text(path)
     data = read_toml(path, text)
     try:
-        return Configuration.model_validate(data)
+        made = Configuration.model_validate(data)
     except ValidationError as error:
         raise refused(path, error, lambda keys: toml_line(text, keys)) from error
+    for keys, message in made.dangling():
+        raise ConfigurationError(f"{path}:{toml_line(text, keys)}: {'.'.join(keys)}: {message}")
+    return made
 
 
 def read_text(path: str | PathLike[str]) -> str:

@@ -13,11 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from toolwire import english
 from toolwire.arguments import fitted
 from toolwire.errors import DefinitionError
+from toolwire.memo import Memo
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.negotiation import DefinitionAdapter
 from toolwire.registry import ToolRegistry
@@ -104,6 +106,7 @@ class Disclosure:
         self._budget = budget_tokens
         self._always = tuple(dict.fromkeys(registry.lookup(one).definition.name for one in always))
         self._tokenizer = tokenizer
+        self._counts = Memo(16)
         self._found: dict[str, None] = {}  # in the order in which they were disclosed
 
     def request(self, tier: Tier) -> Disclosed:
@@ -125,7 +128,9 @@ class Disclosure:
         return Disclosed(chosen, len(rest), self._count(chosen), whole)
 
     def _count(self, tools: Iterable[ToolDefinition]) -> TokenCount:
-        return count_definitions(tools, format=self._format, tokenizer=self._tokenizer)
+        counted = list(tools)
+        count = partial(count_definitions, counted, format=self._format, tokenizer=self._tokenizer)
+        return self._counts.get(count, counted)
 
     def definition(self, deferred: Sequence[ToolDefinition] = ()) -> ToolDefinition:
         """What the model is told of the tool that finds the others."""
@@ -152,6 +157,10 @@ class Disclosure:
                 "required": ["query"],
             },
         )
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Disclose these: a conversation that goes on has called them before."""
+        self._found |= {name: None for name in names if name in self._registry}
 
     def find(self, query: str, tier: Tier, *, limit: int = FOUND) -> list[ToolDefinition]:
         """Disclose the tools that fit a query best, the best first; those disclosed before are among them."""

@@ -16,7 +16,10 @@
     ├── PolicyError              a permission said no
     │   ├── Denied
     │   └── ApprovalRequired
-    └── ToolError                the tool itself failed
+    ├── ToolError                the tool itself failed
+    ├── StateError               a file that Toolwire keeps its records in
+    ├── JournalError             a run that cannot be recorded or gone on with
+    └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
 """
@@ -146,3 +149,23 @@ class ApprovalRequired(PolicyError):
 
 class ToolError(ToolwireError):
     """The tool ran and failed; the message is meant for the model."""
+
+
+class StateError(ToolwireError):
+    """A file that Toolwire keeps its records in cannot be used; the message names it."""
+
+
+class JournalError(ToolwireError):
+    """A run that cannot be recorded, or whose records cannot be read or gone on with."""
+
+
+class RunFailed(ToolwireError):
+    """An agent's run ended without an answer.
+
+    Attributes:
+        end: the run's end, an `agent.events.RunEnded`: with the conversation so far, and what was used.
+    """
+
+    def __init__(self, message: str, end: object) -> None:
+        super().__init__(message)
+        self.end = end

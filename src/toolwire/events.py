@@ -155,7 +155,6 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
     """
     content: list[str] = []
     reasoning: list[str] = []
-    calls: list[ToolCall] = []
     incomplete: list[ToolCall] = []
     problems: list[Problem] = []
     reason: FinishReason | None = None
@@ -174,9 +173,10 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
             case CallStart(index):
                 parts.begin(index)
             case CallEnd(index, call, complete):
-                (calls if complete else incomplete).append(call)
                 if complete:
                     parts.end(index, call)
+                else:
+                    incomplete.append(call)
             case Passed(passed):
                 parts.add(passed)
             case ProblemFound(problem):
@@ -187,15 +187,17 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                 pass
             case ArgumentsDelta():
                 pass
+    made = parts.all()
+    calls = tuple(part for part in made if isinstance(part, ToolCall))  # where they began, whichever ended first
     return ParsedResponse(
         content="".join(content),
         reasoning="".join(reasoning),
-        tool_calls=tuple(calls),
+        tool_calls=calls,
         incomplete=tuple(incomplete),
         problems=tuple(problems),
         finish_reason=reason or (FinishReason.TOOL_CALLS if calls else FinishReason.STOP),
         raw=raw,
-        parts=parts.all(),
+        parts=made,
         usage=usage,
     )
 

@@ -42,11 +42,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class PathGlob:
-    """Paths below a place: `*` is any name, `**` any number of them. Links are the executor's to resolve.
+    """Paths below a place: `*` is any name, `**` any number of them.
+
+    It is the path that a call says which is looked at, and no file: where a link leads, it does not know.
 
     Attributes:
         glob: the pattern, `/` between names.
-        base: what relative paths begin at.
+        base: what relative paths begin at. Without one, a rule that asks or denies fits a relative pattern at any
+            depth, since an absolute path may lead to the same place.
     """
 
     glob: str
@@ -64,6 +67,8 @@ class PathGlob:
             return True
         spellings = {value, value.replace("\\", "/"), unquote(value), value.strip()}
         pattern = [name.casefold() for name in self._pattern()]
+        if self.base == "/" and not self.glob.startswith("/"):
+            pattern = ["**", *pattern]
         return any(_path_fits([name.casefold() for name in self._names(one)], pattern) for one in spellings)
 
     def _names(self, path: str) -> list[str]:

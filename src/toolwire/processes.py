@@ -31,11 +31,11 @@ class Kept:
     """The beginning and the end of what a program writes.
 
     Args:
-        most: bytes that are kept, half of them from the end.
+        most: bytes that are kept, half of them from the end; at least two are.
     """
 
     def __init__(self, most: int) -> None:
-        self._half = most // 2
+        self._half = max(most // 2, 1)
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._held = 0

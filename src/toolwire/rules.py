@@ -53,7 +53,7 @@ class _Strict(BaseModel):
 
 
 def _tier(value: Any) -> Any:
-    found = _TIERS.get(value.lower()) if isinstance(value, str) else None
+    found = _TIERS.get(value.lower()) if isinstance(value, str) else value if isinstance(value, Tier) else None
     if found is None:
         raise ValueError(f"a tier is one of {', '.join(_TIERS)}, not {value!r:.40}")
     return found
@@ -63,7 +63,8 @@ def _tier_or_never(value: Any) -> Any:
     return None if isinstance(value, str) and value.lower() == "never" else _tier(value)
 
 
-_Tier = Annotated[Tier, PlainValidator(_tier)]
+TierName = Annotated[Tier, PlainValidator(_tier)]
+"""A tier by its name, in any case."""
 _TierOrNever = Annotated[Tier | None, PlainValidator(_tier_or_never)]
 
 

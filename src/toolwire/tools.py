@@ -123,6 +123,7 @@ class Tool(Generic[P, R]):
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own; None: it runs in this one.
         ends_turn: once it ran, a loop stops and hears the user: the model has nothing more to do by itself.
+        idempotent: running it twice with the same arguments does no more than running it once.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Tool(Generic[P, R]):
         check: Check | None = None,
         isolation: Isolation | None = None,
         ends_turn: bool = False,
+        idempotent: bool = False,
     ) -> None:
         """Use the decorator `tool`."""
         self.function = function
@@ -142,6 +144,7 @@ class Tool(Generic[P, R]):
         self.check = check
         self.isolation = isolation
         self.ends_turn = ends_turn
+        self.idempotent = idempotent
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -167,6 +170,7 @@ def tool(
     check: Check | None = ...,
     isolated: bool | Isolation = ...,
     ends_turn: bool = ...,
+    idempotent: bool = ...,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
     function: Callable[P, R] | None = None,
@@ -181,6 +185,7 @@ def tool(
     check: Check | None = None,
     isolated: bool | Isolation = False,
     ends_turn: bool = False,
+    idempotent: bool = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(name=..., ...)`.
 
@@ -196,6 +201,8 @@ def tool(
         isolated: run in a process of its own, with these limits (True: the usual ones); the function has to be one
             that can be imported by its module and name.
         ends_turn: a loop stops once it ran, for the user to answer.
+        idempotent: whether running it twice with the same arguments does no more than running it once; then a call
+            that was cut short may simply run again.
 
     Raises:
         DefinitionError: the function's signature cannot be called by a model, or the name cannot be used.
@@ -216,6 +223,7 @@ def tool(
             check=check,
             isolation=isolation,
             ends_turn=ends_turn,
+            idempotent=idempotent,
         )
 
     isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None

@@ -32,8 +32,8 @@ class Answer:
 
 
 @contextmanager
-def serving(answer: Callable[[Asked], Answer]) -> Iterator[str]:
-    """The address of a server that answers so."""
+def serving(answer: Callable[[Asked], Answer], *, get: bool = False) -> Iterator[str]:
+    """The address of a server that answers so; to GET as well, if it shall."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -58,6 +58,9 @@ def serving(answer: Callable[[Asked], Answer]) -> Iterator[str]:
                 self.connection.close()
                 return
             self.wfile.write(b"0\r\n\r\n")
+
+        if get:
+            do_GET = do_POST
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

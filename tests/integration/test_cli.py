@@ -268,7 +268,9 @@ def test_render_writes_what_parse_reads(tmp_path: Path, tools: str) -> None:
         fails(2, "render", "calls", "-", "--format", "hermes", stdin=bad)
 
 
-@pytest.mark.parametrize("command", [(), ("parse",), ("render",), ("formats",), ("profile",), ("ask",)])
+@pytest.mark.parametrize(
+    "command", [(), ("parse",), ("render",), ("formats",), ("profile",), ("ask",), ("chat",), ("init",)]
+)
 def test_help_has_examples(command: tuple[str, ...]) -> None:
     done = toolwire_cli(*command, "--help")
     assert done.returncode == 0

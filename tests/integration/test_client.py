@@ -12,7 +12,7 @@ from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import Message, ParsedResponse, ProviderError, TextPart, ToolCall, ToolDefinition, collect, replay
-from toolwire.client import ENDPOINTS, Client, TextModel
+from toolwire.client import ENDPOINTS, Client
 from toolwire.transport import HttpTransport, RecordingTransport, ReplayTransport, Retry, ScriptedTransport, retry_after
 
 TOOL = ToolDefinition("files.read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -207,19 +207,6 @@ def test_what_was_recorded_is_replayed(tmp_path: Path) -> None:
 
     run(work)
     assert "sk-secret" not in path.read_text()
-
-
-def test_a_loop_that_waits_for_nothing() -> None:
-    api = toolwire.get_api("openai_chat")
-    transport = ScriptedTransport(api, [ParsedResponse("two words"), RuntimeError("broken")])
-    model = TextModel(lambda: Client("openai_chat", "m", base_url="http://x", transport=transport, text_format=None))
-    pieces = list(model.stream([{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]))
-    assert "".join(piece for piece in pieces if isinstance(piece, str)) == "two words"
-    assert transport.requests[0]["messages"] == [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
-    with pytest.raises(RuntimeError, match="broken"):
-        list(model.stream([{"role": "user", "content": "u"}]))
-    with pytest.raises(ProviderError, match="no answer left"):
-        list(model.stream([{"role": "user", "content": "u"}]))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,18 @@
 """One question, end to end: a real model on this machine, its text read by Toolwire, a real tool run."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from toolwire import agent
+from toolwire.agent import Agent, AgentConfig, Budget
+from toolwire.agent.events import CallDone, RunEnded
+from toolwire.backends import TextBackend, local_source
 from toolwire.builtin import reading_tools
 from toolwire.errors import ProviderError
 from toolwire.local import WEIGHTS, LocalModel, fetch
+from toolwire.tools import Tier
 
 pytestmark = pytest.mark.model
 
@@ -23,18 +28,19 @@ def model() -> LocalModel:
 
 def test_a_call_is_read_and_executed(model: LocalModel, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The meeting is on Tuesday at noon.\n")
-    steps = list(
-        agent.run(
-            "When is the meeting? Read notes.txt.",
-            model=model,
-            tools=reading_tools(tmp_path),
-            format="bare_json",
-            system="Answer only with a tool call.",
-            max_rounds=2,
-        )
+    backend = TextBackend(local_source(model), format="bare_json", model="0.5b")
+    config = AgentConfig(
+        system="Answer only with a tool call.", tier=Tier.WALK, budget=Budget(rounds=2), max_tokens=100
     )
-    assert any(step.kind == "call" for step in steps)
-    assert any(step.result and step.result.success for step in steps)
+    agent = Agent(backend, reading_tools(tmp_path), config)
+
+    async def main() -> list[Any]:
+        return [event async for event in agent.run("When is the meeting? Read notes.txt.")]
+
+    events = asyncio.run(main())
+    assert any(isinstance(event, CallDone) and event.outcome.result.success for event in events)
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].reason != "error"
 
 
 def test_leaving_early_stops_the_model(model: LocalModel) -> None:

@@ -47,6 +47,24 @@ def test_ordinary_commands_are_allowed(name: str, line: Any) -> None:
     assert ALLOWED[name].surely(line)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("npm rum x", "npm urn x", "npm t", "npm c set script-shell ./x", "npm exe x", "yarn x", "pnpm x", "yarn t"),
+        *("cargo r", "bundle e x", "bundle exe x", "pipenv run x", "conda run x", "pdm run x"),
+    ],
+)
+def test_other_names_of_what_runs_code_have_to_be_named_too(line: str) -> None:
+    program, subcommand, *_ = line.split()
+    assert not Command((program,)).surely(line)
+    assert Command((program, subcommand)).surely(line)
+
+
+@pytest.mark.parametrize("line", ["npm ls", "npm i x", "yarn add x", "pnpm install", "cargo build", "bundle list"])
+def test_other_subcommands_do_not(line: str) -> None:
+    assert Command((line.split()[0],)).surely(line)
+
+
 def test_none_of_them_runs(tmp_path: Path) -> None:
     """The same through the executor and the tool itself, even with a shell; whatever runs leaves a trace."""
     programs, root = tmp_path / "programs", tmp_path / "root"

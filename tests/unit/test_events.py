@@ -1,7 +1,7 @@
 """Folding events, and playing a response back."""
 
 import toolwire
-from toolwire import collect, parse, replay
+from toolwire import CallEnd, CallStart, ToolCall, collect, parse, replay
 
 TEXT = """<think>why</think>Look: <tool_call>
 {"name": "f", "arguments": {"a": 1}}
@@ -23,3 +23,14 @@ def test_results_as_text() -> None:
     assert toolwire.ToolResult("1", "f", "as it is").text == "as it is"
     assert toolwire.ToolResult("1", "f", {"é": 1}).text == '{"é": 1}'
     assert not toolwire.ToolResult("1", "f", error="no").success
+
+
+def test_calls_stand_in_the_order_in_which_they_began() -> None:
+    first, second, cut = ToolCall("a", {}, "same"), ToolCall("b", {}, "same"), ToolCall("c", {}, "3")
+    events = [
+        *(CallStart(0, "a", "same"), CallStart(1, "b", "same"), CallStart(2, "c", "3")),
+        *(CallEnd(2, cut, False), CallEnd(1, second, True), CallEnd(0, first, True)),
+    ]
+    response = collect(events)
+    assert response.tool_calls == response.parts == (first, second)
+    assert response.incomplete == (cut,)

@@ -1,6 +1,7 @@
 """Tools in processes of their own: what they give back, what stops them, and how that is told."""
 
 import asyncio
+import importlib.util
 import json
 import os
 import select
@@ -200,3 +201,17 @@ def test_the_executor_runs_isolated_tools() -> None:
     assert results[1].error == "ValueError: bad"
     assert "/a" in (results[2].error or "")
     assert json.dumps(results[0].result) == "5"
+
+
+def test_a_module_that_would_be_another_one_there_is_refused(tmp_path: Path) -> None:
+    """A name says less than a file: here `calendar` would be the standard library's."""
+    file = tmp_path / "calendar.py"
+    file.write_text("def isleap(year):\n    return 'mine'\n")
+    spec = importlib.util.spec_from_file_location("calendar", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "calendar", module)
+        with pytest.raises(ToolError, match="module calendar is another one"):
+            run(module.isleap, year=2000)

@@ -197,6 +197,23 @@ def test_paths(path: Any, allowed: bool, denied: bool) -> None:
     assert glob.maybe(path) is denied
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed", "denied"),
+    [
+        ("secrets/k", True, True),
+        ("/srv/secrets/k", False, True),
+        ("a/../secrets/k", True, True),
+        ("sub/SECRETS/k", False, True),
+        ("../secrets/k", True, True),
+        ("public/k", False, False),
+    ],
+)
+def test_a_relative_pattern_without_a_base_denies_at_any_depth(path: str, allowed: bool, denied: bool) -> None:
+    glob = PathGlob("secrets/**")
+    assert (glob.surely(path), glob.maybe(path)) == (allowed, denied)
+    assert not PathGlob("/secrets/**").maybe("/srv/secrets/k")
+
+
 def test_path_patterns_take_time_in_proportion() -> None:
     glob = PathGlob("/".join(["**", "a"] * 60))
     assert not glob.surely("/".join(["a"] * 400) + "/b")

@@ -35,6 +35,14 @@ def test_the_beginning_and_the_end_are_kept() -> None:
             assert (head, tail) == (text[:10], text[-10:])
 
 
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_the_least_that_is_kept(most: int) -> None:
+    kept = Kept(most)
+    kept.add(b"hello")
+    kept.add(b"!")
+    assert (kept.parts(), kept.left_out) == ((b"h", b"!"), 4)
+
+
 def test_streams_together_and_apart() -> None:
     script = "echo out; echo err >&2; cat; exit 3"
     together = run("sh", "-c", script, given=b"in")

@@ -34,7 +34,11 @@ def test_all_is_sorted_and_names_what_there_is() -> None:
     assert toolwire.__all__ == sorted(toolwire.__all__)
     assert len(set(toolwire.__all__)) == len(toolwire.__all__)
     assert [name for name in toolwire.__all__ if not hasattr(toolwire, name)] == []
-    imported = {name for name, value in vars(toolwire).items() if not (name.startswith("_") or inspect.ismodule(value))}
+    imported = {
+        name
+        for name, value in vars(toolwire).items()
+        if not name.startswith("_") and (name in toolwire._HOME or not inspect.ismodule(value))
+    }
     assert imported == set(toolwire.__all__)
     assert set(toolwire.__all__) <= set(dir(toolwire))
 
@@ -58,6 +62,21 @@ def test_a_name_that_is_not_there() -> None:
 @pytest.mark.parametrize("first", ["toolwire.apis.base", "toolwire.apis", "toolwire.answers", "toolwire.cli"])
 def test_functions_keep_their_names_from_modules(first: str) -> None:
     code = f"import {first}, toolwire; assert 'gemini' in toolwire.apis(); from toolwire import apis; apis()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import toolwire.apis.base as b; b.ProviderApi",
+        "import toolwire; toolwire.apis(); import toolwire.apis.base as b; b.ProviderApi",
+        "import toolwire.apis.openai_chat, toolwire; toolwire.apis.openai_chat.APIS; toolwire.apis()",
+        "import toolwire; toolwire.apis(); toolwire.apis.openai_chat.APIS; toolwire.apis.get_api('gemini')",
+        "from toolwire import apis; from toolwire.apis import apis as function; assert apis() == function()",
+        "import toolwire.apis as a, sys; assert a is sys.modules['toolwire.apis']; a()",
+    ],
+)
+def test_modules_keep_theirs_from_functions(code: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 

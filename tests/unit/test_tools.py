@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 import toolwire
 from toolwire.errors import DefinitionError
+from toolwire.registry import ToolRegistry
 from toolwire.tools import Tier, Tool, ToolDefinition, as_definition, definitions, tool
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -197,3 +198,16 @@ def test_names_that_come_twice() -> None:
     assert definitions([WEATHER, copy.deepcopy(WEATHER)], strict=True) == {"weather": WEATHER}
     with pytest.raises(DefinitionError, match="two different"):
         definitions([WEATHER, other], strict=True)
+
+
+def test_a_tool_says_whether_it_may_run_twice() -> None:
+    @toolwire.tool(idempotent=True)
+    def look() -> int:
+        return 1
+
+    registry = ToolRegistry([look])
+    registry.register(lambda: 2, name="write")
+    registry.register(look, name="careful", idempotent=False)
+    registry.register({"name": "remote", "annotations": {"idempotentHint": True}}, server="strange", run=lambda: 3)
+    said = {name: registry.lookup(name).idempotent for name in ("look", "write", "careful", "remote")}
+    assert said == {"look": True, "write": False, "careful": False, "remote": False}

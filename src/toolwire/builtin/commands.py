@@ -29,6 +29,8 @@ MAX_OUTPUT = 20_000
 """Bytes of output that the model is told, half of them from its end."""
 DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
+MAX_TEXT = 100_000
+"""Characters of a command that is given as text; systems take no longer word either."""
 MAX_TOLD = 600
 """Characters of output in an error."""
 
@@ -113,6 +115,8 @@ class Commands:
     def _argv(self, command: list[str] | str) -> tuple[list[str], bool]:
         """What is run, and whether that is a shell which reads the command."""
         if isinstance(command, str):
+            if len(command) > MAX_TEXT:
+                raise ToolError(f"the command has {len(command):,} characters; at most {MAX_TEXT:,} are read")
             try:
                 return words(command), False
             except ToolError:
@@ -133,12 +137,12 @@ def words(text: str) -> list[str]:
         ToolError: a shell would interpret something in it, or a quote is not closed.
     """
     found: list[str] = []
-    word: str | None = None
+    word: list[str] | None = None
     at = 0
     while at < len(text):
         character = text[at]
         if character in " \t":
-            found += [] if word is None else [word]
+            found += [] if word is None else ["".join(word)]
             word = None
         elif character in "'\"":
             end = text.find(character, at + 1)
@@ -146,13 +150,15 @@ def words(text: str) -> list[str]:
                 raise ToolError(f"the quote {character} is not closed; give the command as a list of words")
             inside = text[at + 1 : end]
             _refuse(inside, _SPECIAL_QUOTED if character == '"' else frozenset())
-            word = (word or "") + inside
+            word = word if word is not None else []
+            word += [inside] if inside else []
             at = end
         else:
             _refuse(character, _SPECIAL if word else _SPECIAL | _SPECIAL_FIRST)
-            word = (word or "") + character
+            word = word if word is not None else []
+            word.append(character)
         at += 1
-    found += [] if word is None else [word]
+    found += [] if word is None else ["".join(word)]
     if not found or not found[0]:
         raise ToolError("the command is empty")
     if _ASSIGNMENT.match(text.lstrip(" \t")):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -21,8 +23,8 @@ from toolwire.roots import AllowedRoots
 
 MAX_WRITTEN = 4 << 20
 """Bytes of a file that is written or edited."""
-REMEMBERED = 1_000
-"""Previews whose files are looked at again before their calls run."""
+REMEMBERED = 10_000
+"""Previews that are remembered for calls which run elsewhere than they were shown; `_shown` holds the others."""
 
 
 class Editing:
@@ -40,6 +42,7 @@ class Editing:
             content: all of its text.
         """
         data = _encoded(content)
+        _names_a_file(path)
         was = self._seen.take(path, content)
         if was is not None:
 
@@ -57,6 +60,7 @@ class Editing:
         """The diff that `write_file` would make."""
         path, content = arguments["path"], arguments["content"]
         _encoded(content)
+        _names_a_file(path)
         old = self._roots.look(path, most=MAX_WRITTEN)
         self._seen.put(path, content, old)
         text = None if old is None else _text(old)
@@ -97,23 +101,48 @@ class Editing:
         return "\n".join([*(f"({note})" for note in notes), previews.diff(path, before, after)])
 
 
+@dataclass(slots=True, eq=False)
+class _Shown:
+    """A diff that was shown: of which call, beginning with what."""
+
+    seen: _Seen
+    key: str
+    digest: str
+    taken: bool = False
+
+
+_shown: ContextVar[_Shown | None] = ContextVar("_shown", default=None)
+"""What was shown in this context. A call runs in the context in which somebody agreed to it, or in a copy of that, so
+equal calls that wait at the same time, of other sessions too, are told apart."""
+
+
 class _Seen:
     """What was in the files whose diffs were shown, by the calls that would change them."""
 
     def __init__(self) -> None:
-        self._digests: OrderedDict[str, str] = OrderedDict()
+        self._last: OrderedDict[str, _Shown] = OrderedDict()
         self._lock = Lock()
 
     def put(self, path: str, change: str | list[Edit], content: bytes | None) -> None:
+        shown = _Shown(self, _key(path, change), _digest(content))
+        _shown.set(shown)
         with self._lock:
-            self._digests[_key(path, change)] = _digest(content)
-            if len(self._digests) > REMEMBERED:
-                self._digests.popitem(last=False)
+            self._last[shown.key] = shown
+            self._last.move_to_end(shown.key)
+            if len(self._last) > REMEMBERED:
+                self._last.popitem(last=False)
 
     def take(self, path: str, change: str | list[Edit]) -> str | None:
-        """What was seen for exactly this call, once."""
+        """What was shown in this context for exactly this call, once; else what was shown last for an equal one."""
+        key, own = _key(path, change), _shown.get()
         with self._lock:
-            return self._digests.pop(_key(path, change), None)
+            if own is not None and own.seen is self and own.key == key and not own.taken:
+                own.taken = True
+                if self._last.get(key) is own:
+                    del self._last[key]
+                return own.digest
+            last = self._last.pop(key, None)  # not marked: whoever was shown that may still be thinking
+            return None if last is None else last.digest
 
 
 def _key(path: str, change: str | list[Edit]) -> str:
@@ -128,6 +157,11 @@ def _digest(content: bytes | None) -> str:
 def _compare(path: str, was: str, content: bytes | None) -> None:
     if _digest(content) != was:
         raise ToolError(f"{path} has changed since somebody agreed to this, so nothing was written; read it again")
+
+
+def _names_a_file(path: str) -> None:
+    if path.endswith(("/", "/.", "/..")) or path in (".", ".."):
+        raise ToolError(f"{path} names a directory; write_file writes files, and makes the directories they lie in")
 
 
 def _encoded(text: str) -> bytes:

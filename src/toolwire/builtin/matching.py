@@ -12,8 +12,10 @@ replaced.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Annotated
 
 from pydantic import Field
@@ -24,6 +26,11 @@ from toolwire.errors import ToolError
 
 MAX_TOLD = 3
 """Edits that do not fit of which the model is told in one go."""
+MAX_EDITS = 1_000
+MAX_PLACES = 5
+"""Places of which the model is told where an edit fits in several."""
+MAX_PAIRS = 500_000
+"""Pairs of lines whose indentation is compared, for all edits together."""
 MAX_COMPARED = 5_000
 """Lines among which the nearest one is looked for."""
 MAX_SHOWN_LINE = 100
@@ -62,12 +69,14 @@ def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]
     """
     if not edits:
         raise ToolError("there is no edit")
+    if len(edits) > MAX_EDITS:
+        raise ToolError(f"there are {len(edits):,} edits; at most {MAX_EDITS:,} can be made at once")
     places: list[_Place] = []
     wrong: list[str] = []
     lines = _Lines(text)
     for number, edit in enumerate(edits, 1):
         try:
-            places.append(_place(lines, edit["search"], edit["replace"]))
+            places.append(_place(lines, edit["search"], edit["replace"], near=len(wrong) < MAX_TOLD))
         except _Misfit as misfit:
             wrong.append(f"edit {number} {misfit}" if len(edits) > 1 else f"the edit {misfit}")
     if wrong:
@@ -95,10 +104,31 @@ class _Lines:
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line))
         self.windows = "\r\n" in text and text.count("\r\n") == text.count("\n")
+        self.pairs = MAX_PAIRS
+
+    @cached_property
+    def trimmed(self) -> str:
+        """The lines without white space at their ends, between newlines."""
+        return _between_newlines(line.rstrip() for line in self.lines)
+
+    @cached_property
+    def stripped(self) -> str:
+        """The lines without white space around them, between newlines."""
+        return _between_newlines(line.strip() for line in self.lines)
+
+    @cached_property
+    def known(self) -> dict[str, int]:
+        """Where lines stand first, of those among which the nearest is looked for."""
+        some = list(enumerate(self.lines[:MAX_COMPARED]))
+        return {line.strip()[:MAX_SHOWN_LINE]: at for at, line in reversed(some)}
 
     def number(self, position: int) -> int:
         """The number of the line at a position, from 1."""
         return self.text.count("\n", 0, position) + 1
+
+
+def _between_newlines(lines: Iterable[str]) -> str:
+    return "\n" + "\n".join(lines) + "\n"
 
 
 def _split(text: str) -> list[str]:
@@ -107,7 +137,8 @@ def _split(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _place(lines: _Lines, search: str, replace: str) -> _Place:
+def _place(lines: _Lines, search: str, replace: str, *, near: bool) -> _Place:
+    """Where an edit fits; `near`: if it does not, the message is to show what is near."""
     if not search:
         raise _Misfit("has no search text; write_file makes a file")
     if search == replace:
@@ -125,7 +156,7 @@ def _place(lines: _Lines, search: str, replace: str) -> _Place:
         for place in (_trimmed(lines, wanted, replace), _shifted(lines, wanted, replace)):
             if place is not None:
                 return place
-    raise _Misfit(_nowhere(lines, wanted, replace))
+    raise _Misfit(_nowhere(lines, wanted, replace) if near else "fits nowhere")
 
 
 def _exactly(lines: _Lines, search: str) -> int | None:
@@ -136,7 +167,7 @@ def _exactly(lines: _Lines, search: str) -> int | None:
     again = lines.text.find(search, found + 1)
     if again >= 0:
         positions = [found, again]
-        while len(positions) < 5 and (again := lines.text.find(search, again + 1)) >= 0:
+        while len(positions) < MAX_PLACES and (again := lines.text.find(search, again + 1)) >= 0:
             positions.append(again)
         raise _Misfit(_several([lines.number(at) for at in positions], more=again >= 0))
     return found
@@ -144,18 +175,21 @@ def _exactly(lines: _Lines, search: str) -> int | None:
 
 def _trimmed(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     """Rule 3."""
-    found = _runs([line.rstrip() for line in lines.lines], [line.rstrip() for line in wanted])
+    found = list(islice(_runs(lines.trimmed, [line.rstrip() for line in wanted]), MAX_PLACES + 1))
     if not found:
         return None
     if len(found) > 1:
-        raise _Misfit(_several([at + 1 for at in found[:5]], more=len(found) > 5))
+        raise _Misfit(_several([at + 1 for at in found[:MAX_PLACES]], more=len(found) > MAX_PLACES))
     return _whole(lines, found[0], wanted, replace, "apart from white space at the ends of lines")
 
 
 def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     """Rule 4."""
     fits: list[tuple[int, str, bool]] = []
-    for at in _runs([line.strip() for line in lines.lines], [line.strip() for line in wanted]):
+    for at in _runs(lines.stripped, [line.strip() for line in wanted]):
+        lines.pairs -= len(wanted)
+        if lines.pairs < 0:
+            raise _Misfit("could stand in too many places, none of them exact; copy its text exactly")
         pairs = [
             (_indent(there), _indent(line))
             for there, line in zip(lines.lines[at : at + len(wanted)], wanted, strict=True)
@@ -166,10 +200,12 @@ def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
             fits.append((at, there.removesuffix(line), True))
         elif line.endswith(there) and all(b == line.removesuffix(there) + a for a, b in pairs):
             fits.append((at, line.removesuffix(there), False))
+        if len(fits) > MAX_PLACES:
+            break
     if not fits:
         return None
     if len(fits) > 1:
-        raise _Misfit(_several([at + 1 for at, _, _ in fits[:5]], more=len(fits) > 5))
+        raise _Misfit(_several([at + 1 for at, _, _ in fits[:MAX_PLACES]], more=len(fits) > MAX_PLACES))
     at, shift, deeper = fits[0]
     shown = visible(shift)
     if deeper:
@@ -196,16 +232,15 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _runs(lines: list[str], wanted: list[str]) -> list[int]:
-    """Where lines stand among others; by one search of text, which takes time in proportion to it."""
-    text, search = "\n" + "\n".join(lines) + "\n", "\n" + "\n".join(wanted) + "\n"
-    found, position, number, counted = list[int](), text.find(search), 0, 0
+def _runs(text: str, wanted: list[str]) -> Iterator[int]:
+    """Where lines stand among others, which are given as text between newlines."""
+    search = _between_newlines(wanted)
+    position, number, counted = text.find(search), 0, 0
     while position >= 0:
         number += text.count("\n", counted, position)
-        found.append(number)
+        yield number
         counted = position
         position = text.find(search, position + 1)
-    return found
 
 
 def _several(numbers: list[int], *, more: bool) -> str:
@@ -219,11 +254,10 @@ def _nowhere(lines: _Lines, wanted: list[str], replace: str) -> str:
     if len(replace.strip()) > 1 and replace in lines.text:
         told += " (its replacement is in the file already)"
     telling = max((line.strip() for line in wanted), key=len, default="")[:MAX_SHOWN_LINE]
-    known = {line.strip()[:MAX_SHOWN_LINE]: at for at, line in reversed(list(enumerate(lines.lines[:MAX_COMPARED])))}
-    near = difflib.get_close_matches(telling, known, n=1, cutoff=0.5) if telling else []
+    near = difflib.get_close_matches(telling, lines.known, n=1, cutoff=0.5) if telling else []
     if not near:
         return f"{told}, and nothing in the file is like it; read the file again"
-    at = known[near[0]]
+    at = lines.known[near[0]]
     shown = [
         f"{number + 1}: {visible(lines.lines[number].rstrip())[:MAX_SHOWN_LINE]}"
         for number in range(max(0, at - AROUND), min(len(lines.lines), at + AROUND + 1))

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from toolwire.display import visible
 from toolwire.errors import ToolError
@@ -27,8 +28,8 @@ MAX_WORDS = 500
 CONTEXT = 3
 """Lines shown around a change."""
 _REPEATED = 3
-_EFFORT = 200_000
-"""Pairs of equal lines up to which two texts are compared line by line."""
+_EFFORT = 2_000_000
+"""Lines, and pairs of equal ones, that are looked at to find what two texts share; what is left then has changed."""
 _SPACES = re.compile(r" {41,}|\t{9,}")
 
 Change = tuple[int, int, int, int]
@@ -160,12 +161,36 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     end = 0
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    before, after = old[start : len(old) - end], new[start : len(new) - end]
-    counts = Counter(after)
-    if sum(counts[line] for line in before) > _EFFORT:
-        return [(start, len(old) - end, start, len(new) - end)]
-    codes = difflib.SequenceMatcher(None, before, after).get_opcodes()
-    return [(start + a, start + b, start + c, start + d) for tag, a, b, c, d in codes if tag != "equal"]
+    before, after = list(old[start : len(old) - end]), list(new[start : len(new) - end])
+    changes, i, j = list[Change](), 0, 0
+    for a, b, size in [*_shared(before, after), (len(before), len(after), 0)]:
+        if i < a or j < b:
+            changes.append((start + i, start + a, start + j, start + b))
+        i, j = a + size, b + size
+    return changes
+
+
+def _shared(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
+    """Runs of equal lines: where they begin in both, and how many; the longest first, until the effort is spent.
+
+    Each search for one goes through all lines between those that were found before, so it is the searches that cost:
+    texts that share many runs of unequal length in an odd order take a search over almost all lines for each of them.
+    """
+    counts = Counter(new)
+    costs = list(accumulate((1 + counts[line] for line in old), initial=0))
+    matcher = difflib.SequenceMatcher(None, old, new)
+    found, todo, left = list[tuple[int, int, int]](), [(0, len(old), 0, len(new))], _EFFORT
+    while todo:
+        a, a_end, b, b_end = todo.pop()
+        cost = costs[a_end] - costs[a]
+        if a == a_end or b == b_end or cost > left:
+            continue
+        left -= cost
+        i, j, size = matcher.find_longest_match(a, a_end, b, b_end)
+        if size:
+            found.append((i, j, size))
+            todo += [(a, i, b, j), (i + size, a_end, j + size, b_end)]
+    return sorted(found)
 
 
 def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> Iterator[str]:

@@ -49,8 +49,8 @@ class Searching:
         Args:
             pattern: a regular expression in RE2 syntax, matched within single lines, which ^ and $ begin and end; begin
                 it with (?i) to ignore case.
-            path: the directory or file to search, relative to the root. Files of more than 8 MB, binary and hidden
-                ones are not searched.
+            path: the directory or file to search, relative to the root. Files of more than 8 MB and binary ones are
+                not searched; hidden ones only if they are named here.
         """
         regex = _compile(pattern)
         found, notes = list[str](), list[str]()

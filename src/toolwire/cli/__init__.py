@@ -6,15 +6,31 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import ask, call, convert, formats, mcp, parse, profile, render, te, tools
-from toolwire.cli.screen import CliError, safe
+from toolwire.cli import (
+    ask,
+    call,
+    chat,
+    coach,
+    convert,
+    formats,
+    init,
+    mcp,
+    parse,
+    profile,
+    render,
+    runs,
+    stats,
+    te,
+    tools,
+    trace,
+)
+from toolwire.cli.screen import CliError, leave, safe
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 
 INTERRUPTED = 130
@@ -55,8 +71,14 @@ app.command(epilog=profile.EXAMPLES)(profile.profile)
 app.add_typer(tools.app, name="tools")
 app.command(epilog=call.EXAMPLES)(call.call)
 app.command(epilog=ask.EXAMPLES)(ask.ask)
+app.command(epilog=chat.EXAMPLES)(chat.chat)
+app.command(epilog=init.EXAMPLES)(init.init)
 app.add_typer(mcp.app, name="mcp")
 app.command(context_settings=te.SETTINGS)(te.te)
+app.command(epilog=trace.EXAMPLES)(trace.trace)
+app.command(epilog=stats.EXAMPLES)(stats.stats)
+app.add_typer(coach.app, name="coach")
+app.add_typer(runs.app, name="runs")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -93,7 +115,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     if status == INTERRUPTED:
-        _leave(status)
+        leave(status)
     sys.exit(status)
 
 
@@ -101,11 +123,3 @@ def _fail(message: str, status: int) -> int:
     line = " ".join(safe(message).split())
     print(f"toolwire: {line}", file=sys.stderr)
     return status
-
-
-def _leave(status: int) -> None:
-    """End at once, without waiting for a model that still writes."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(status)

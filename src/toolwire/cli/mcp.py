@@ -138,7 +138,7 @@ def approve(
         agreed = 0
         for one in pending:
             say(f"{one.name}: {one.reason}", "")
-            if _agreed(f"Agree to {one.name}?", yes=yes):
+            if agreed_to(f"Agree to {one.name}?", yes=yes):
                 router.agree(server, one.name)
                 agreed += 1
         say(f"{server}: {agreed} of {len(pending)} tools agreed to" if pending else f"{server}: nothing is left to ask")
@@ -227,7 +227,7 @@ def serve(
     shape = None if envelope is None else _enveloped(registry, envelope, root)
     if not len(registry):
         raise CliError("there is nothing to serve: say with --root which directories clients may see, or use --tools")
-    _quiet()
+    quiet()
     service = McpService(registry, policy=_rules(policy), tier=tier_of(tier), agree=yes, timeout=timeout, shape=shape)
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, _leave)
@@ -275,7 +275,7 @@ def _missing(error: ImportError) -> CliError:
     return CliError(f"MCP needs {error.name}: pip install 'toolwire[mcp]'", status=1)
 
 
-def _quiet() -> None:
+def quiet() -> None:
     """The SDK tells of what servers send on standard error; what matters of it is told here."""
     for name in ("mcp", "client", "httpx2"):
         logger = logging.getLogger(name)
@@ -298,13 +298,13 @@ def _routed(
         from toolwire.mcp.servers import load_servers
     except ImportError as error:
         raise _missing(error) from error
-    _quiet()
+    quiet()
     servers = load_servers(config if config is not None else _own_file())
 
     async def ask(question: ServerQuestion) -> bool:
         with _SIGN.aside():
             say(question.text, "")
-            return _agreed("Is that right?", yes=yes)
+            return agreed_to("Is that right?", yes=yes)
 
     def sign_in(name: str, address: str) -> None:
         with _SIGN.aside():
@@ -374,7 +374,7 @@ class _Sign:
 _SIGN = _Sign()
 
 
-def _agreed(question: str, *, yes: bool) -> bool:
+def agreed_to(question: str, *, yes: bool) -> bool:
     """Whether somebody at this terminal agrees; nobody there is a no."""
     if yes:
         return True

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.text import Text
@@ -51,6 +53,17 @@ class CliError(Exception):
     def __init__(self, message: str, *, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
+
+
+def leave(status: int) -> NoReturn:
+    """End the process at once, without waiting for a model that still writes; what is recorded so far stays."""
+    from toolwire import telemetry  # here, since most commands have nothing to record
+
+    telemetry.flush(0.5)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import importlib.util
 import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from toolwire.builtin import builtin_tools
 from toolwire.cli.screen import CliError, say
-from toolwire.errors import DefinitionError, ToolError
-from toolwire.failures import Caught
+from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.registry import ToolRegistry
 from toolwire.shapes import MAX_DIGITS
+from toolwire.toolfiles import python_tools
 from toolwire.tools import Tool, ToolDefinition, definitions
 
 PIECE = 65_536
@@ -95,16 +93,32 @@ def loads(text: str, what: str) -> Any:
     """The value of JSON text.
 
     Raises:
-        CliError: it is not JSON, or has a number or a nesting that Python does not read; says so of `what`.
+        CliError: it is not JSON, has a key twice in one object, or a number or a nesting that Python does not read;
+            says so of `what`.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique)
+    except _TwiceError as error:
+        raise CliError(f"{what} has the key {str(error)!r} twice in one object; remove one") from error
     except json.JSONDecodeError as error:
         raise CliError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except ValueError as error:
         raise CliError(f"{what} has a number of too many digits, at most {MAX_DIGITS} are read") from error
     except RecursionError as error:
         raise CliError(f"{what} is nested too deeply") from error
+
+
+class _TwiceError(ValueError):
+    """A key that stands twice in one object: readers differ in which they take."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise _TwiceError(key)
+        made[key] = value
+    return made
 
 
 def named(path: str) -> str:
@@ -154,7 +168,7 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
     except ToolError as error:
         raise CliError(str(error)) from error
     for path in files or []:
-        for one in _python_tools(path) if path.endswith(".py") else read_tools(path):
+        for one in file_tools(path):
             try:
                 registry.register(one)
             except DefinitionError as error:
@@ -162,18 +176,17 @@ def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
     return registry
 
 
-def _python_tools(path: str) -> list[Tool[..., Any]]:
-    """The tools that a Python file makes; it is run, as the program of whoever named it."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise CliError(f"cannot read {path}: no Python file is there")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    with Caught() as caught:
-        spec.loader.exec_module(module)
-    if caught.error is not None:
-        raise CliError(f"{path} cannot be run: {caught.message}", status=1) from caught.error
-    found = [one for one in vars(module).values() if isinstance(one, Tool)]
-    if not found:
-        raise CliError(f"{path} makes no tool; put @toolwire.tool over its functions")
-    return found
+def file_tools(path: str) -> Sequence[Tool[..., Any] | ToolDefinition]:
+    """The tools in a file: those that Python code makes, or definitions in JSON.
+
+    Raises:
+        CliError: it cannot be used.
+    """
+    if not path.endswith(".py"):
+        return read_tools(path)
+    try:
+        return python_tools(path)
+    except ConfigurationError as error:
+        raise CliError(str(error)) from error
+    except ToolError as error:
+        raise CliError(str(error), status=1) from error

@@ -132,6 +132,11 @@ class Database:
                     os.chmod(self.path, 0o600)
 
 
+def storable(text: str) -> str:
+    """A text as a file can hold it: what is no character, as in names of files that are not UTF-8, is written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _broken(error: Exception) -> bool:
     """Whether a file is no database, or a broken one; not whether it is locked, full, or of another program."""
     return type(error) is sqlite3.DatabaseError

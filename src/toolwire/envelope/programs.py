@@ -45,7 +45,7 @@ class Ran(NamedTuple):
 
 
 def run(argv: Sequence[str], *, seconds: float, keep: int, merge: bool = False) -> Ran:
-    """Run a program to its end, or to the end of its time; then it and all it started are ended.
+    """Run a program to its end, or to the end of its time; then all that it started in its session ends as well.
 
     Args:
         argv: the program and its arguments.
@@ -76,6 +76,8 @@ def run(argv: Sequence[str], *, seconds: float, keep: int, merge: bool = False) 
         patience = time.monotonic() + LINGER
         for reader in readers:
             reader.join(max(0.0, patience - time.monotonic()))
+        if hasattr(os, "killpg"):
+            _signal(process, signal.SIGKILL)  # what it left behind
         ended = True
     finally:
         if not ended:  # interrupted

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from toolwire.envelope.search import MAX_LINE, Place, Query, SearchError, Sink
+from toolwire.envelope.search import MAX_LINE, Place, Query, SearchError, Sink, check_depth
 
 SKIPPED: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 MAX_MEMORY: Final = 8 << 20
@@ -57,6 +57,8 @@ class Scan:
             return
         for folder, folders, names, descriptor in os.fwalk(".", dir_fd=place.descriptor):
             folders[:] = sorted(name for name in folders if self._wanted_folder(name))
+            if folders:
+                check_depth(folder)
             where = folder.removeprefix(".").removeprefix("/")
             for name in sorted(names):
                 path = f"{where}/{name}" if where else name

@@ -26,6 +26,8 @@ MAX_PATTERN: Final = 4_096
 """Characters of a pattern."""
 MAX_LINE: Final = 400
 """Bytes of a line that are shown of it."""
+MAX_DEPTH: Final = 200
+"""Directories one in the other that are gone down into here; each is held open meanwhile."""
 _PIPE: Final = 1 << 20
 """Bytes that ripgrep may be ahead of us."""
 _PAUSE: Final = 0.003
@@ -143,6 +145,18 @@ class Place:
             self.descriptor = stack.enter_context(roots.reading(path))
             self.is_file = True
         self.prefix = os.fsencode(name) if self.is_file else b"" if name == "." else os.fsencode(f"{name}/")
+
+
+def check_depth(folder: str) -> None:
+    """Before going down below a directory.
+
+    Raises:
+        ToolError: it lies too deep.
+    """
+    if folder.count("/") >= MAX_DEPTH:
+        raise ToolError(
+            f"{folder[:80]}...: more than {MAX_DEPTH} directories, one in the other; begin at one that lies deeper"
+        )
 
 
 def _relative(roots: AllowedRoots, path: str) -> str:

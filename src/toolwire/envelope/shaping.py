@@ -21,8 +21,9 @@ from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.sniffing import TEXT, content_type
 from toolwire.envelope.store import HandleStore, Kept
-from toolwire.envelope.telemetry import Record, Telemetry
+from toolwire.envelope.telemetry import MAX_INPUT, Record, Telemetry, redacted_arguments
 from toolwire.errors import ToolError
+from toolwire.failures import Caught
 from toolwire.messages import ToolCall, ToolResult
 
 _SAID: Final = 140
@@ -90,7 +91,8 @@ class Envelope:
         if isinstance(result.result, EnvelopeText):
             return result
         document = self.compose(call.name, result.result)
-        self._record(call, document, began)
+        with Caught():  # telemetry never gets in the way
+            self._record(call, document, began)
         return replace(result, result=EnvelopeText(document.text))
 
     def compose(self, cmd: str, value: Any) -> Document:
@@ -108,12 +110,14 @@ class Envelope:
         return self._text(Header(cmd=cmd, size=len(text), content_type="json"), text)
 
     def chunk(self, handle: str, number: int = 1) -> Document:
-        """A piece of a result that is kept, in an envelope; pieces are numbered from 1.
+        """A piece of a result that is kept for this reader, in an envelope; pieces are numbered from 1.
 
         Raises:
-            ToolError: nothing is kept under the handle, or there is no such piece.
+            ToolError: nothing is kept under the handle for this agent and session, or there is no such piece.
         """
-        return page(*self.store.get(handle), number, budget=self.budget)
+        settings = self.settings
+        kept, text = self.store.get(handle, agent=settings.agent, session=settings.session or None)
+        return page(kept, text, number, budget=self.budget)
 
     def keep(self, text: str, header: Header) -> str | None:
         """Keep a whole result; its handle, or None if it cannot be kept."""
@@ -166,7 +170,7 @@ class Envelope:
             Record(
                 cmd=document.header.cmd,
                 mode="tool",
-                input=json.dumps(call.arguments, ensure_ascii=False, default=str),
+                input=redacted_arguments(call.arguments, MAX_INPUT),
                 output=len(text),
                 truncated=document.header.truncated,
                 handle=document.header.handle or "",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolwire.envelope.cutting import count_lines
-from toolwire.envelope.database import Database
+from toolwire.envelope.database import Database, storable
 from toolwire.envelope.settings import Settings
 from toolwire.errors import ToolError
 
@@ -95,6 +95,7 @@ class HandleStore:
         data = text[:MAX_KEPT].encode("utf-8", "surrogatepass")
         if len(data) > self._max_bytes:
             raise ToolError(f"{len(data)} bytes are more than may be kept: {self._max_bytes}")
+        said = map(storable, (cmd, agent, session, content_type))
         now = self._clock()
         handle = f"res_{os.urandom(6).hex()}"
         with self._database.writing() as connection:
@@ -110,12 +111,17 @@ class HandleStore:
             connection.executemany("DELETE FROM results WHERE id = ?", gone)
             connection.execute(
                 f"INSERT INTO results ({_META}, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (handle, now, len(data), count_lines(text[:MAX_KEPT]), cmd, agent, session, content_type, data),
+                (handle, now, len(data), count_lines(text[:MAX_KEPT]), *said, data),
             )
         return handle
 
-    def get(self, handle: str) -> tuple[Kept, str]:
+    def get(self, handle: str, *, agent: str | None = None, session: str | None = None) -> tuple[Kept, str]:
         """What is kept under a handle, and its text.
+
+        Args:
+            handle: the handle.
+            agent: only what was kept for it, or for nobody in particular; None for anybody's.
+            session: only what was kept in it, or in none; None for any.
 
         Raises:
             ToolError: nothing is, or not any more.
@@ -125,7 +131,10 @@ class HandleStore:
         rows = self._database.read(
             f"SELECT {_META}, data FROM results WHERE id = ? AND created >= ?", (handle, self._clock() - self._max_age)
         )
-        if not rows:
+        if not rows or not all(
+            asked is None or there in ("", storable(asked))
+            for asked, there in zip((agent, session), rows[0][5:7], strict=True)  # as in _META
+        ):
             raise ToolError(
                 f"nothing is kept under {handle}: results go after {self._max_age / 86_400:g} days, and the oldest "
                 f"when there are more than {self._max_bytes >> 20} MB of them; run the command again"

@@ -6,17 +6,18 @@ leaves the machine. Secrets are taken out of what is recorded, as far as they lo
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from toolwire.envelope.database import Database
+from toolwire.envelope.database import Database, storable
 from toolwire.envelope.settings import Settings
-from toolwire.errors import ToolError
+from toolwire.failures import Caught
 
 MAX_OUTPUT_TEXT: Final = 8_192
 """Characters of a call's output that may be recorded."""
@@ -114,14 +115,19 @@ class Telemetry:
         """Record a call, or do nothing."""
         if not self.enabled:
             return
-        values = (
+        with Caught():  # whatever breaks here is nothing to whoever called
+            self._record(record)
+
+    def _record(self, record: Record) -> None:
+        values: tuple[str | float, ...] = (
             *(record.cmd, record.mode, redacted(record.input, MAX_INPUT), record.output, record.truncated),
             *(record.handle, record.latency_ms, record.error),
             redacted(record.output_text, MAX_OUTPUT_TEXT) if self._output_text else "",
             *(record.agent, record.session, record.timestamp or time.time()),
         )
+        values = tuple(storable(value) if isinstance(value, str) else value for value in values)
         marks = ", ".join("?" * len(values))
-        with suppress(ToolError), self._database.writing() as connection:
+        with self._database.writing() as connection:
             added = connection.execute(f"INSERT INTO calls ({_COLUMNS}) VALUES ({marks})", values).lastrowid or 0
             if added % 1_000 == 0:
                 connection.execute("DELETE FROM calls WHERE id <= ?", (added - MAX_ROWS,))
@@ -168,7 +174,7 @@ def _quantile(sorted_values: list[float], share: float) -> float:
 # -- secrets ---------------------------------------------------------------------------------------------------------
 
 GONE: Final = "[redacted]"
-_KEY = r"(?:(?:api|access|private)[_-]?key|secret|token|passw(?:or)?d|pwd|credential|authorization)"
+_KEY = r"(?:(?:api|access|private)[_-]?key|secret|token|passw(?:or)?d|passphrase|pwd|credential|authorization)"
 _SECRETS = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
     r"|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe
@@ -188,12 +194,75 @@ _NAMED = re.compile(
 )
 
 
+_GLUED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass"})
+"""Programs that take a password in the word `-p...`."""
+_ASKING: Final = _GLUED | {"docker", "podman", "helm"}
+"""Programs that take one behind `-p`."""
+_USERS: Final = frozenset({"-u", "-U", "--user", "--proxy-user"})
+_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_KEY}[\w-]{{0,20}}", re.IGNORECASE)
+_NAME = re.compile(rf"{_KEY}(?:s|[_-]?value)?$", re.IGNORECASE)
+_PORT = re.compile(r"[\d.:-]+(?:/\w+)?$")
+_LOGIN = re.compile(r"(?:-u)?[^\s:]{1,100}:(?=.)", re.DOTALL)
+_ADDRESS = re.compile(r"[\w+.-]{1,40}://[^\s/:@]{0,100}:(?=.*@)", re.DOTALL)
+_VALUE = re.compile(
+    rf"[\w-]{{0,40}}{_KEY}[\w-]{{0,40}}\s{{0,3}}[:=]\s{{0,3}}(?:(?:bearer|basic|token)\s{{1,3}})?(?=\S)",
+    re.IGNORECASE,
+)
+
+
 def redacted(text: str, most: int) -> str:
     """At most so many characters of a text, in which what looks like a secret is taken out."""
     looked_at = text[: most + _MARGIN]
     looked_at = _SECRETS.sub(GONE, looked_at)
     looked_at = _NAMED.sub(lambda found: _prefix(found.groupdict().items()) + GONE, looked_at)
     return looked_at[:most]
+
+
+def redacted_command(argv: Sequence[str], most: int) -> str:
+    """At most so many characters of a command, quoted as for a shell; each word loses its secrets before that."""
+    words = (one if one == GONE else shlex.quote(one) for one in _words(argv[: most + 1], most))
+    return redacted(" ".join(words), most)
+
+
+def redacted_arguments(arguments: Mapping[str, Any], most: int) -> str:
+    """At most so many characters of a call's arguments as JSON, without what stands under a secret's name."""
+    return redacted(json.dumps(_cleaned(arguments, most), ensure_ascii=False, default=str), most)
+
+
+def _words(argv: Sequence[str], most: int) -> Iterator[str]:
+    """The words of a command without secrets: a word tells what the next one is."""
+    asks = before = ""
+    for word in argv:
+        login = _LOGIN.match(word) if before in _USERS or word.startswith("-u") else None
+        if _OPTION.fullmatch(before) or (before == "-p" and (asks == "sshpass" or (asks and not _PORT.match(word)))):
+            yield GONE
+        elif (said := login or _VALUE.match(word) or _ADDRESS.match(word)) is not None:
+            yield said[0] + GONE + (word[word.rindex("@") :] if said.re is _ADDRESS else "")
+        elif asks in _GLUED and word.startswith("-p") and word != "-p":
+            yield f"-p{GONE}"
+        else:
+            yield redacted(word, most)
+        if (program := os.path.basename(word)) in _ASKING:
+            asks = program
+        before = word
+
+
+def _cleaned(value: Any, most: int) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: GONE if isinstance(key, str) and _is_secret(key, part) else _cleaned(part, most)
+            for key, part in value.items()
+        }
+    if isinstance(value, list | tuple):
+        if all(isinstance(part, str) for part in value):
+            return list(_words(value[: most + 1], most))
+        return [_cleaned(part, most) for part in value]
+    return redacted(value, most) if isinstance(value, str) else value
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    counted = key.endswith("s") and isinstance(value, int | float)  # max_tokens
+    return bool(_NAME.search(key)) and bool(value) and not isinstance(value, bool) and not counted
 
 
 def _prefix(groups: Iterable[tuple[str, str | None]]) -> str:

@@ -22,8 +22,17 @@ MAX_OUT: Final = 4 << 20
 """Bytes that are read of what `te` prints."""
 MAX_ERR: Final = 4_000
 """Characters of its standard error that a result tells."""
-_OWN: Final = ("TE_", "LLMC_TE_", "TOOLWIRE_", "XDG_")
+_OWN: Final = (
+    *(*AGENT_NAMES, *SESSION_NAMES, "TE_BUDGET", "TE_TIMEOUT", "TE_ROOT", "TE_TELEMETRY", "TE_RG"),
+    *("TOOLWIRE_TE_CONFIG", "TOOLWIRE_STATE", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
+)
+"""The variables that `te` reads; others with such names may be keys."""
 _PASSED_ON: Final = ("PYTHONPATH", "VIRTUAL_ENV", "TERM")
+_MAY_BE_GIVEN: Final = {
+    **dict.fromkeys(("--handle", "--chunk"), True),
+    **dict.fromkeys(("--json", "--list-handles", "--stats", "--version", "--help", "-h"), False),
+}
+"""Options of `te` that a model may give, and whether a value follows."""
 _SLACK: Final = 5.0
 """Seconds that `te` has above those that it gives the command."""
 
@@ -42,7 +51,8 @@ def te_run(
     Its result is `{"data": ..., "meta": {"returncode": ...}}`: `data` is the JSON that `te --json` printed, or
     `{"raw": text}` if it printed none. What went wrong before there was an exit status is told by `meta.error`, and
     the status -1. It runs whatever it is told: the tier is RUN, each call is
-    confirmed, and what it gives may be written by strangers. Commands see none of this program's keys.
+    confirmed, and what it gives may be written by strangers. Commands see none of this program's keys. Of the
+    options of `te` itself a model may give those that read (`--handle`, `--help`), not `--timeout` or `--raw`.
 
     Args:
         agent: who reads, which says how much is shown; "" for what the environment says.
@@ -59,6 +69,7 @@ def te_run(
         Args:
             args: the command and its arguments, each on its own: ["grep", "pattern", "src"].
         """
+        _check(args)
         environ = _environment(agent, session, root, seconds, passed_on)
         return await _ran([*command, "--json", *args], environ, root or ".", seconds + _SLACK)
 
@@ -75,12 +86,24 @@ def te_run(
     )(run_te)
 
 
+def _check(args: Sequence[str]) -> None:
+    """Refuse options of `te` before the command that would set aside a limit."""
+    words = iter(args)
+    for word in words:
+        if not word.startswith("-") or word == "--":
+            return
+        name, given, _ = word.partition("=")
+        if name not in _MAY_BE_GIVEN:
+            raise ToolError(f"{word[:80]!r} is not for you to give; the first argument is the command")
+        if _MAY_BE_GIVEN[name] and not given:
+            next(words, None)
+
+
 def _environment(
     agent: str, session: str, root: str | None, seconds: float, passed_on: Sequence[str]
 ) -> dict[str, str]:
     """The usual variables, those of `te`, and who reads in which session, under all names that such commands know."""
-    own = [name for name in os.environ if name.startswith(_OWN)]
-    made = environment(*own, *_PASSED_ON, *passed_on)
+    made = environment(*_OWN, *_PASSED_ON, *passed_on)
     for value, names in ((agent, AGENT_NAMES), (session, SESSION_NAMES)):
         if said := value or next((made[name] for name in names if made.get(name)), ""):
             made |= dict.fromkeys(names, said)
@@ -110,7 +133,10 @@ async def _ran(argv: Sequence[str], environ: Mapping[str, str], directory: str, 
 
 
 def read_handle(envelope: Envelope) -> Tool[..., Any]:
-    """The tool `read_handle`: the pages of results that were shown in part, as long as the envelope's reader takes."""
+    """The tool `read_handle`: the pages of results that were shown in part, as long as the envelope's reader takes.
+
+    It gives only what was kept for the envelope's agent, and in its session if it has one.
+    """
 
     def read(handle: str, chunk: int = 1) -> str:
         """Read the whole of a result that was shown in part, chunk by chunk.

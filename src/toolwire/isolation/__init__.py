@@ -89,6 +89,7 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
     module, name = importable(function)
     request = {
         "module": module,
+        "file": _file(function),
         "name": name,
         "arguments": arguments,
         "typed": _is_typed(function),
@@ -107,6 +108,12 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
             apart=True,
         )
     return _answer(function.__name__, ended, isolation)
+
+
+def _file(function: Callable[..., Any]) -> str:
+    """The file of a function's module; "" for one that has none."""
+    file = getattr(sys.modules[function.__module__], "__file__", None)
+    return os.path.abspath(file) if file else ""
 
 
 @lru_cache(maxsize=1_000)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -63,7 +64,7 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _called(request: dict[str, Any]) -> Any:
-    function: Any = importlib.import_module(request["module"])
+    function: Any = _module(request["module"], request["file"])
     for name in request["name"].split("."):
         function = getattr(function, name)
     function = getattr(function, "function", function)  # a decorated one is a `Tool`
@@ -80,6 +81,21 @@ def _called(request: dict[str, Any]) -> Any:
         value = asyncio.run(_awaited(value))
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if callable(dump) else value
+
+
+def _module(name: str, file: str) -> Any:
+    """The module of a function, from the very file that it was read from, however that name is found here."""
+    spec = importlib.util.find_spec(name)
+    if spec is None and file:
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{name} cannot be read from {file}")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    if file and spec is not None and (not spec.origin or os.path.realpath(spec.origin) != os.path.realpath(file)):
+        raise ImportError(f"in a process of its own the module {name} is another one, {spec.origin}; rename {file}")
+    return importlib.import_module(name)
 
 
 async def _awaited(value: Any) -> Any:

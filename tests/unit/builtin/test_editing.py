@@ -1,16 +1,24 @@
 """Files written: whole or not at all, and only what was shown."""
 
+import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolwire import ToolCall
 from toolwire.builtin import editing_tools
 from toolwire.builtin.editing import Editing
 from toolwire.builtin.matching import Edit
+from toolwire.consent import Approval
 from toolwire.errors import ToolError
+from toolwire.executor import ToolExecutor
+from toolwire.messages import ToolResult
+from toolwire.registry import ToolRegistry
 from toolwire.roots import AllowedRoots
+from toolwire.session import Session
 from toolwire.tools import Tier
 
 
@@ -154,3 +162,47 @@ def test_rights_stay_and_failures_leave_nothing_behind(
             editing.write_file(path, "y")
     assert (root / "a.txt").read_text() == "x"
     assert os.listdir(root) == ["a.txt"]
+
+
+def test_equal_calls_that_wait_at_the_same_time_are_told_apart(root: Path) -> None:
+    """Each runs only on what its own diff began with, whatever was shown for the other one since."""
+    registry = ToolRegistry(editing_tools(root))
+    call = ToolCall("write_file", {"path": "same.txt", "content": "new\n"})
+    (root / "same.txt").write_text("v1\n")
+
+    async def both() -> list[ToolResult]:
+        agreed, shown = [asyncio.Event(), asyncio.Event()], [asyncio.Event(), asyncio.Event()]
+
+        def ask(which: int) -> Callable[[Approval], Awaitable[bool]]:
+            async def confirm(approval: Approval) -> bool:
+                assert f"-v{which + 1}" in approval.preview
+                shown[which].set()
+                return await agreed[which].wait()
+
+            return confirm
+
+        tasks = []
+        for which in (0, 1):
+            (root / "same.txt").write_text(f"v{which + 1}\n")
+            executor = ToolExecutor(registry, confirm=ask(which))
+            tasks.append(asyncio.create_task(executor.execute([call], Session(tier=Tier.RUN))))
+            await shown[which].wait()
+        agreed[0].set()
+        first = await tasks[0]
+        (root / "same.txt").write_text("v3\n")
+        agreed[1].set()
+        return [*first, *await tasks[1]]
+
+    assert ["has changed" in (result.error or "") for result in asyncio.run(both())] == [True, True]
+    assert (root / "same.txt").read_text() == "v3\n"
+
+
+def test_a_path_that_names_a_directory_makes_no_file(root: Path, editing: Editing) -> None:
+    for path in ("fresh/", "fresh/."):
+        for write in (
+            lambda at: editing.write_file(at, "x"),
+            lambda at: editing.preview_write({"path": at, "content": "x"}),
+        ):
+            with pytest.raises(ToolError, match="names a directory"):
+                write(path)
+    assert not (root / "fresh").exists()

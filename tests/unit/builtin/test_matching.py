@@ -103,3 +103,25 @@ def test_large_texts_take_time_in_proportion() -> None:
     assert edit(text, ("same line\nlast ", "x"))[0].endswith("same line\nx\n")
     with pytest.raises(ToolError, match="fits nowhere"):
         edit(text, ("  same line\n    last", "x"))
+
+
+def test_what_is_near_is_looked_for_only_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def near(word: str, *_: object, **__: object) -> list[str]:
+        looked.append(word)
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", near)
+    edits = [Edit(search=f"missing {number}\n", replace="") for number in range(20)]
+    with pytest.raises(ToolError, match="17 more do not fit"):
+        applied("f", "a\n" * 100, edits)
+    assert len(looked) == 3
+
+
+def test_the_work_for_edits_is_bounded() -> None:
+    with pytest.raises(ToolError, match="at most 1,000"):
+        applied("f", "a\n", [Edit(search="a", replace="b")] * 1_001)
+    crafted = [Edit(search="x\n" * 4_999 + "\t x\n", replace="")]
+    with pytest.raises(ToolError, match="too many places"):
+        applied("f", "x\n" * 20_000, crafted)

@@ -140,3 +140,16 @@ def test_a_command_that_is_too_long_to_be_shown_is_refused() -> None:
     for words in (["x" * 10_000], ["x"] * 1_000):
         with pytest.raises(ToolError, match="cannot be shown"):
             command(words)
+
+
+def test_texts_that_take_too_long_to_compare_are_shown_as_changed_from_there_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = "".join(f"{block}\n" + f"same {block}\n" * 3 for block in range(100))
+    new = "".join(f"new {block}\n" + f"same {block}\n" * 3 for block in range(100))
+    whole = previews.diff("f", old, new)
+    monkeypatch.setattr(previews, "_EFFORT", 1_000)
+    less = previews.diff("f", old, new)
+    for shown in (whole, less):
+        assert "-99" in shown and "+new 99" in shown
+    assert less.count("\n-") > whole.count("\n-")

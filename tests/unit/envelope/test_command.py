@@ -95,6 +95,7 @@ def test_version(within: Te) -> None:
         (["repo", "read", "x"], "no arguments"),
         (["find", "-type", "x"], "--type takes"),
         (["find", "-maxdepth", "x"], "--maxdepth takes"),
+        (["find", "-maxdepth", "1" * 5_000], "--maxdepth takes"),
         (["find", "-exec", "rm"], "option -e not recognized"),
         (["run"], "a command is needed"),
     ],
@@ -212,9 +213,10 @@ def test_a_person_gets_the_tools_own_output_where_ours_breaks(here: Path, agent:
     broken = here / "rg"
     broken.write_text('#!/bin/sh\ncase "$*" in *--null*) exit 101;; esac\necho "itself: $*"\n')
     broken.chmod(0o755)
-    done = te("grep", "-w", "x", cwd=here, TE_RG=str(broken), TE_AGENT_ID=agent)
+    argv = ["grep", "-rnw", "--annotate", "--preview", "3", "x", "--include", "*.py"]
+    done = te(*argv, cwd=here, TE_RG=str(broken), TE_AGENT_ID=agent)
     if agent == "human-cli":
-        assert (done.returncode, done.stdout) == (0, "itself: -w x\n")
+        assert (done.returncode, done.stdout) == (0, "itself: --word-regexp --glob=*.py --regexp=x -- .\n")
         assert done.stderr.startswith("te: internal error (ripgrep ended with status 101)")
     else:
         assert done.stdout.endswith("[TE] internal error, operator intervention required\n")
@@ -230,6 +232,37 @@ def test_an_error_of_ours_is_told_as_one(within: Te, here: Path, monkeypatch: py
     assert status == 1
     assert out.endswith("[TE] internal error, operator intervention required\n")
     assert err == "te: internal error: RuntimeError: a fault of ours\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("command", [["run"], []])
+def test_a_command_is_run_once_whatever_breaks(here: Path, command: list[str]) -> None:
+    argv = [*TE, *command, "sh", "-c", "echo ran >> log; echo hi"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            argv,
+            cwd=here,
+            env={**os.environ, "TE_AGENT_ID": "human-cli"},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (here / "log").read_text() == "ran\n"
+
+
+def test_a_person_gets_what_a_command_wrote(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr("toolwire.envelope.te.passing.content_type", broken)
+    monkeypatch.setenv("TE_AGENT_ID", "human-cli")
+    status, out, err = within("run", "sh", "-c", "echo ran >> log; echo hi; exit 3")
+    assert (status, out, err) == (3, "hi\n", "te: internal error: RuntimeError: a fault of ours\n")
+    assert (here / "log").read_text() == "ran\n"
 
 
 # -- cat, find, repo read --------------------------------------------------------------------------------------------
@@ -273,6 +306,61 @@ def test_cat_some_lines(within: Te, here: Path, lines: str, content: str) -> Non
 def test_cat_reads_standard_input(here: Path) -> None:
     done = te("cat", "-", cwd=here, stdin="2026-11-21 10:00:00 a\n2026-11-21 10:00:01 b\n")
     assert read_envelope(done.stdout).header.meta == {"v": 1, "cmd": "cat", "lines": 2, "content_type": "log"}
+
+
+def test_cat_ends_in_time(here: Path) -> None:
+    endless = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
+    try:
+        argv = [*TE, "--timeout", "0.5", "cat", "-"]
+        done = subprocess.run(argv, cwd=here, stdin=endless.stdout, capture_output=True, timeout=60, check=False)
+    finally:
+        endless.kill()
+        endless.communicate()
+    document = read_envelope(done.stdout.decode().removesuffix("\n"))
+    assert (done.returncode, document.header.error, document.content[:4]) == (124, "timeout", "y\ny\n")
+    assert "reading was stopped after 0.5 s, so there may be more" in " ".join(document.left_out)
+
+
+def test_cat_does_not_wait_for_ever(here: Path) -> None:
+    silent, held = os.pipe()
+    argv = [*TE, "cat", "-"]
+    environ = {**os.environ, "TE_TIMEOUT": "0.2"}
+    done = subprocess.run(argv, cwd=here, env=environ, stdin=silent, capture_output=True, timeout=60, check=False)
+    os.close(silent)
+    os.close(held)
+    assert done.returncode == 124
+
+
+def test_what_cannot_be_read_has_room_too(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TE_BUDGET", "1000")
+    status, out, _ = within("cat", "x/" * 1_500)
+    assert (status, len(out) <= 1_001) == (1, True)
+
+
+def test_lists_have_room(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = HandleStore.of(Settings.read())
+    last = [store.put("x", cmd="grep", agent="a" * 300) for _ in range(50)][-1]
+    store.close()
+    monkeypatch.setenv("TE_BUDGET", "1000")
+    lines = within("--list-handles")[1].splitlines()
+    assert lines[1].startswith(last)
+    assert lines[-1] == f"# TE: {52 - len(lines)} more"
+    assert 800 < sum(len(line) + 1 for line in lines) <= 1_001
+    status, out, err = within("--json", "--list-handles")
+    shown = json.loads(out)
+    assert (status, len(out) <= 1_001, shown[0]["handle"], err) == (0, True, last, f"te: {50 - len(shown)} more\n")
+
+
+def test_trees_that_are_too_deep(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TE_RG", "none")
+    (here / "top" / "/".join("d" * 250)).mkdir(parents=True)
+    (here / "top" / "a.txt").write_text("found\n")
+    for command in (["find"], ["grep", "found"]):
+        status, out, _ = within(*command)
+        assert status
+        assert envelope((status, out, "")).header.error == "not_readable"
+        assert "more than 200 directories, one in the other" in out
+    assert envelope(within("find", "-maxdepth", "3")).header.matches == 4
 
 
 def test_cat_what_is_no_text(within: Te, here: Path) -> None:
@@ -437,10 +525,10 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(within: Te, here:
 def test_what_a_command_leaves_behind_is_not_waited_for(within: Te, here: Path) -> None:
     status, out, _ = within("sh", "-c", "sleep 60 & echo $! > child; echo done")
     assert (status, out) == (0, "done\n")
-    os.kill(int((here / "child").read_text()), signal.SIGKILL)
+    wait_until_gone(int((here / "child").read_text()))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_what_ends_te_ends_the_command(here: Path, number: int) -> None:
     script = "echo $$; exec sleep 60"
     process = subprocess.Popen([*TE, "sh", "-c", f"sh -c '{script}' > child"], cwd=here)
@@ -515,6 +603,13 @@ def test_lists(within: Te, here: Path) -> None:
     (stats,) = json.loads(within("--json", "--stats")[1])
     assert (stats["cmd"], stats["calls"], stats["errors"]) == ("cat", 2, 1)
     assert json.loads(within("--json", "--list-handles")[1])[0]["handle"] == handle
+
+
+def test_words_that_are_no_text_are_no_trouble(here: Path) -> None:
+    argv: list[str | bytes] = [*TE, "echo", b"\xff"]
+    environ = {**os.environ, "TE_SESSION_ID": "caf\udce9"}
+    done = subprocess.run(argv, cwd=here, env=environ, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\xff\n", b"")
 
 
 def test_what_is_recorded(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

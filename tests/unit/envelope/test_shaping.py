@@ -20,9 +20,10 @@ from toolwire.envelope.store import HandleStore
 from toolwire.envelope.telemetry import Telemetry
 from toolwire.envelope.tools import read_handle
 from toolwire.errors import ConfigurationError, ToolError
-from toolwire.executor import Session, ToolExecutor
+from toolwire.executor import ToolExecutor
 from toolwire.messages import ImagePart, ToolCall, ToolResult
 from toolwire.registry import ToolRegistry
+from toolwire.session import Session
 
 LINES = "".join(f"line {number}\n" for number in range(1, 2_001))
 

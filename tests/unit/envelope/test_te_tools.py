@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from tests.unit.envelope.tree import wait_until_gone
 
 from toolwire import Tier, Tool
 from toolwire.envelope.grammar import read_envelope
-from toolwire.envelope.tools import TE, te_run
+from toolwire.envelope.settings import Settings
+from toolwire.envelope.shaping import Envelope
+from toolwire.envelope.tools import TE, read_handle, te_run
+from toolwire.errors import ToolError
 
 
 def command(code: str) -> list[str]:
@@ -103,6 +107,49 @@ def test_commands_see_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = command("print(json.dumps(os.environ.get('SOME_API_KEY')))")
     assert call(te_run(command=shown), [])["data"] is None
     assert call(te_run(command=shown, passed_on=["SOME_API_KEY"]), [])["data"] == "secret"
+
+
+def test_not_even_those_that_are_named_as_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    names = ("TOOLWIRE_MCP_TOKEN", "TE_TOKEN", "TOOLWIRE_STATE")
+    for name in names[:2]:
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
+    shown = command(f"print(json.dumps([os.environ.get(name) for name in {names}]))")
+    assert call(te_run(command=shown), [])["data"] == [None, None, str(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    "options", [["--timeout", "9"], ["--tim=9"], ["-i"], ["--chunk", "1", "--raw"], ["--handle=x", "-i"]]
+)
+def test_limits_are_not_the_models_to_change(options: list[str]) -> None:
+    with pytest.raises(ToolError, match="is not for you to give"):
+        call(te_run(command=ECHO), [*options, "echo"])
+
+
+def test_options_that_read_are(tmp_path: Path) -> None:
+    assert call(te_run(command=ECHO), ["--handle", "-i", "--chunk=2", "-h"])["meta"] == {"returncode": 0}
+    assert call(te_run(command=ECHO), ["echo", "--timeout"])["data"]["echo"] == "--timeout"
+
+
+def test_a_handle_is_for_its_own_reader(tmp_path: Path) -> None:
+    settings = Settings(state=str(tmp_path), agent="me", session="s")
+    mine = Envelope(settings=settings)
+    handle = mine.store.put("mine", cmd="x", agent="me", session="s")
+    free = mine.store.put("free", cmd="x")
+    for other, shown in (
+        (mine, True),
+        (Envelope(settings=replace(settings, session="")), True),
+        (Envelope(settings=replace(settings, session="t")), False),
+        (Envelope(settings=replace(settings, agent="you")), False),
+    ):
+        read = read_handle(other).function
+        assert "free" in read(handle=free)
+        if shown:
+            assert "mine" in read(handle=handle)
+        else:
+            with pytest.raises(ToolError, match="nothing is kept under"):
+                read(handle=handle)
+        other.store.close()
 
 
 def test_te_itself(tmp_path: Path) -> None:

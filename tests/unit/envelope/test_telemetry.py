@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolwire.envelope.settings import Settings
-from toolwire.envelope.telemetry import GONE, MAX_INPUT, MAX_OUTPUT_TEXT, MAX_ROWS, Record, Telemetry, redacted
+from toolwire.envelope.shaping import Envelope
+from toolwire.envelope.store import HandleStore
+from toolwire.envelope.telemetry import (
+    GONE,
+    MAX_INPUT,
+    MAX_OUTPUT_TEXT,
+    MAX_ROWS,
+    Record,
+    Telemetry,
+    redacted,
+    redacted_arguments,
+    redacted_command,
+)
 from toolwire.errors import ToolError
+from toolwire.messages import ToolCall, ToolResult
 
 
 def test_calls_are_recorded_and_summed(tmp_path: Path) -> None:
@@ -131,6 +146,67 @@ def test_secrets_are_taken_out(text: str, secret: str) -> None:
     assert secret not in found
     assert GONE in found
     assert found.startswith("before")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["mysql", "--password", "S3cr&t!word"],
+        ["mysql", "--password=S3cr&t!word"],
+        ["mysql", "-pS3cr&t!word", "shop"],
+        ["curl", "-H", "X-Api-Key: abc S3cr&t!word"],
+        ["curl", "-u", "bob:S3cr&t!word", "https://host"],
+        ["curl", "-ubob:S3cr&t!word", "https://host"],
+        ["psql", "postgres://bob:p@x/S3cr&t!word@host/db"],
+        ["env", "DB_PASSWORD=correct S3cr&t!word staple", "x"],
+        ["x", "--password", "-S3cr&t!word"],
+        ["x", "--secret", "a'S3cr&t!word"],
+        ["run", "/usr/bin/sshpass", "-p", "S3cr&t!word", "ssh", "host"],
+        ["docker", "login", "-u", "me", "-p", "S3cr&t!word"],
+    ],
+)
+def test_secrets_among_words_are_taken_out(argv: list[str]) -> None:
+    for found in (redacted_command(argv, 1_000), redacted_arguments({"args": argv}, 1_000)):
+        assert "S3cr&t" not in found
+        assert "word" not in found.replace("--password", "")
+        assert GONE in found
+        assert argv[0] in found
+
+
+def test_words_without_secrets_stay() -> None:
+    argv = ["docker", "run", "-p", "80:80", "-u", "me", "grep", "-rn", "a b", "http://host:80/x"]
+    assert redacted_command(argv, 1_000) == "docker run -p 80:80 -u me grep -rn 'a b' http://host:80/x"
+
+
+def test_secrets_among_arguments_are_taken_out() -> None:
+    told = {"password": 'a"S3cr&t', "deep": [{"apiKey": "S3 cr"}, 1], "max_tokens": 7, "token": "", "path": "x"}
+    kept = {"password": GONE, "deep": [{"apiKey": GONE}, 1], "max_tokens": 7, "token": "", "path": "x"}
+    assert json.loads(redacted_arguments(told, 1_000)) == kept
+
+
+def test_what_is_no_character_is_written_out(tmp_path: Path) -> None:
+    telemetry = Telemetry(tmp_path / "telemetry.db", output_text=True)
+    odd = "caf\udce9"
+    telemetry.record(Record(odd, odd, odd, handle=odd, error=odd, output_text=odd, agent=odd, session=odd))
+    (found,) = telemetry.records()
+    assert {found.cmd, found.input, found.output_text, found.agent, found.session} == {"caf\\udce9"}
+    telemetry.close()
+    store = HandleStore(tmp_path / "handles.db")
+    kept, text = store.get(store.put(odd, cmd=odd, agent=odd, session=odd))
+    assert (kept.cmd, kept.agent, kept.session, text) == (*["caf\\udce9"] * 3, odd)
+    store.close()
+
+
+def test_telemetry_never_breaks_a_call(tmp_path: Path) -> None:
+    telemetry = Telemetry(tmp_path / "telemetry.db")
+    envelope = Envelope(settings=Settings(state=str(tmp_path)), telemetry=telemetry)
+    round_and_round: dict[str, Any] = {"path": "caf\udce9"}
+    assert "short" in envelope.shape(ToolCall("ls", round_and_round, "1"), ToolResult("1", "ls", "short")).text
+    round_and_round["again"] = round_and_round
+    assert "short" in envelope.shape(ToolCall("ls", round_and_round, "2"), ToolResult("2", "ls", "short")).text
+    assert [one.input for one in telemetry.records()] == ['{"path": "caf\\udce9"}']
+    telemetry.close()
+    envelope.store.close()
 
 
 @pytest.mark.parametrize("at", range(MAX_INPUT - 30, MAX_INPUT + 2, 3))

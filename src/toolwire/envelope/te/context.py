@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,15 +13,19 @@ from typing import Any, Final
 
 from toolwire.envelope.composing import compose_text
 from toolwire.envelope.grammar import Document, Header, Section
+from toolwire.envelope.programs import Ran
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
-from toolwire.envelope.telemetry import Record, Telemetry
+from toolwire.envelope.telemetry import MAX_INPUT, Record, Telemetry, redacted_command
 from toolwire.errors import ToolError
+from toolwire.failures import Caught
 
 FAILED: Final = 1
 WRONG: Final = 2
 MIN_ROOM: Final = 500
 """Characters in which a document says that it shows nothing, whatever it is of."""
+MAX_ERROR: Final = 600
+"""Characters of an error that are told, which has room in any budget."""
 SAID: Final = {
     "invalid_pattern": "invalid regex pattern",
     "internal": "internal error, operator intervention required",
@@ -50,12 +53,15 @@ class Context:
     Attributes:
         as_json: answers are JSON objects.
         raw: nothing is shaped.
+        seconds: that a command may take; None for what the settings say.
+        ran: what the command did that was run, once it was.
         began: when it began, for telemetry.
     """
 
     as_json: bool = False
     raw: bool = False
     seconds: float | None = None
+    ran: Ran | None = None
     began: float = field(default_factory=time.perf_counter)
 
     @cached_property
@@ -138,7 +144,7 @@ class Context:
         said = SAID.get(error, message)
         if message and message != said:
             warn(message)
-        document = Document(Header(cmd=cmd, error=error), (Section(f"[TE] {said}"),))
+        document = Document(Header(cmd=cmd, error=error), (Section(f"[TE] {said[:MAX_ERROR]}"),))
         return self.answer(lambda _: document, status=status)
 
     def close(self) -> None:
@@ -152,12 +158,16 @@ class Context:
         """Record the call, if it may be."""
         if not self.settings.telemetry:
             return
+        with Caught():  # it never gets in the way
+            self._record(done, arguments)
+
+    def _record(self, done: Done, arguments: Sequence[str]) -> None:
         telemetry = Telemetry.of(self.settings)
         telemetry.record(
             Record(
                 cmd=done.cmd,
                 mode=done.mode,
-                input=shlex.join(arguments),
+                input=redacted_command(arguments, MAX_INPUT),
                 output=len(done.output),
                 truncated=done.truncated,
                 handle=done.handle,

@@ -17,7 +17,7 @@ from toolwire.envelope.cutting import count_lines
 from toolwire.envelope.findings import Findings
 from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.programs import TIMED_OUT
-from toolwire.envelope.search import Place
+from toolwire.envelope.search import Place, check_depth
 from toolwire.envelope.sniffing import TEXT, content_type
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.context import FAILED, Context, Done
@@ -76,12 +76,14 @@ class _Text:
         size: bytes of the whole.
         lines: of the whole.
         is_text: it holds no null character where it begins.
+        late: time was over before its end; then size and lines are those of what was read.
     """
 
     text: str
     size: int
     lines: int
     is_text: bool
+    late: bool = False
 
 
 def cat(context: Context, arguments: Sequence[str]) -> Done:
@@ -105,7 +107,10 @@ def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Se
     limits = context.settings.cat
     try:
         roots = AllowedRoots(root_of(given.last("root")))
-        read = [_read(roots, path, asked) for path in paths]
+        given_time = context.settings.seconds if "-" in paths else limits.milliseconds / 1_000  # it waits for a command
+        seconds = context.seconds or given_time
+        until = time.monotonic() + seconds
+        read = [_read(roots, path, asked, until) for path in paths]
     except ToolError as error:
         return context.failed(cmd, "not_readable", str(error), status=FAILED)
     except OSError as error:
@@ -119,14 +124,20 @@ def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Se
     kinds = {content_type(one.text[:2_000] + one.text[-200:], path) for one, path in zip(read, paths, strict=True)}
     kind = kinds.pop() if len(kinds) == 1 else TEXT
     lines = sum(one.lines for one in read)
-    header = Header(cmd=cmd, lines=lines, content_type=None if kind == TEXT else kind)
+    late = any(one.late for one in read)
+    header = Header(
+        cmd=cmd, lines=lines, content_type=None if kind == TEXT else kind, error="timeout" if late else None
+    )
     left = lines - count_lines(text)
+    more = [f"{left} lines behind the first {MAX_KEPT >> 20} MB"] if left > 0 else []
+    more += [f"reading was stopped after {seconds:g} s, so there may be more"] if late else []
     return context.text(
         text,
         header,
         limit=limits.characters,
         lines=command.number(given, "preview") or (None if asked else limits.preview),
-        more=f"{left} lines behind the first {MAX_KEPT >> 20} MB" if left > 0 else "",
+        more="; ".join(more),
+        status=TIMED_OUT if late else 0,
     )
 
 
@@ -144,20 +155,25 @@ def _range(command: Command, given: Given) -> tuple[int, int] | None:
     return first, last
 
 
-def _read(roots: AllowedRoots, path: str, asked: tuple[int, int] | None) -> _Text:
+def _read(roots: AllowedRoots, path: str, asked: tuple[int, int] | None, until: float) -> _Text:
     if path == "-":
-        return _read_from(sys.stdin.fileno(), asked)
+        return _read_from(sys.stdin.fileno(), asked, until)
     with roots.reading(path) as descriptor:
-        return _read_from(descriptor, asked)
+        return _read_from(descriptor, asked, until)
 
 
-def _read_from(descriptor: int, asked: tuple[int, int] | None) -> _Text:
+def _read_from(descriptor: int, asked: tuple[int, int] | None, until: float) -> _Text:
     """Read to the end, and keep the beginning of what is asked for."""
     kept: list[bytes] = []
     room, size, is_text, ends = MAX_KEPT, 0, True, b"\n"
     breaks, before = 0, 0
     first, last = asked or (1, sys.maxsize)
-    while piece := os.read(descriptor, _PIECE):
+    late = False
+    while True:
+        if late := not _ready(descriptor, until):
+            break
+        if not (piece := os.read(descriptor, _PIECE)):
+            break
         if not size:
             is_text = b"\0" not in piece[:_PROBE]
         if asked:
@@ -172,7 +188,19 @@ def _read_from(descriptor: int, asked: tuple[int, int] | None) -> _Text:
         if taken:
             kept.append(taken)
     text = b"".join(kept).decode("utf-8", "replace")
-    return _Text(text, size, breaks + (ends != b"\n"), is_text)
+    return _Text(text, size, breaks + (ends != b"\n"), is_text, late)
+
+
+def _ready(descriptor: int, until: float) -> bool:
+    """Wait until there is something to read, or its end; whether there is in time."""
+    left = until - time.monotonic()
+    if left <= 0 or os.name == "nt":  # where only sockets can be waited for
+        return left > 0
+    import select
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(left * 1_000))
 
 
 def _within(piece: bytes, before: int, first: int, last: int) -> tuple[bytes, int]:
@@ -206,8 +234,8 @@ def find(context: Context, arguments: Sequence[str]) -> Done:
     if kind not in ("", "f", "d"):
         FIND.wrong(f"--type takes f or d, not {kind!r:.80}")
     depth = given.last("maxdepth")
-    if depth and not (depth.isascii() and depth.isdecimal()):
-        FIND.wrong(f"--maxdepth takes a number, not {depth!r:.80}")
+    if depth and not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
+        FIND.wrong(f"--maxdepth takes a number of at most 9 digits, not {depth!r:.80}")
     limits = context.settings.find
     seconds = context.seconds or limits.milliseconds / 1_000
     until = time.monotonic() + seconds
@@ -267,6 +295,8 @@ def _names(place: Place, depth: int, kind: str) -> Iterator[str]:
                 yield where + name
         if folder.count("/") + 1 >= depth:
             folders[:] = []
+        elif folders:
+            check_depth(folder)
 
 
 def _is(name: str, folder: int, kind: str) -> bool:

@@ -85,7 +85,7 @@ class Search:
 
     def __init__(self, arguments: Sequence[str], stack: ExitStack) -> None:
         given = COMMAND.read(arguments)
-        self.arguments = arguments
+        self.root = given.last("root")
         self.query = query_of(given)
         self.preview = COMMAND.number(given, "preview")
         self.annotate = given.has("annotate")
@@ -144,11 +144,19 @@ def root_of(named: str) -> str:
     return named
 
 
+def itself(search: Search) -> Done:
+    """What ripgrep writes for the same search, without options that are ours alone."""
+    from toolwire.envelope.te.passing import raw
+
+    query = search.query
+    argv = ["grep", *query.options, f"--regexp={query.pattern}", "--", *query.paths]
+    return raw(argv, root=root_of(search.root))
+
+
 def grep(search: Search, context: Context) -> Done:
     """Read a search that was begun, and write the best of it."""
     from toolwire.envelope.findings import Findings
     from toolwire.envelope.te.context import warn
-    from toolwire.envelope.te.passing import raw
 
     limits = context.settings.grep
     seconds = context.seconds or limits.milliseconds / 1_000
@@ -158,7 +166,7 @@ def grep(search: Search, context: Context) -> Done:
     except SearchError as error:
         if error.code == "internal" and context.human:
             warn(f"internal error ({error}); here is what ripgrep itself finds")
-            return raw(["grep", *search.arguments])
+            return itself(search)
         return context.failed("grep", error.code, str(error))
     except ToolError as error:
         return context.failed("grep", "not_readable", str(error))

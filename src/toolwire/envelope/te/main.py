@@ -54,7 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run `te` as a program; with its own arguments, if none are given."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
         sys.exit(1)
-    signal.signal(signal.SIGTERM, _terminated)
+    for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name, None)  # not all are everywhere
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, _terminated)
     gc.disable()  # it ends before there is much to collect
     try:
         status = run(sys.argv[1:] if arguments is None else arguments)
@@ -62,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED
-    except BrokenPipeError:
+    except OSError:  # nobody reads, or what is written has no room
         status = 1
     os._exit(status)  # all is written and closed: there is nothing to take apart
 
@@ -100,10 +103,10 @@ def _run(given: Given) -> int:
 
         context = Context(given.has("json"), raw, _seconds(given))
         if begun is not None:
-            from toolwire.envelope.te.grep import grep
+            from toolwire.envelope.te.grep import grep, itself
 
             search = begun
-            done = _guarded(context, argv, lambda: grep(search, context))
+            done = _guarded(context, argv, lambda: grep(search, context), lambda: itself(search))
         else:
             done = _guarded(context, argv, lambda: _done(given, context))
         if done.mode:
@@ -150,16 +153,25 @@ def _done(given: Given, context: Context) -> Done:
     return passing.pass_on(context, argv)
 
 
-def _guarded(context: Context, argv: Sequence[str], work: Callable[[], Done]) -> Done:
-    """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke."""
+def _guarded(
+    context: Context, argv: Sequence[str], work: Callable[[], Done], itself: Callable[[], Done] | None = None
+) -> Done:
+    """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke.
+
+    What was run is not run again: a person gets what it wrote.
+    """
     with Caught() as caught:
         return work()
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
-    from toolwire.envelope.te.context import FAILED, warn
-    from toolwire.envelope.te.passing import OWN, raw
+    from toolwire.envelope.te.context import FAILED, Done, warn
+    from toolwire.envelope.te.passing import READING, raw, unshaped
 
     warn(f"internal error: {caught.message}")
-    if context.human and argv and argv[0] in OWN:
-        return raw(argv)
-    return context.failed(argv[0] if argv else "te", "internal", status=FAILED)
+    cmd = argv[0] if argv else "te"
+    if context.human and context.ran is not None:
+        unshaped(context.ran)
+        return Done(context.ran.status, cmd, "raw", error="internal")
+    if context.human and cmd in READING and not isinstance(caught.error, OSError):
+        return itself() if itself is not None else raw(argv)
+    return context.failed(cmd, "internal", status=FAILED)

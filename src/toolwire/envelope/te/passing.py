@@ -20,8 +20,8 @@ from toolwire.envelope.te.context import FAILED, WRONG, Context, Done, dumped, s
 from toolwire.envelope.te.options import Command
 from toolwire.errors import ToolError
 
-OWN: Final = frozenset({"grep", "cat", "find", "repo", "run"})
-"""The commands that `te` has words for."""
+READING: Final = frozenset({"grep", "cat", "find", "repo"})
+"""The commands of `te` that change nothing, so that they may be done again."""
 MAX_SAID: Final = 200
 """Characters of a command that an error says."""
 MIN_SHOWN: Final = 40
@@ -63,9 +63,7 @@ def _shaped(context: Context, argv: Sequence[str], *, passed: bool) -> Done:
     out, err = _text(ran.out), _text(ran.err)
     error = "timeout" if ran.timed_out else None
     if passed and not ran.dropped and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
-        for stream, data in ((sys.stdout, ran.out), (sys.stderr, ran.err)):
-            stream.buffer.write(data)
-            stream.buffer.flush()
+        unshaped(ran)
         return Done(ran.status, cmd, "pass", out + err, error=error or "")
     text = out if not err else f"{out.removesuffix(chr(10))}\n{err}" if out else err
     kind = content_type(text[:2_000] + text[-200:])
@@ -126,7 +124,8 @@ def _ends(text: str, room: int) -> str:
 def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> Ran | str:
     """What a command did, or why it could not be started."""
     try:
-        return run(argv, seconds=_seconds(context), keep=MAX_KEPT, merge=merge)
+        context.ran = run(argv, seconds=_seconds(context), keep=MAX_KEPT, merge=merge)
+        return context.ran
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         return f"{argv[0]}: {reason}"
@@ -144,11 +143,23 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
+def unshaped(ran: Ran) -> None:
+    """Write what a command wrote, where it wrote it."""
+    for stream, data in ((sys.stdout, ran.out), (sys.stderr, ran.err)):
+        stream.buffer.write(data)
+        stream.buffer.flush()
+
+
 # -- raw -------------------------------------------------------------------------------------------------------------
 
 
-def raw(argv: Sequence[str]) -> Done:
-    """The tool itself, with nothing between it and its reader: no header, no limit."""
+def raw(argv: Sequence[str], *, root: str = "") -> Done:
+    """The tool itself, with nothing between it and its reader: no header, no limit.
+
+    Args:
+        argv: the command.
+        root: where it runs; "" for the working directory.
+    """
     cmd, *rest = argv
     stdin = None
     if cmd == "grep":
@@ -161,7 +172,7 @@ def raw(argv: Sequence[str]) -> Done:
     elif argv[:2] == ["repo", "read"]:
         argv = _read_raw(argv[2:])
     try:
-        status = subprocess.run(argv, stdin=stdin, check=False).returncode
+        status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
     except (OSError, ValueError, IndexError) as error:
         warn(f"{cmd}: {error.strerror if isinstance(error, OSError) else error}")
         return Done(FAILED, short(cmd), "raw", error="not_started")

@@ -6,12 +6,18 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
 from toolwire.envelope.grammar import on_one_line
 from toolwire.envelope.shaping import page
-from toolwire.envelope.te.context import FAILED, Context, Done, dumped
+from toolwire.envelope.te.context import FAILED, Context, Done, dumped, warn
 from toolwire.envelope.telemetry import Telemetry
 from toolwire.errors import ToolError
+
+_SAID: Final = 40
+"""Characters that the breadcrumb has room in."""
+_CELL: Final = 100
+"""Characters of a cell."""
 
 
 def stats(context: Context) -> Done:
@@ -21,12 +27,13 @@ def stats(context: Context) -> Done:
     except ToolError as error:
         return context.failed("stats", "not_readable", str(error), status=FAILED)
     if context.as_json:
-        return _written(dumped([asdict(one) for one in found]))
+        return _newest(context, [dumped(asdict(one)) for one in found])
     rows = [
         (one.cmd, one.calls, one.truncated, one.errors, one.output, f"{one.median_ms:.0f}", f"{one.p95_ms:.0f}")
         for one in found
     ]
-    return _table(("command", "calls", "truncated", "errors", "characters", "median ms", "95% ms"), rows, "no calls")
+    lines = _table(("command", "calls", "truncated", "errors", "characters", "median ms", "95% ms"), rows, "no calls")
+    return _newest(context, lines)
 
 
 def handles(context: Context) -> Done:
@@ -36,10 +43,11 @@ def handles(context: Context) -> Done:
     except ToolError as error:
         return context.failed("handles", "not_readable", str(error), status=FAILED)
     if context.as_json:
-        return _written(dumped([asdict(one) for one in found]))
+        return _newest(context, [dumped(asdict(one)) for one in found])
     now = time.time()
     rows = [(one.handle, one.cmd, one.lines, one.size, _age(now - one.created), one.agent) for one in found]
-    return _table(("handle", "command", "lines", "bytes", "age", "agent"), rows, "nothing is kept")
+    lines = _table(("handle", "command", "lines", "bytes", "age", "agent"), rows, "nothing is kept")
+    return _newest(context, lines)
 
 
 def one_page(context: Context, handle: str, number: int) -> Done:
@@ -53,23 +61,42 @@ def one_page(context: Context, handle: str, number: int) -> Done:
     return context.answer(lambda _: document)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], none: str) -> Done:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], none: str) -> list[str]:
     if not rows:
-        return _written(none)
-    cells = [heads, *([on_one_line(str(cell)) for cell in row] for row in rows)]
+        return [none]
+    cells = [heads, *([_cell(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(heads))]
     numeric = [all(isinstance(row[at], int) for row in rows) or "ms" in heads[at] for at in range(len(heads))]
-    lines = [
+    return [
         "  ".join(
             cell.rjust(width) if right else cell.ljust(width)
             for cell, width, right in zip(row, widths, numeric, strict=True)
         ).rstrip()
         for row in cells
     ]
-    return _written("\n".join(lines))
 
 
-def _written(text: str) -> Done:
+def _cell(text: str) -> str:
+    line = on_one_line(text)
+    return line if len(line) <= _CELL else f"{line[: _CELL - 3]}..."
+
+
+def _newest(context: Context, lines: list[str]) -> Done:
+    """Write the first lines, as many as the reader has room for, and how many more there are."""
+    room = context.settings.budget - (_SAID if not context.as_json else 2)
+    shown = 0
+    for line in lines:
+        room -= len(line) + (2 if context.as_json else 1)
+        if room < 0:
+            break
+        shown += 1
+    if context.as_json:
+        text = f"[{', '.join(lines[:shown])}]"
+        if shown < len(lines):
+            warn(f"{len(lines) - shown} more")
+    else:
+        left = len(lines) - shown
+        text = "\n".join([*lines[:shown], *([f"# TE: {left} more"] if left else [])])
     sys.stdout.write(text + "\n")
     return Done(cmd="report", mode="")
 

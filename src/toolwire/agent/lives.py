@@ -1,0 +1,211 @@
+"""Which processes that run agents are alive: each holds a lock for as long as it lives, whatever ends it.
+
+Beside an SQLite file the locks are files; in PostgreSQL they are advisory locks, which the server lets go of when the
+connection of a process breaks. No clock and no heartbeat tells who is dead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+from typing import Final, Protocol
+
+import psycopg
+from filelock import FileLock, Timeout
+
+from toolwire.errors import JournalError
+
+WAIT: Final = 30.0
+"""Seconds to wait for another process that looks who is alive."""
+ONLY: Final = "only"
+
+
+class Lives(Protocol):
+    """The processes that share a database."""
+
+    def begin(self, name: str) -> None:
+        """This process lives under this name from now on.
+
+        Raises:
+            JournalError: it cannot be said.
+        """
+        ...
+
+    def end(self) -> None:
+        """This process has let go of all that it ran."""
+        ...
+
+    def keep(self) -> None:
+        """Say again that this process lives, if the connection that says so has broken.
+
+        Raises:
+            JournalError: it cannot be said.
+        """
+        ...
+
+    def alive(self, name: str) -> bool:
+        """Whether the process of this name lives; to be asked inside `only`.
+
+        Raises:
+            JournalError: nobody can tell.
+        """
+        ...
+
+    def only(self) -> AbstractContextManager[None]:
+        """A context in which no other process looks, or takes over what a dead one left.
+
+        Raises:
+            JournalError: another one does not come to an end.
+        """
+        ...
+
+
+class FileLives:
+    """Processes on one machine.
+
+    Args:
+        folder: for the locks; made where it is missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._own: FileLock | None = None
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise JournalError(f"{folder}: {error.strerror or error}") from error
+
+    def begin(self, name: str) -> None:
+        """See `Lives`."""
+        with self.only():
+            lock = self._lock(name)
+            try:
+                lock.acquire(timeout=0)
+            except (OSError, Timeout) as error:
+                raise JournalError(f"{lock.lock_file}: it cannot be locked") from error
+            self._own = lock
+
+    def end(self) -> None:
+        """See `Lives`."""
+        if self._own is not None:
+            with suppress(OSError):
+                os.unlink(self._own.lock_file)
+            self._own.release(force=True)
+            self._own = None
+
+    def keep(self) -> None:
+        """See `Lives`; a file stays locked."""
+
+    def alive(self, name: str) -> bool:
+        """See `Lives`; what a dead process left is put away."""
+        path = self._path(name)
+        if not path.exists():
+            return False
+        lock = self._lock(name)
+        try:
+            lock.acquire(timeout=0)
+        except (OSError, Timeout):
+            return True
+        with suppress(OSError):
+            path.unlink()
+        lock.release(force=True)
+        return False
+
+    @contextmanager
+    def only(self) -> Iterator[None]:
+        """See `Lives`."""
+        lock = self._lock(ONLY)
+        try:
+            lock.acquire(timeout=WAIT)
+        except (OSError, Timeout) as error:
+            raise JournalError(f"{lock.lock_file}: another process holds it") from error
+        try:
+            yield
+        finally:
+            lock.release(force=True)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / (name if name == ONLY else f"{_digest(name).hex()[:32]}.lock")
+
+    def _lock(self, name: str) -> FileLock:
+        return FileLock(self._path(name), thread_local=False, mode=0o600)
+
+
+class PostgresLives:
+    """Processes that share a PostgreSQL database, on any machines.
+
+    Args:
+        conninfo: how libpq connects.
+    """
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._name = ""
+        self._own: psycopg.Connection | None = None
+        self._using = RLock()
+
+    def begin(self, name: str) -> None:
+        """See `Lives`."""
+        with self._using:
+            own = self._connected()
+            if not _taken(own, name):
+                own.close()
+                raise JournalError(f"another process lives under the name {name}")
+            self._name, self._own = name, own
+
+    def end(self) -> None:
+        """See `Lives`."""
+        with self._using:
+            if self._own is not None:
+                self._own.close()
+                self._own = None
+
+    def keep(self) -> None:
+        """See `Lives`."""
+        with self._using:
+            if self._own is None:
+                return
+            try:
+                self._own.execute("SELECT 1")
+            except psycopg.Error:
+                self._own.close()
+                self.begin(self._name)
+
+    def alive(self, name: str) -> bool:
+        """See `Lives`."""
+        with self._connected() as connection:
+            return not _taken(connection, name)
+
+    @contextmanager
+    def only(self) -> Iterator[None]:
+        """See `Lives`."""
+        with self._connected() as connection:
+            try:
+                connection.execute(f"SET lock_timeout = {int(WAIT * 1000)}")
+                connection.execute("SELECT pg_advisory_lock(%s)", (_key(ONLY),))
+            except psycopg.Error as error:
+                raise JournalError(f"another process holds the lock of the runs: {error}") from error
+            yield
+
+    def _connected(self) -> psycopg.Connection:
+        try:
+            return psycopg.connect(self._conninfo, autocommit=True)
+        except psycopg.Error as error:
+            raise JournalError(f"the database of the runs cannot be reached: {error}") from error
+
+
+def _taken(connection: psycopg.Connection, name: str) -> bool:
+    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_key(name),)).fetchone()
+    return bool(row and row[0])
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(f"toolwire:{name}".encode()).digest()
+
+
+def _key(name: str) -> int:
+    return int.from_bytes(_digest(name)[:8], "big", signed=True)

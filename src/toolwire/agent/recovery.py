@@ -1,0 +1,180 @@
+"""What went wrong in a turn, what the model is told about it, and when it has gone wrong too often.
+
+Nothing here keeps a conversation: what the model is told is for its next prompt alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
+
+FaultKind = Literal[
+    "no_call", "malformed", "missing_name", "unknown_tool", "tool_failed", "invalid_arguments", "truncated", "denied"
+]
+
+OFFENCE = 300
+"""Characters of what was wrong that the model is shown."""
+PATIENCE = 5
+"""Failures of one kind and tool, one after the other, that end a run."""
+LONGEST_CYCLE = 4
+"""Turns in the longest cycle that is looked for."""
+
+NO_CALL = "You called no tool. Every answer has to call one; to finish, call the tool that does."
+EMPTY = "You wrote nothing. Answer, or call a tool."
+SPLIT = (
+    "Your call was cut off because the answer became too long, and it did not run. Do it in several smaller calls: "
+    "write or change a part at a time."
+)
+HIDDEN = "A call inside a code fence is only shown and does not run. Write it without the fence if you want it to run."
+REPEATED = (
+    "You have made the same calls before and got the same results. Doing it again changes nothing: do something else, "
+    "or answer with what you know."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that went wrong in a turn.
+
+    Attributes:
+        kind: what.
+        tool: the tool it was about, or "".
+        message: for the model.
+        told: the model reads it in a result already.
+    """
+
+    kind: FaultKind
+    tool: str
+    message: str
+    told: bool = False
+
+
+_KINDS: dict[str, FaultKind] = {
+    "malformed": "malformed",
+    "truncated": "truncated",
+    "missing_name": "missing_name",
+    "invalid_arguments": "invalid_arguments",
+    "unknown_tool": "unknown_tool",
+    "no_call": "no_call",
+    "hidden_by_fence": "malformed",
+}
+
+
+def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[Fault]:
+    """What is wrong with an answer before anything runs: what could not be read, and calls that are not there.
+
+    Args:
+        response: the answer.
+        require_call: an answer without a call is a fault.
+    """
+    found: list[Fault] = []
+    broken = [call.name for call in response.incomplete]
+    for problem in response.problems:
+        kind = _KINDS.get(problem.kind)
+        if kind is None:
+            continue  # the provider's own trouble: the model can do nothing about it
+        tool = broken.pop(0) if problem.index is not None and broken else ""
+        message = SPLIT if kind == "truncated" else HIDDEN if problem.kind == "hidden_by_fence" else problem.message
+        found.append(Fault(kind, tool, message))
+    if not found and response.incomplete and response.finish_reason is FinishReason.LENGTH:
+        found.append(Fault("truncated", response.incomplete[0].name, SPLIT))
+    if not found and not response.tool_calls:
+        if require_call:
+            found.append(Fault("no_call", "", NO_CALL))
+        elif not response.content.strip():
+            found.append(Fault("no_call", "", EMPTY))
+    return found
+
+
+def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
+    """What the model is told in its next prompt; "" if its results say all of it.
+
+    Args:
+        faults: of the turn.
+        example: a right call of a tool in the form that the model writes; "" if there is none.
+    """
+    lines: dict[str, None] = {}
+    for fault in faults:
+        if not fault.told:
+            lines[_cut(fault.message)] = None
+        if fault.tool and fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated"):
+            shown = example(fault.tool)
+            if shown and not any(shown in line for line in lines):
+                lines[shown] = None
+    return "\n\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    """Messages quote at most `OFFENCE` characters of model text already; others are cut here."""
+    most = 3 * OFFENCE
+    return text if len(text) <= most else text[:most] + "..."
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Counts failures of one kind and tool that follow each other; whatever their texts say.
+
+    Attributes:
+        patience: how many of them end a run.
+    """
+
+    patience: int = PATIENCE
+    _counts: dict[tuple[FaultKind, str], int] = field(default_factory=dict)
+
+    def turn(self, faults: Sequence[Fault], succeeded: Iterable[str]) -> Fault | None:
+        """Count a turn; the fault that is one too many, if one is.
+
+        Args:
+            faults: of the turn; several of one kind and tool count once.
+            succeeded: the tools that ran well in it: they begin anew, and so do faults without a tool.
+        """
+        done = set(succeeded)
+        now = {(fault.kind, fault.tool): fault for fault in faults}
+        if done:
+            self._counts = {key: count for key, count in self._counts.items() if key[1] and key[1] not in done}
+        elif not faults:
+            self._counts.clear()
+        for key in [key for key in self._counts if not key[1] and key not in now]:
+            del self._counts[key]
+        tripped: Fault | None = None
+        for key, fault in now.items():
+            if key[1] in done:
+                continue
+            self._counts[key] = count = self._counts.get(key, 0) + 1
+            if count >= self.patience and tripped is None:
+                tripped = fault
+        return tripped
+
+
+@dataclass(slots=True)
+class Repeats:
+    """Notices turns that go round in a circle: the same calls, with the same results."""
+
+    _turns: list[str] = field(default_factory=list)
+    _warned: bool = False
+
+    def turn(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Literal["", "warn", "end"]:
+        """Note a turn; say whether the model has to be warned, or the run has to end."""
+        if not calls:
+            return ""
+        told = [(call.fingerprint, result.text, result.error) for call, result in zip(calls, results, strict=True)]
+        self._turns.append(hashlib.sha256(json.dumps(told).encode()).hexdigest())
+        if not self._cycles():
+            self._warned = self._warned and len(set(self._turns[-LONGEST_CYCLE:])) < LONGEST_CYCLE
+            return ""
+        if self._warned:
+            return "end"
+        self._warned = True
+        return "warn"
+
+    def _cycles(self) -> bool:
+        turns = self._turns
+        return any(
+            len(turns) >= 2 * period and turns[-period:] == turns[-2 * period : -period]
+            for period in range(1, LONGEST_CYCLE + 1)
+        )

@@ -1,0 +1,259 @@
+"""What was recorded, read: runs and their turns, figures per model and format, and the evidence for the coach."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from toolwire.errors import StateError
+from toolwire.state import open_database
+from toolwire.telemetry.coach import Tally
+from toolwire.telemetry.rows import SCHEMA, VERSION
+
+LAST: Final = "last"
+"""Stands for the newest run."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All answers of one model in one format.
+
+    Attributes:
+        model: the model's name.
+        format: that it was asked to write.
+        answers: how many there are; those that broke off are not counted.
+        clean: answers without a problem.
+        repairs: how many calls each repair was made in.
+        problems: how many there are of each kind.
+        mismatches: answers in which calls stood in another format, by that format.
+        tried: answers that could be judged, see `TurnRecord.good`.
+        good: those of them that were good.
+        calls: how many there are.
+        worked: calls whose tool ran and did not fail.
+        refused: calls that the policy or somebody did not let run.
+        median, p95: seconds of the whole answer.
+        first: seconds to the first event; the median. None if none was recorded.
+    """
+
+    model: str
+    format: str
+    answers: int
+    clean: int
+    repairs: Mapping[str, int]
+    problems: Mapping[str, int]
+    mismatches: Mapping[str, int]
+    tried: int
+    good: int
+    calls: int
+    worked: int
+    refused: int
+    median: float
+    p95: float
+    first: float | None
+
+    @property
+    def parse_rate(self) -> float:
+        """Share of the answers that have no problem."""
+        return self.clean / self.answers if self.answers else 0.0
+
+    @property
+    def tool_success(self) -> float | None:
+        """Share of the calls that worked, of those that were let run; None if there are none."""
+        ran = self.calls - self.refused
+        return self.worked / ran if ran else None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run as it was recorded: rows whose keys are the columns of `rows.SCHEMA`.
+
+    Attributes:
+        run: its own row.
+        turns: of its turns in order, each with its `calls`, `events`, `repairs` and `problems` as values.
+        children: ids of runs that were tool calls of this one.
+    """
+
+    run: Row
+    turns: tuple[Row, ...]
+    children: tuple[str, ...]
+
+
+class Archive:
+    """Reads a file that recorders write; several may at once.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def runs(self, last: int = 20) -> list[Row]:
+        """The newest runs, newest first.
+
+        Raises:
+            StateError: the file cannot be read, or is not there.
+        """
+        query = (
+            "SELECT runs.*, (SELECT COUNT(*) FROM turns WHERE turns.run = runs.id) AS turns FROM runs "
+            "ORDER BY begun DESC, rowid DESC LIMIT ?"
+        )
+        return self._read(query, (last,))
+
+    def run(self, id: str = LAST) -> Recorded:
+        """One run.
+
+        Args:
+            id: its id, or the beginning of one that no other run's has; or "last".
+
+        Raises:
+            StateError: there is none, or several begin so; or the file cannot be read.
+        """
+        if id == LAST:
+            found = self._read("SELECT * FROM runs WHERE parent = '' ORDER BY begun DESC, rowid DESC LIMIT 1")
+        else:
+            query = "SELECT * FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id != ?, parent != '', id LIMIT 5"
+            found = self._read(query, (len(id), id, id))
+        if not found:
+            raise StateError("no run is recorded" if id == LAST else f"no run {id!r} is recorded")
+        alike = [one["id"] for one in found if not one["parent"]] or [one["id"] for one in found]
+        if found[0]["id"] != id != LAST and len(alike) > 1:
+            raise StateError(f"several runs begin with {id!r}: {', '.join(alike)}")
+        return self._whole(found[0])
+
+    def _whole(self, run: Row) -> Recorded:
+        key = (run["id"],)
+        calls: dict[int, list[Row]] = {}
+        query = "SELECT calls.* FROM calls JOIN turns ON calls.turn = turns.id WHERE turns.run = ? ORDER BY position"
+        for call in self._read(query, key):
+            calls.setdefault(call.pop("turn"), []).append({**call, "repairs": call["repairs"].split()})
+        turns = self._read("SELECT * FROM turns WHERE run = ? ORDER BY id", key)
+        whole = tuple(_turn(turn, calls.get(turn["id"], [])) for turn in turns)
+        children = self._read("SELECT id FROM runs WHERE parent = ? ORDER BY begun, rowid", key)
+        return Recorded(run, whole, tuple(one["id"] for one in children))
+
+    def figures(self, *, model: str = "", format: str = "", since: float = 0.0) -> list[Figures]:
+        """Figures per model and format, in the order of these names.
+
+        Args:
+            model: this one alone; "" for all.
+            format: this one alone; "" for all.
+            since: seconds since 1970.
+
+        Raises:
+            StateError: the file cannot be read, or is not there.
+        """
+        where, values = "begun >= ?", [since, *([model] if model else ()), *([format] if format else ())]
+        where += (" AND model = ?" if model else "") + (" AND turns.format = ?" if format else "")
+        groups: dict[tuple[str, str], list[Row]] = {}
+        query = "SELECT id, model, format, found, good, repairs, problems, first, seconds, finish, error FROM turns"
+        for turn in self._read(f"{query} WHERE {where}", values):
+            groups.setdefault((turn["model"], turn["format"]), []).append(turn)
+        called: dict[tuple[str, str], Row] = {}
+        query = (
+            "SELECT model, turns.format AS format, COUNT(*) AS calls, SUM(ok) AS worked, "
+            "SUM(issue IN ('denied', 'confirmation')) AS refused "
+            f"FROM calls JOIN turns ON calls.turn = turns.id WHERE {where} GROUP BY model, turns.format"
+        )
+        for one in self._read(query, values):
+            called[one["model"], one["format"]] = one
+        return [_figures(key, groups[key], called.get(key, {})) for key in sorted(groups)]
+
+    def models(self) -> list[str]:
+        """The models that there is evidence of, in the order of their names.
+
+        Raises:
+            StateError: the file cannot be read, or is not there.
+        """
+        return [row["model"] for row in self._read("SELECT DISTINCT model FROM outcomes ORDER BY model")]
+
+    def evidence(self, model: str, formats: Sequence[str] = ()) -> list[Tally]:
+        """What is known of a model's formats.
+
+        Args:
+            model: the model's name.
+            formats: these, in this order, tried or not; none: all that were tried, the most tried first.
+
+        Raises:
+            StateError: the file cannot be read, or is not there.
+        """
+        query = "SELECT format, COUNT(*) AS tried, SUM(good) AS good FROM outcomes WHERE model = ? GROUP BY format"
+        found = {row["format"]: Tally(**row) for row in self._read(query, (model,))}
+        if formats:
+            return [found.get(name, Tally(name)) for name in formats]
+        return sorted(found.values(), key=lambda one: (-one.tried, one.format))
+
+    def _read(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        with self._open() as connection:
+            try:
+                cursor = connection.execute(query, values)
+                names = [column[0] for column in cursor.description]
+                return [dict(zip(names, row, strict=True)) for row in cursor]
+            except sqlite3.Error as error:
+                raise StateError(f"{self.path}: {error}") from error
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        connection = open_database(self.path, SCHEMA, VERSION, make=False)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def _turn(row: Row, calls: list[Row]) -> Row:
+    return {
+        **row,
+        "found": row["found"].split(),
+        "repairs": _object(row["repairs"]),
+        "problems": _object(row["problems"]),
+        "events": json.loads(row["events"] or "[]"),
+        "calls": calls,
+    }
+
+
+def _object(text: str) -> dict[str, int]:
+    return dict(json.loads(text or "{}"))
+
+
+def _figures(key: tuple[str, str], turns: Sequence[Row], called: Row) -> Figures:
+    model, format = key
+    repairs, problems, mismatches = Counter[str](), Counter[str](), Counter[str]()
+    whole = [turn for turn in turns if not turn["error"] and turn["finish"] != "error"]
+    for turn in whole:
+        repairs.update(_object(turn["repairs"]))
+        problems.update(_object(turn["problems"]))
+        mismatches.update(name for name in turn["found"].split() if name != format)
+    judged = [turn["good"] for turn in whole if turn["good"] is not None]
+    seconds = sorted(turn["seconds"] for turn in whole)
+    first = sorted(turn["first"] for turn in whole if turn["first"] is not None)
+    return Figures(
+        model=model,
+        format=format,
+        answers=len(whole),
+        clean=sum(not turn["problems"] for turn in whole),
+        repairs=dict(repairs.most_common()),
+        problems=dict(problems.most_common()),
+        mismatches=dict(mismatches.most_common()),
+        tried=len(judged),
+        good=sum(judged),
+        calls=called.get("calls", 0),
+        worked=called.get("worked", 0),
+        refused=called.get("refused", 0),
+        median=_quantile(seconds, 0.5),
+        p95=_quantile(seconds, 0.95),
+        first=_quantile(first, 0.5) if first else None,
+    )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

@@ -1,0 +1,349 @@
+"""Runs as OpenTelemetry spans and metrics, named as the semantic conventions for generative AI name them.
+
+A run is a span `invoke_agent NAME`. Its children are a span `chat MODEL` for each answer and a span `execute_tool NAME`
+for each call; both are written when the answer is settled, with the times at which they were. What tools and HTTP
+clients trace themselves stands below the run's span. Text is left out unless
+OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says `SPAN_ONLY`, `SPAN_AND_EVENT` or `true`, and is free of secrets.
+
+Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai; all of it may still change there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import Token
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final
+
+from opentelemetry import context as contexts
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
+from opentelemetry.util.types import AttributeValue
+
+from toolwire.messages import Usage
+from toolwire.redaction import redact_value
+from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
+from toolwire.telemetry.rows import MAX_RAW, MAX_TEXT, kept, secrets_of
+
+CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_WITH_CONTENT: Final = frozenset({"span_only", "span_and_event", "true"})
+
+PROVIDERS: Final[Mapping[str, str]] = {
+    "anthropic_messages": "anthropic",
+    "azure": "azure.ai.openai",
+    "bedrock_converse": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "gemini_openapi": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "moonshot": "moonshot_ai",
+    "openai_chat": "openai",
+    "openai_responses": "openai",
+    "xai": "x_ai",
+}
+"""The conventions' names of providers, where they are not the API's own."""
+HERE: Final = "toolwire"
+"""The provider of a model in this process."""
+
+_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+_RUNS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
+
+_log = logging.getLogger("toolwire.telemetry")
+
+_Attributes = dict[str, AttributeValue]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A run that has begun."""
+
+    run: RunRecord
+    span: Span
+    context: Context
+    token: Token[Context]
+    secrets: set[str] = field(default_factory=set)
+
+
+class Tracing:
+    """An `Observer` that makes spans and metrics.
+
+    Args:
+        traces: whose spans; None: the program's own provider.
+        meters: whose metrics; None: the program's own provider.
+        content: say what was written; None: what the environment says.
+    """
+
+    def __init__(
+        self,
+        traces: TracerProvider | None = None,
+        meters: MeterProvider | None = None,
+        *,
+        content: bool | None = None,
+    ) -> None:
+        wanted = os.environ.get(CONTENT, "").strip().lower() in _WITH_CONTENT
+        self._content = wanted if content is None else content
+        self._tracer = (traces or trace.get_tracer_provider()).get_tracer("toolwire")
+        meter = (meters or metrics.get_meter_provider()).get_meter("toolwire")
+        self._open: dict[str, _Open] = {}
+        self._operation = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            "s",
+            "How long an answer of a model took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._first = meter.create_histogram(
+            "gen_ai.client.operation.time_to_first_chunk",
+            "s",
+            "How long the first piece of an answer took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            "{token}",
+            "Tokens that were read and written.",
+            explicit_bucket_boundaries_advisory=_TOKENS,
+        )
+        self._runs = meter.create_histogram(
+            "gen_ai.invoke_agent.duration",
+            "s",
+            "How long a run took.",
+            explicit_bucket_boundaries_advisory=_RUNS,
+        )
+        self._tools = meter.create_histogram(
+            "gen_ai.execute_tool.duration",
+            "s",
+            "How long a call took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._answers = meter.create_counter(
+            "toolwire.answers", "{answer}", "Answers, by format and how they were read."
+        )
+        self._repairs = meter.create_counter(
+            "toolwire.repairs", "{call}", "Calls that a repair was made in, by repair."
+        )
+        self._problems = meter.create_counter("toolwire.problems", "{problem}", "What could not be read, by kind.")
+
+    def begin(self, run: RunRecord, /) -> None:
+        """See `Observer`."""
+        attributes: _Attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": run.agent,
+            "toolwire.run.id": run.id,
+            "toolwire.format.asked": run.format,
+            **_model(run.model, run.api),
+        }
+        if self._content:
+            attributes["gen_ai.input.messages"] = _messages("user", run.task)
+        span = self._tracer.start_span(
+            f"invoke_agent {run.agent}", attributes=attributes, start_time=_nanoseconds(run.begun)
+        )
+        context = trace.set_span_in_context(span)
+        self._open[run.id] = _Open(run, span, context, contexts.attach(context))
+
+    def turn(self, turn: TurnRecord, /) -> None:
+        """See `Observer`."""
+        run = self._open.get(turn.run)
+        if run is None:
+            return
+        if self._content:
+            run.secrets |= secrets_of(turn)
+        self._chat(run, turn)
+        begun = turn.begun + turn.seconds
+        for call in turn.calls:
+            self._call(run, call, begun)
+
+    def end(self, end: EndRecord, /) -> None:
+        """See `Observer`."""
+        run = self._open.pop(end.run, None)
+        if run is None:
+            return
+        attributes: _Attributes = {"gen_ai.agent.name": run.run.agent, "gen_ai.request.model": run.run.model}
+        if not end.good:
+            attributes["error.type"] = end.reason
+            run.span.set_status(Status(StatusCode.ERROR, end.reason))
+        run.span.set_attributes(
+            {**attributes, **_usage(end.usage), "toolwire.rounds": end.rounds, "toolwire.calls": end.calls}
+        )
+        seconds = end.seconds or None
+        run.span.end(None if seconds is None else _nanoseconds(run.run.begun + seconds))
+        if seconds is not None:
+            self._runs.record(seconds, attributes, run.context)
+        contexts.detach(run.token)
+
+    def _chat(self, run: _Open, turn: TurnRecord) -> None:
+        model: _Attributes = {"gen_ai.operation.name": "chat", **_model(turn.model, turn.api)}
+        failed = "" if turn.answered else "provider_error"
+        error: _Attributes = {"error.type": failed} if failed else {}
+        attributes: _Attributes = {
+            **model,
+            **error,
+            "gen_ai.request.stream": True,
+            "gen_ai.response.finish_reasons": (turn.response.finish_reason.value,),
+            "toolwire.round": turn.round,
+            "toolwire.format.asked": turn.format,
+            "toolwire.format.found": turn.found,
+            "toolwire.repairs": tuple(turn.repairs),
+            "toolwire.problems": tuple(turn.problems),
+        }
+        usage = turn.response.usage
+        if usage is not None:
+            attributes |= _usage(usage)
+            self._tokens.record(usage.input_tokens, {**model, "gen_ai.token.type": "input"}, run.context)
+            self._tokens.record(usage.output_tokens, {**model, "gen_ai.token.type": "output"}, run.context)
+        if turn.first is not None:
+            attributes["gen_ai.response.time_to_first_chunk"] = turn.first
+            self._first.record(turn.first, model, run.context)
+        if self._content:
+            said = turn.raw or turn.response.content
+            reason = turn.response.finish_reason.value
+            attributes["gen_ai.output.messages"] = _messages("assistant", said, run.secrets, finish_reason=reason)
+        kind = SpanKind.CLIENT if turn.api else SpanKind.INTERNAL
+        self._span(run, f"chat {turn.model}", kind, attributes, turn.begun, turn.seconds, failed)
+        self._operation.record(turn.seconds, {**model, **error}, run.context)
+        format: _Attributes = {"gen_ai.request.model": turn.model, "toolwire.format.asked": turn.format}
+        if not failed:
+            read = "problem" if turn.problems else "mismatch" if turn.mismatched else "clean"
+            self._answers.add(1, {**format, "toolwire.read": read}, run.context)
+        for name, count in turn.repairs.items():
+            self._repairs.add(count, {**format, "toolwire.repair": name}, run.context)
+        for name, count in turn.problems.items():
+            self._problems.add(count, {**format, "toolwire.problem": name}, run.context)
+
+    def _call(self, run: _Open, one: CallRecord, begun: float) -> None:
+        failed = "" if one.result.success else one.issue.kind if one.issue is not None else "tool_error"
+        about: _Attributes = {
+            "gen_ai.tool.name": one.call.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.agent.name": run.run.agent,
+        }
+        if failed:
+            about["error.type"] = failed
+        attributes: _Attributes = {
+            **about,
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.call.id": one.call.id,
+            "toolwire.decision": one.decision,
+        }
+        if self._content:
+            arguments = json.dumps(redact_value(one.call.arguments), ensure_ascii=False, default=str)
+            attributes["gen_ai.tool.call.arguments"] = kept(arguments, MAX_TEXT, run.secrets)
+            attributes["gen_ai.tool.call.result"] = kept(one.result.text, MAX_TEXT, run.secrets)
+        self._span(run, f"execute_tool {one.call.name}", SpanKind.INTERNAL, attributes, begun, one.seconds, failed)
+        self._tools.record(one.seconds, about, run.context)
+
+    def _span(
+        self, run: _Open, name: str, kind: SpanKind, attributes: _Attributes, begun: float, seconds: float, failed: str
+    ) -> None:
+        span = self._tracer.start_span(name, run.context, kind, attributes, start_time=_nanoseconds(begun))
+        if failed:
+            span.set_status(Status(StatusCode.ERROR, failed))
+        span.end(_nanoseconds(begun + seconds))
+
+
+def configured() -> Tracing | None:
+    """What the program or the environment asks for; None if nothing does.
+
+    A provider that the program has set is used. Else OTEL_EXPORTER_OTLP_ENDPOINT and its like, OTEL_TRACES_EXPORTER and
+    OTEL_METRICS_EXPORTER say where spans and metrics go; without them nothing is made.
+    """
+    traces, meters = _own_traces(), _own_meters()
+    if traces is None and meters is None:
+        traces, meters = _traces(), _meters()
+    if traces is None and meters is None:
+        return None
+    return Tracing(traces or trace.NoOpTracerProvider(), meters or metrics.NoOpMeterProvider())
+
+
+def _own_traces() -> TracerProvider | None:
+    sdk = sys.modules.get("opentelemetry.sdk.trace")
+    found = trace.get_tracer_provider()
+    return found if sdk is not None and isinstance(found, sdk.TracerProvider) else None
+
+
+def _own_meters() -> MeterProvider | None:
+    sdk = sys.modules.get("opentelemetry.sdk.metrics")
+    found = metrics.get_meter_provider()
+    return found if sdk is not None and isinstance(found, sdk.MeterProvider) else None
+
+
+def _exporter(signal: str) -> str:
+    """Where a signal goes, by the environment: `otlp`, `console`, or "" for nowhere."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ""
+    asked = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
+    if asked:
+        return asked if asked in ("otlp", "console") else ""
+    endpoints = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    return "otlp" if any(os.environ.get(name) for name in endpoints) else ""
+
+
+def _otlp(signal: str, module: str, name: str) -> Any:
+    """The exporter's class for the protocol that the environment asks for; None if it is not installed."""
+    asked = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    kind = "grpc" if asked == "grpc" else "http"
+    try:
+        return getattr(import_module(f"opentelemetry.exporter.otlp.proto.{kind}.{module}"), name)
+    except ImportError:
+        _log.warning("nothing is exported: install opentelemetry-exporter-otlp-proto-%s", kind)
+        return None
+
+
+def _traces() -> TracerProvider | None:
+    where = _exporter("TRACES")
+    if not where:
+        return None
+    from opentelemetry.sdk import trace as sdk
+    from opentelemetry.sdk.trace import export
+
+    exporter = (
+        export.ConsoleSpanExporter if where == "console" else _otlp("TRACES", "trace_exporter", "OTLPSpanExporter")
+    )
+    if exporter is None:
+        return None
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(export.BatchSpanProcessor(exporter()))
+    return provider
+
+
+def _meters() -> MeterProvider | None:
+    where = _exporter("METRICS")
+    if not where:
+        return None
+    from opentelemetry.sdk import metrics as sdk
+    from opentelemetry.sdk.metrics import export
+
+    otlp = where == "otlp"
+    exporter = _otlp("METRICS", "metric_exporter", "OTLPMetricExporter") if otlp else export.ConsoleMetricExporter
+    return None if exporter is None else sdk.MeterProvider([export.PeriodicExportingMetricReader(exporter())])
+
+
+def _model(model: str, api: str) -> _Attributes:
+    return {"gen_ai.provider.name": PROVIDERS.get(api, api or HERE), "gen_ai.request.model": model}
+
+
+def _usage(usage: Usage) -> _Attributes:
+    found: _Attributes = {
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+    }
+    if usage.cached_tokens:
+        found["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+    if usage.reasoning_tokens:
+        found["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning_tokens
+    return found
+
+
+def _messages(role: str, text: str, known: Iterable[str] = (), **more: str) -> str:
+    part: Sequence[Mapping[str, str]] = [{"type": "text", "content": kept(text, MAX_RAW, known)}]
+    return json.dumps([{"role": role, "parts": part, **more}], ensure_ascii=False)
+
+
+def _nanoseconds(seconds: float) -> int:
+    return int(seconds * 1e9)

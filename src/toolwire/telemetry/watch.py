@@ -1,0 +1,238 @@
+"""Follows one run and tells its observers: all that the agent's loop has to know of them."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from time import monotonic
+
+from toolwire.answers import parse
+from toolwire.consent import Agreement, Approval
+from toolwire.events import Event
+from toolwire.executor import Outcome
+from toolwire.failures import Caught
+from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.telemetry.records import (
+    CallRecord,
+    Consent,
+    EndRecord,
+    Observer,
+    RunRecord,
+    TurnRecord,
+    asked_for,
+    found_in,
+)
+from toolwire.tools import ToolDefinition
+
+LOOKED_AT = 4_000
+"""Characters of prose that are searched for calls in another format."""
+
+_log = logging.getLogger("toolwire.telemetry")
+_running: ContextVar[Watch | None] = ContextVar("toolwire_run", default=None)
+
+
+def new_run_id() -> str:
+    """An id that no other run has: 12 hex digits."""
+    return secrets.token_hex(6)
+
+
+class Watch:
+    """Tells observers of one run; one that fails hears nothing more of it.
+
+    Args:
+        observers: whom to tell.
+        run: the run's id; that of one inside another is told with the other's in front.
+        agent: the agent's name.
+        model, api, format: of the agent's model.
+    """
+
+    def __init__(
+        self, observers: Iterable[Observer], run: str, agent: str, *, model: str, api: str, format: str
+    ) -> None:
+        self._observers = list(observers)
+        self._inside = Counter[str]()
+        parent = _running.get()
+        id = run if parent is None else parent._child(run)
+        within = "" if parent is None else parent.run
+        self._run = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0)
+        self._answer: Asked | None = None
+        self._consents: dict[str, Consent] = {}
+
+    @property
+    def run(self) -> str:
+        """The id that is told."""
+        return self._run.id
+
+    def _child(self, run: str) -> str:
+        self._inside[run] += 1
+        count = self._inside[run]
+        return f"{self.run}/{run}" if count == 1 else f"{self.run}/{run}-{count}"
+
+    def begin(self, task: str) -> None:
+        """The run begins, in this task."""
+        _running.set(self)
+        self._run = replace(self._run, task=task, begun=time.time())
+        if self._observers:
+            self._tell("begin", self._run)
+
+    def asks(
+        self,
+        round: int,
+        attempt: int,
+        *,
+        model: str,
+        api: str,
+        format: str,
+        tools: Sequence[ToolDefinition] = (),
+        choice: str = "",
+    ) -> Asked:
+        """The model is asked; what is known of the answer before is told."""
+        self.settle()
+        self._answer = Asked(round, attempt, model, api, asked_for(format), tuple(tools), choice)
+        return self._answer
+
+    def asking(self, approval: Approval, by: str) -> None:
+        """Somebody is asked about a call."""
+        self._consents[approval.call.id] = Consent(approval.reason, by, None, monotonic())
+
+    def consented(self, approval: Approval, answer: Agreement | bool) -> None:
+        """They answered."""
+        agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
+        asked = self._consents[approval.call.id]
+        self._consents[approval.call.id] = Consent(asked.reason, asked.by, agreed, monotonic() - asked.seconds)
+
+    def called(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
+        """A call is done."""
+        if self._answer is not None:
+            call, consent = outcome.call, self._consents.pop(outcome.call.id, None)
+            if consent is not None and consent.agreed is None:
+                consent = Consent(consent.reason, consent.by, None, monotonic() - consent.seconds)
+            self._answer.calls.append(CallRecord(call, outcome.result, outcome.issue, consent, seconds, stepped))
+
+    def faulty(self, kinds: Iterable[str]) -> None:
+        """What is wrong with the answer itself."""
+        if self._answer is not None:
+            self._answer.faults = tuple(kinds)
+
+    def told(self, text: str) -> None:
+        """What the model reads in its next prompt."""
+        if self._answer is not None:
+            self._answer.told = text
+
+    def settle(self) -> None:
+        """What is known of the last answer is all there is: tell it."""
+        answer, self._answer = self._answer, None
+        if answer is not None and self._observers:
+            self._tell("turn", answer.record(self._run))
+
+    def end(self, end: EndRecord | None) -> None:
+        """The run is over; None: nobody waited for its end."""
+        self.settle()
+        if self._observers:
+            self._tell("end", end or EndRecord(self._run.id, "stopped", False))
+
+    def _tell(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
+        for observer in tuple(self._observers):
+            with Caught() as caught:
+                getattr(observer, what)(record)
+            if caught.error is not None:
+                self._observers.remove(observer)
+                _log.warning("%s: %s hears nothing more of this run: %s", self._run.id, observer, caught.message)
+
+
+class Asked:
+    """One answer while it comes."""
+
+    __slots__ = (
+        "_api", "_attempt", "_begun", "_choice", "_error", "_events", "_first", "_format", "_model", "_response",
+        "_round", "_seconds", "_started", "_tools", "calls", "faults", "raw", "told",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        round: int,
+        attempt: int,
+        model: str,
+        api: str,
+        format: str,
+        tools: tuple[ToolDefinition, ...],
+        choice: str,
+    ) -> None:
+        self._round = round
+        self._attempt = attempt
+        self._model = model
+        self._api = api
+        self._format = format
+        self._tools = tools
+        self._choice = choice
+        self._begun = time.time()
+        self._started = monotonic()
+        self._first: float | None = None
+        self._seconds: float | None = None
+        self._response: ParsedResponse | None = None
+        self._events: tuple[Event, ...] = ()
+        self._error = ""
+        self.raw: list[str] = []
+        self.calls: list[CallRecord] = []
+        self.faults: tuple[str, ...] = ()
+        self.told = ""
+
+    def heard(self) -> None:
+        """The first event came."""
+        self._first = monotonic() - self._started
+
+    def came(self, response: ParsedResponse, events: Sequence[Event]) -> None:
+        """The answer is whole."""
+        self._seconds = monotonic() - self._started
+        self._response = response
+        self._events = tuple(events)
+
+    def failed(self, error: str) -> None:
+        """There is none, or it broke off."""
+        self._error = error
+
+    def record(self, run: RunRecord) -> TurnRecord:
+        """All that is known of it."""
+        response = self._response or ParsedResponse(finish_reason=FinishReason.ERROR)
+        places = {call.id: at for at, call in enumerate(response.tool_calls)}
+        seconds = monotonic() - self._started if self._seconds is None else self._seconds
+        return TurnRecord(
+            run=run.id,
+            round=self._round,
+            attempt=self._attempt,
+            agent=run.agent,
+            model=self._model,
+            api=self._api,
+            format=self._format,
+            choice=self._choice,
+            begun=self._begun,
+            first=self._first,
+            seconds=seconds,
+            response=response,
+            events=self._events,
+            raw="".join(self.raw),
+            offered=tuple(tool.name for tool in self._tools),
+            found=self._found(response),
+            calls=tuple(sorted(self.calls, key=lambda one: places.get(one.call.id, len(places)))),
+            faults=self.faults,
+            told=self.told,
+            error=self._error,
+        )
+
+    def _found(self, response: ParsedResponse) -> tuple[str, ...]:
+        """The formats of the calls; if there are none, of those that stand in the text and name a tool."""
+        calls = response.tool_calls or response.incomplete
+        if calls:
+            return tuple(dict.fromkeys(found_in(call, self._format) for call in calls))
+        text = response.content[:LOOKED_AT]
+        tools = {tool.name: tool for tool in self._tools if tool.name in text}
+        if not tools:
+            return ()
+        return tuple(
+            dict.fromkeys(call.format for call in parse(text, tools=tools.values()).tool_calls if call.name in tools)
+        )

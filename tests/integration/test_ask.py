@@ -1,0 +1,256 @@
+"""`toolwire ask`: a real agent, real tools, and a model on loopback."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.integration.models import calling, scripted
+
+import toolwire
+from toolwire import ParsedResponse, ToolCall, Usage
+from toolwire.cli import run
+from toolwire.configuration import load_configuration
+
+READ = ToolCall("read_file", {"path": "a.txt"}, "c1")
+WRITE = ToolCall("write_file", {"path": "b.txt", "content": "new\n"}, "c1")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 31)))
+    return tmp_path
+
+
+def test_the_answer_is_shown_once_and_alone(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(calling(READ, content="Let me look."), ParsedResponse("It has 30 lines.")) as model:
+        assert run(["ask", "How long?", "--root", str(root), *model.options]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "It has 30 lines.\n"
+    rows = shown.err.splitlines()
+    assert rows[:3] == ["said    Let me look.", 'call    read_file {"path": "a.txt"}', "result  line 1"]
+    assert rows[-1] == "        … 22 more lines"
+    assert model.asked[0]["tools"][0]["function"]["name"] == "list_dir"
+    assert [one["function"]["name"] for one in model.asked[0]["tools"]] == ["list_dir", "read_file", "search_files"]
+
+
+def test_a_format_is_written_into_the_text(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = toolwire.render_calls([READ], format="hermes")
+    with scripted(ParsedResponse(call), ParsedResponse("30")) as model:
+        assert run(["ask", "How long?", "--root", str(root), "-f", "hermes", *model.options]) == 0
+    assert "tools" not in model.asked[0]
+    assert "<tool_call>" in model.said(0)[0]
+    assert "line 30" in model.said(1)[-1]
+    assert capsys.readouterr().out == "30\n"
+
+
+def test_a_trace_leaves_nothing_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unknown = ToolCall("write_file", {"path": "a.txt", "content": ""}, "c2")
+    first = ParsedResponse("", tool_calls=(READ, unknown), usage=Usage(100, 20))
+    with scripted(first, ParsedResponse("30")) as model:
+        run(["ask", "How long?", "--root", str(root), "--trace", *model.options])
+    shown = capsys.readouterr().err
+    for part in (
+        "tier    WALK",
+        "round   1",
+        "raw     ",
+        "usage   100 tokens read",
+        "line 30",
+        "decided ",
+        "all     2 rounds",
+    ):
+        assert part in shown
+
+
+def test_changes_are_asked_about(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["ask", "Write b.txt.", "--root", str(root), "--tier", "run"]
+    with scripted(calling(WRITE), ParsedResponse("I could not.")) as model:
+        assert run([*options, *model.options]) == 0
+    shown = capsys.readouterr().err
+    assert "what it would do" in shown
+    assert shown.index("call    write_file") < shown.index("tool    write_file"), "the call stands before the question"
+    assert "nobody is at the terminal" in shown
+    assert not (root / "b.txt").exists()
+    with scripted(calling(WRITE), ParsedResponse("Done.")) as model:
+        assert run([*options, "--yes", *model.options]) == 0
+    assert (root / "b.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize(("tier", "told"), [("crawl", 1), ("walk", 3), ("auto", 3), ("run", 6)])
+def test_a_tier_says_which_tools_there_are(tier: str, told: int, root: Path) -> None:
+    with scripted(ParsedResponse("yes")) as model:
+        run(["ask", "Where is it?", "--root", str(root), "--tier", tier, *model.options])
+        assert len(model.asked[0]["tools"]) == told
+    if tier == "auto":
+        with scripted(ParsedResponse("yes")) as model:
+            run(["ask", "Delete a.txt.", "--root", str(root), "--tier", tier, *model.options])
+            assert len(model.asked[0]["tools"]) == 6
+
+
+def test_a_policy_denies(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[policy.rules]]\neffect = "deny"\ntool = "read_file"\nreason = "Not today."\n')
+    with scripted(calling(READ), ParsedResponse("I may not.")) as model:
+        run(["ask", "Read it.", "--root", str(root), "--policy", str(rules), *model.options])
+    assert "Not today." in capsys.readouterr().err
+
+
+def test_events_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(calling(READ), ParsedResponse("30")) as model:
+        assert run(["ask", "How long?", "--root", str(root), "--json", *model.options]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert kinds[:2] == ["task", "turn"]
+    assert kinds[-1] == "end"
+    assert {"call_start", "arguments", "call_end", "call", "result", "content", "finish"} <= set(kinds)
+    (result,) = (event for event in events if event["event"] == "result")
+    assert result["result"]["success"]
+    assert (events[-1]["reason"], events[-1]["answer"], events[-1]["calls"]) == ("answered", "30", 1)
+
+
+def test_tools_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.py").write_text(
+        'import toolwire\n\n\n@toolwire.tool\ndef double(n: int) -> int:\n    """Twice."""\n    return 2 * n\n'
+    )
+    with scripted(calling(ToolCall("double", {"n": 21}, "1")), ParsedResponse("42")) as model:
+        assert (
+            run(["ask", "Twice 21?", "--tools", str(tmp_path / "own.py"), "--require-tool-call", *model.options]) == 0
+        )
+    assert "result  42" in capsys.readouterr().err
+
+
+def test_what_rests_on_nothing_is_said(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(ParsedResponse("I guess.")) as model:
+        assert run(["ask", "How long?", "--root", str(root), *model.options]) == 0
+        assert "rests on nothing" in capsys.readouterr().err
+        assert run(["ask", "How long?", "--root", str(root), "--require-tool-call", *model.options]) == 1
+        assert "no tool call was read and run" in capsys.readouterr().err
+        assert run(["ask", "How long?", *model.options]) == 0
+        assert "cannot look anything up" in capsys.readouterr().err
+
+
+def test_an_end_without_an_answer_is_status_1(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["ask", "Read.", "--root", str(root), "--max-rounds", "2"]
+    with scripted(calling(READ), ParsedResponse("as far as I know")) as model:
+        assert run([*options, *model.options]) == 1
+        shown = capsys.readouterr()
+        assert shown.out == "as far as I know\n"
+        assert "ended   budget: the budget of 2 rounds is used up" in shown.err
+
+
+def test_an_agent_and_a_team_of_a_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(
+        calling(ToolCall("reader", {"task": "read a.txt"}, "1")),
+        calling(READ),
+        ParsedResponse("30 lines"),
+        ParsedResponse("It has 30 lines."),
+    ) as model:
+        path = root / "toolwire.toml"
+        path.write_text(
+            f'[profiles.p]\nmodel = "m"\nurl = "{model.url}"\n\n[agents.lead]\n\n[agents.reader]\ntier = "walk"\n'
+            'tools = { builtin = ["."] }\n\n[teams.office]\ncoordinator = "lead"\nmembers = { reader = "Reads." }\n'
+        )
+        assert run(["ask", "How long?", "--config", str(path)]) == 0
+        shown = capsys.readouterr()
+        assert shown.out == "It has 30 lines.\n"
+        assert 'reader  calls read_file {"path": "a.txt"}' in shown.err
+    with scripted(calling(READ), ParsedResponse("30")) as model:
+        text = path.read_text()
+        start = text.index("http")
+        path.write_text(text[:start] + model.url + text[text.index('"', start) :])
+        assert run(["ask", "How long?", "--config", str(path), "--agent", "reader"]) == 0
+        assert capsys.readouterr().out == "30\n"
+        assert run(["ask", "How long?", "--config", str(path), "--agent", "nobody"]) == 2
+        assert "there is no agent 'nobody'; there are lead, reader" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--agent", "x"], "--agent needs --config"),
+        (["--config", "x.toml", "--model", "m"], "--model does not go with --config"),
+        (["--tier", "fly"], "no tier 'fly'"),
+        (["--tools", "missing.py"], "no Python file is there"),
+        (["--api", "nobody", "--model", "m"], "nobody"),
+    ],
+)
+def test_options_that_cannot_be_meant(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    more = [] if "--model" in options or "--config" in options else ["--base-url", "http://127.0.0.1:9", "--model", "m"]
+    assert run(["ask", "x", *options, *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"ANTHROPIC_API_KEY": "x"}, {"OPENAI_API_KEY": "x", "GOOGLE_API_KEY": "y", "MISTRAL_API_KEY": "z"}]
+)
+@pytest.mark.parametrize("weights", [False, True])
+def test_init_writes_what_can_be_loaded(
+    keys: dict[str, str],
+    weights: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from toolwire.client import ENDPOINTS
+    from toolwire.local import WEIGHTS
+
+    for name in {name for endpoint in ENDPOINTS.values() for name in endpoint.key}:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TOOLWIRE_CACHE", str(tmp_path))
+    monkeypatch.setattr("toolwire.cli.init.OLLAMA", ("127.0.0.1", 1))
+    if weights:
+        (tmp_path / WEIGHTS["0.5b"].filename).touch()
+    path = tmp_path / "toolwire.toml"
+    assert run(["init", str(path), "--json"]) == 0
+    found = [one["name"] for one in json.loads(capsys.readouterr().out)["profiles"]]
+    assert found == [
+        *(["anthropic"] if "ANTHROPIC_API_KEY" in keys else []),
+        *(["openai", "gemini", "mistral"] if len(keys) > 1 else []),
+        *(["local"] if weights else []),
+    ]
+    made = load_configuration(path)
+    assert list(made.profiles) == (found or ["local"])
+    assert made.agents["reader"].profile == (found[0] if found else "local")
+    assert set(made.agents) == {"reader", "editor"}
+    assert "x" not in [line.partition("=")[2] for line in path.read_text().splitlines()]
+    assert run(["init", str(path)]) == 1
+    assert "--force replaces it" in capsys.readouterr().err
+    assert run(["init", str(path), "--force"]) == 0
+    whole = "\n".join(
+        line.removeprefix("# ") if line.startswith("# ") and ("=" in line or line.startswith("# [")) else line
+        for line in path.read_text().splitlines()
+    )
+    path.write_text(whole)
+    assert "office" in load_configuration(path).teams, "what is commented out can be used as it is"
+
+
+def test_init_finds_ollama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.integration.servers import Answer, serving
+
+    with serving(lambda _: Answer(b'{"models": [{"name": "qwen3:8b"}, {"name": "b"}]}'), get=True) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        monkeypatch.setattr("toolwire.cli.init.OLLAMA", (host, int(port)))
+        assert run(["init", str(tmp_path / "a.toml"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["profiles"]
+    assert ("ollama", "qwen3:8b") in [(one["name"], one["model"]) for one in found]
+
+
+def test_the_file_of_init_works(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setattr("toolwire.cli.init.OLLAMA", ("127.0.0.1", 1))
+    path = root / "toolwire.toml"
+    assert run(["init", str(path)]) == 0
+    (root / "secret.env").write_text("KEY=1\n")
+    secret = ToolCall("read_file", {"path": "secret.env"}, "c2")
+    with scripted(calling(READ, secret), ParsedResponse("30")) as model:
+        text = path.read_text()
+        path.write_text(text.replace('model = "gpt-5-mini"', f'model = "gpt-5-mini"\nurl = "{model.url}"'))
+        assert run(["ask", "How long?", "--config", str(path), "--agent", "reader"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.endswith("30\n")
+    assert "Files with secrets are not for models." in shown.err
+    assert "result  read_file: line 1" in shown.err

@@ -1,0 +1,311 @@
+"""`toolwire chat`, in a real pseudo-terminal and through a pipe, with a model on loopback."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.models import Scripted, calling, scripted
+
+import toolwire
+from toolwire import ParsedResponse, ToolCall
+
+COMMAND = [sys.executable, "-m", "toolwire", "chat"]
+READ = ToolCall("read_file", {"path": "a.txt"}, "c1")
+WRITE = ToolCall("write_file", {"path": "b.txt", "content": "new\n"}, "c1")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "TOOLWIRE_STATE": str(folder / "state"), "TERM": "xterm-256color", "COLUMNS": "80"}
+
+
+def piped(folder: Path, model: Scripted, lines: list[str], *options: str) -> tuple[list[str], str]:
+    """What comes out of a conversation through a pipe: answers, and everything else."""
+    done = subprocess.run(
+        [*COMMAND, "--root", str(folder), *model.options, *options],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        env=environment(folder),
+        timeout=120,
+        check=True,
+    )
+    return done.stdout.splitlines(), done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    return tmp_path
+
+
+def test_lines_in_answers_out(folder: Path) -> None:
+    kept = folder / "kept.json"
+    with scripted(
+        ParsedResponse("Hello."), calling(READ), ParsedResponse("Two lines."), ParsedResponse("Again two.")
+    ) as model:
+        out, notes = piped(
+            folder,
+            model,
+            [
+                "Hi",
+                "How long is a.txt?",
+                f"/save {kept}",
+                "/retry",
+                "/undo",
+                "/bogus",
+                "/tools",
+                "/tier run",
+                "/quit",
+                "no",
+            ],
+        )
+    assert out == ["Hello.", "Two lines.", "Again two."]
+    assert len(model.asked) == 4, "nothing was asked after /quit"
+    for part in (
+        'call    read_file {"path": "a.txt"}',
+        "result  one",
+        "no command /bogus",
+        "execute_command  run, asks",
+    ):
+        assert part in notes
+    assert "forgotten: How long is a.txt?" in notes
+    assert [message["role"] for message in model.asked[3]["messages"]] == ["system", "user", "assistant", "user"]
+    assert oct(kept.stat().st_mode & 0o777) == "0o600"
+
+    with scripted(ParsedResponse("As I said, two.")) as model:
+        out, notes = piped(folder, model, ["Are you sure?", "/clear", "Who?"], "--resume", str(kept))
+    assert out == ["As I said, two."] * 2
+    assert "you  How long is a.txt?" in notes
+    roles = [message["role"] for message in model.asked[0]["messages"]]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "tool", "assistant", "user"]
+    assert model.asked[0]["messages"][4]["tool_calls"][0]["function"]["arguments"] == '{"path": "a.txt"}'
+    assert len(model.asked[1]["messages"]) == 2
+
+
+def test_formats_can_be_changed_and_the_last_answer_looked_at(folder: Path) -> None:
+    written = toolwire.render_calls([READ], format="hermes")
+    with scripted(ParsedResponse("a"), ParsedResponse(written), ParsedResponse("b")) as model:
+        out, notes = piped(
+            folder, model, ["Hi", "/format hermes", "Read it", "/trace", "/format nothing", "/format default"]
+        )
+    assert out == ["a", "b", "b"], "/trace shows the answer again"
+    assert "tools" in model.asked[0]
+    assert "tools" not in model.asked[1]
+    assert "raw     <tool_call>" in notes
+    assert "unknown wire format 'nothing'" in notes
+    assert notes.rstrip().endswith("calls are fields of openai_chat")
+
+
+def test_what_goes_wrong_does_not_end_it(folder: Path) -> None:
+    (folder / "bad.json").write_text(
+        '{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "No"}]}]}'
+    )
+    nobody = Scripted("http://127.0.0.1:9")
+    typed = ["Hi", "/load gone.json", f"/load {folder}/bad.json", "/save /no/where", "/load", "/undo"]
+    out, notes = piped(folder, nobody, typed)
+    assert out == []
+    for part in ("cannot be reached", "cannot read gone.json", "bad.json is damaged", "/no/where cannot be written"):
+        assert part in notes
+
+
+# -- a terminal ------------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A program in a pseudo-terminal: what it shows, and somebody who types."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        self.process_id, self._file = pty.fork()
+        if self.process_id == 0:
+            os.execvpe(command[0], command, env)
+        fcntl.ioctl(self._file, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self._text = ""
+        self._seen = 0
+        self._news = threading.Condition()
+        self.ended = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._file, 65_536)
+            except OSError:
+                piece = b""
+            with self._news:
+                self._text += piece.decode("utf-8", "replace")
+                self.ended = not piece
+                self._news.notify_all()
+            if b"\x1b[6n" in piece:
+                os.write(self._file, b"\x1b[1;1R")  # prompt_toolkit asks where the cursor is
+            if not piece:
+                return
+
+    @property
+    def shown(self) -> str:
+        """All of it, without what moves the cursor and colours."""
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\r", "", self._text)
+
+    def wait(self, text: str) -> str:
+        """Until this is shown, behind what was waited for before."""
+        with self._news:
+            found = self._news.wait_for(lambda: text in self.shown[self._seen :] or self.ended, timeout=60)
+            assert found and text in self.shown[self._seen :], f"no {text!r} in {self.shown[self._seen :]!r}"
+            self._seen = self.shown.index(text, self._seen) + len(text)
+            return self.shown
+
+    def type(self, keys: str) -> None:
+        os.write(self._file, keys.encode())
+
+    def leave(self) -> int:
+        """Its exit status, once it has ended."""
+        _, status = os.waitpid(self.process_id, 0)
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(status)
+
+
+@contextmanager
+def terminal(folder: Path, model: Scripted, *options: str) -> Iterator[Terminal]:
+    made = Terminal([*COMMAND, "--root", str(folder), *model.options, *options], environment(folder))
+    try:
+        made.wait("Ctrl-D leaves.")
+        made.wait(READY)
+        yield made
+    finally:
+        try:
+            os.kill(made.process_id, signal.SIGKILL)
+            os.waitpid(made.process_id, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+
+ENTER = "\r"
+READY = "m, fields of openai_chat, tier"
+"""Stands below the line that is typed."""
+CTRL_C, CTRL_D = "\x03", "\x04"
+
+needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+
+
+@needs_terminal
+def test_a_conversation_in_a_terminal(folder: Path) -> None:
+    with (
+        scripted(calling(READ, content="I look."), ParsedResponse("It has two lines.")) as model,
+        terminal(folder, model) as screen,
+    ):
+        screen.type("How long is a.txt?" + ENTER)
+        screen.wait("I look.")
+        screen.wait('read_file {"path": "a.txt"}')
+        screen.wait("result  one")
+        screen.wait("It has two lines.")
+        screen.wait(READY)
+        screen.type("\x1b[200~pasted\nlines\x1b[201~")
+        screen.wait("lines")
+        screen.type(ENTER)
+        screen.wait("It has two lines.")
+        screen.wait(READY)
+        screen.type("\x1b[A")  # up: what was said before
+        screen.wait("lines")
+        screen.type(CTRL_C)
+        screen.type(CTRL_D)
+        assert screen.leave() == 0
+    assert model.asked[2]["messages"][-1]["content"] == "pasted\nlines"
+    assert screen.shown.count("It has two lines.") == 2, "nothing is written twice"
+    assert oct((folder / "state" / "chat_history").stat().st_mode & 0o777) == "0o600"
+
+
+@needs_terminal
+def test_approvals_are_asked_for_and_nothing_typed_before_answers_them(folder: Path) -> None:
+    go = threading.Event()
+
+    def slow(body: dict[str, Any]) -> ParsedResponse:
+        go.wait(60)
+        return calling(ToolCall("write_file", {"path": "b.txt", "content": "other\n"}, "c2"))
+
+    with (
+        scripted(calling(WRITE), ParsedResponse("Written."), slow, ParsedResponse("Not written.")) as model,
+        terminal(folder, model, "--tier", "run") as screen,
+    ):
+        screen.type("Write b.txt" + ENTER)
+        screen.wait("what it would do")
+        screen.wait("Run it?")
+        screen.type("y" + ENTER)
+        screen.wait("Written.")
+        assert (folder / "b.txt").read_text() == "new\n"
+        screen.wait(READY)
+        screen.type("Write it again" + ENTER)
+        screen.wait("the model reads")
+        screen.type("y" + ENTER)
+        go.set()
+        screen.wait("Run it?")
+        screen.type("n" + ENTER)
+        screen.wait("refused")
+        screen.wait("Not written.")
+        assert (folder / "b.txt").read_text() == "new\n"
+        screen.wait(READY)
+        screen.type("/quit" + ENTER)
+        assert screen.leave() == 0
+
+
+@needs_terminal
+def test_ctrl_c_stops_the_answer_and_a_second_one_leaves(folder: Path) -> None:
+    hang = threading.Event()
+
+    def slow(body: dict[str, Any]) -> ParsedResponse:
+        hang.wait(60)
+        return ParsedResponse("too late")
+
+    with scripted(calling(READ), slow, ParsedResponse("And now?")) as model:
+        try:
+            with terminal(folder, model) as screen:
+                screen.type("How long is a.txt?" + ENTER)
+                screen.wait("result  one")
+                screen.wait("the model reads")
+                screen.type(CTRL_C)
+                screen.wait("stopped")
+                screen.wait(READY)
+                screen.type("Go on" + ENTER)
+                screen.wait("And now?")
+                screen.wait(READY)
+                screen.type(CTRL_C)
+                screen.wait("Ctrl-C again leaves.")
+                screen.type(CTRL_C)
+                assert screen.leave() == 0
+        finally:
+            hang.set()
+    roles = [message["role"] for message in model.asked[2]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "user"], "what was done before it was stopped is known"
+
+
+@needs_terminal
+def test_ctrl_c_at_once_after_a_stop_leaves(folder: Path) -> None:
+    hang = threading.Event()
+
+    def slow(body: dict[str, Any]) -> ParsedResponse:
+        hang.wait(60)
+        return ParsedResponse("too late")
+
+    with scripted(slow) as model:
+        try:
+            with terminal(folder, model) as screen:
+                screen.type("Hi" + ENTER)
+                screen.wait("the model reads")
+                screen.type(CTRL_C)
+                screen.wait("the question is forgotten")
+                screen.wait(READY)
+                screen.type(CTRL_C)
+                assert screen.leave() == 0
+        finally:
+            hang.set()

@@ -1,0 +1,253 @@
+"""The loop over a scripted model: what it is told, what runs, and how it ends."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier, ToolCall, ToolError, ToolResult, Usage
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
+from toolwire.agent.events import CallDone, Corrected, MemberSpoke, RunEnded
+from toolwire.backends import ScriptedBackend
+from toolwire.builtin import ending_tools
+from toolwire.messages import TextPart
+
+
+@toolwire.tool
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+@toolwire.tool
+def fail() -> int:
+    """Fails."""
+    raise ToolError("broken")
+
+
+def calling(*calls: ToolCall, content: str = "", **more: Any) -> ParsedResponse:
+    return ParsedResponse(content, tool_calls=calls, finish_reason=FinishReason.TOOL_CALLS, **more)
+
+
+def run(agent: Agent, task: str = "do it", **options: Any) -> tuple[list[Any], RunEnded]:
+    async def main() -> list[Any]:
+        return [event async for event in agent.run(task, **options)]
+
+    events = asyncio.run(main())
+    assert isinstance(events[-1], RunEnded)
+    assert not any(isinstance(event, RunEnded) for event in events[:-1])
+    return events, events[-1]
+
+
+def said(backend: ScriptedBackend, at: int) -> str:
+    return "\n".join(
+        part.text for message in backend.requests[at].messages for part in message.parts if isinstance(part, TextPart)
+    )
+
+
+def test_calls_run_and_the_model_is_told() -> None:
+    calls = [ToolCall("add", {"a": 1, "b": 2}, "1"), ToolCall("add", {"a": 3, "b": 4}, "2")]
+    backend = ScriptedBackend([calling(*calls, content="Let me add."), ParsedResponse("3 and 7")])
+    events, end = run(Agent(backend, [add]))
+    assert (end.reason, end.answer, end.rounds, end.calls) == ("answered", "3 and 7", 2, 2)
+    results = backend.requests[1].messages[-1]
+    assert results.role == "tool"
+    assert results.parts == (ToolResult("1", "add", 3), ToolResult("2", "add", 7))
+    assert [message.role for message in end.messages] == ["user", "assistant", "tool", "assistant"]
+    assert sum(isinstance(event, CallDone) for event in events) == 2
+
+
+def test_a_conversation_goes_on() -> None:
+    backend = ScriptedBackend([ParsedResponse("one"), ParsedResponse("two")])
+    agent = Agent(backend)
+    _, end = run(agent, "first")
+    run(agent, "second", history=end.messages)
+    assert [message.role for message in backend.requests[1].messages] == ["user", "assistant", "user"]
+
+
+def test_a_correction_is_for_one_prompt_alone() -> None:
+    problem = Problem("malformed", 0, "<tool_call>{", "The call could not be read.", 0)
+    broken = ParsedResponse("<tool_call>{", incomplete=(ToolCall("add"),), problems=(problem,))
+    good = calling(ToolCall("add", {"a": 1, "b": 2}, "1"))
+    backend = ScriptedBackend([broken, good, ParsedResponse("3")], format="hermes")
+    events, end = run(Agent(backend, [add]))
+    (told,) = [event.text for event in events if isinstance(event, Corrected)]
+    assert "could not be read" in told
+    assert '{"name": "add"' in told
+    assert told in said(backend, 1)
+    assert told not in said(backend, 2)
+    assert end.reason == "answered"
+    assert all("could not be read" not in str(message) for message in end.messages)
+
+
+@pytest.mark.parametrize(
+    ("budget", "what"),
+    [
+        (Budget(rounds=3), "3 rounds"),
+        (Budget(calls=2), "2 calls"),
+        (Budget(tokens=20), "20 tokens"),
+        (Budget(money=0.002, prices=Prices(input=50, output=100)), "0.002 money"),
+        (Budget(seconds=0.0), "0 seconds"),
+    ],
+)
+def test_when_a_budget_is_used_up_one_last_answer_is_asked_for(budget: Budget, what: str) -> None:
+    many = [
+        calling(ToolCall("add", {"a": at, "b": 0}, str(at)), usage=Usage(input_tokens=10, output_tokens=5))
+        for at in range(9)
+    ]
+    backend = ScriptedBackend([*many[: 0 if "seconds" in what else 2], ParsedResponse("as far as I know")])
+    _, end = run(Agent(backend, [add], AgentConfig(budget=budget)))
+    assert end.reason == "budget"
+    assert what in end.detail
+    assert end.answer == "as far as I know"
+    assert backend.requests[-1].tool_choice.mode == "none"
+    assert backend.requests[-1].tools == backend.requests[0].tools
+    assert "No more tool calls" in said(backend, -1)
+
+
+def test_failures_of_one_kind_and_tool_end_the_run() -> None:
+    backend = ScriptedBackend([calling(ToolCall("fail", {}, str(at))) for at in range(9)])
+    _, end = run(Agent(backend, [fail]))
+    assert end.reason in ("failures", "repeats")
+    nameless = ScriptedBackend([calling(ToolCall(f"tool{at}", {}, str(at))) for at in range(9)] + [ParsedResponse("x")])
+    _, end = run(Agent(nameless, [add]))
+    assert end.reason == "answered", "each was another tool"
+
+
+def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
+    same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
+    backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
+    events, end = run(Agent(backend, [add]))
+    assert (end.reason, end.answer, end.rounds, end.calls) == ("repeats", "2", 4, 3)
+    assert backend.requests[-1].tool_choice.mode == "none"
+    assert (
+        sum(
+            "did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)
+        )
+        == 1
+    )
+
+
+def test_a_required_call_is_asked_for() -> None:
+    backend = ScriptedBackend([ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))])
+    events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
+    assert "called no tool" in next(event.text for event in events if isinstance(event, Corrected))
+    assert backend.requests[0].tool_choice.mode == "required"
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
+    cut = ParsedResponse("half", finish_reason=FinishReason.ERROR)
+    backend = ScriptedBackend([cut, ParsedResponse("whole")])
+    assert run(Agent(backend))[1].answer == "whole"
+    backend = ScriptedBackend([cut, cut])
+    assert run(Agent(backend))[1].reason == "error"
+    backend = ScriptedBackend([ProviderError("no route")])
+    end = run(Agent(backend))[1]
+    assert (end.reason, end.detail) == ("error", "no route")
+
+
+def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
+    done = list[str]()
+
+    @toolwire.tool(tier=Tier.RUN)
+    def write() -> str:
+        done.append("written")
+        return "ok"
+
+    backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("sorry")])
+    events, _ = run(Agent(backend, [add, write]), "What is one and one?")
+    assert [tool.name for tool in backend.requests[0].tools] == ["add"]
+    (call,) = [event for event in events if isinstance(event, CallDone)]
+    assert "tier RUN" in (call.outcome.result.error or "")
+    assert not done
+    backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("done")])
+    events, _ = run(Agent(backend, [add, write]), "Write it to the file.")
+    assert events[0].intent.phrase.casefold() == "write"
+    assert done == ["written"]
+
+
+def test_many_tools_are_found_on_demand() -> None:
+    def made(at: int) -> toolwire.ToolDefinition:
+        return toolwire.ToolDefinition(f"measure_{at}", "Measures something rather particular. " * 9, tier=Tier.CRAWL)
+
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        return f"{city}: rain"
+
+    search = calling(ToolCall("find_tools", {"query": "weather"}, "1"))
+    backend = ScriptedBackend([search, calling(ToolCall("weather", {"city": "Oslo"}, "2")), ParsedResponse("rain")])
+    agent = Agent(backend, [*map(made, range(50)), weather], AgentConfig(definitions=500))
+    _, end = run(agent, "What is the weather in Oslo?")
+    assert [[tool.name for tool in request.tools] for request in backend.requests[:2]] == [
+        ["find_tools"],
+        ["find_tools", "weather"],
+    ]
+    assert end.answer == "rain"
+    backend = ScriptedBackend([ParsedResponse("dry")])
+    agent.backend = backend
+    run(agent, "And in Rome?", history=end.messages)
+    assert "weather" in [tool.name for tool in backend.requests[0].tools]
+
+
+def test_ask_gives_the_answer_or_says_why_not() -> None:
+    assert asyncio.run(Agent(ScriptedBackend([ParsedResponse("yes")])).ask("?")) == "yes"
+    with pytest.raises(toolwire.ToolwireError, match=r"no answer \(error\): no route"):
+        asyncio.run(Agent(ScriptedBackend([ProviderError("no route")])).ask("?"))
+
+
+def test_closing_the_iterator_stops_tools() -> None:
+    stopped = list[str]()
+
+    async def forever() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.append("yes")
+        return ""
+
+    async def main() -> None:
+        agent = Agent(ScriptedBackend([calling(ToolCall("forever", {}, "1"))]), [forever])
+        events = agent.run("go")
+        async for event in events:
+            if type(event).__name__ == "CallBegun":
+                break
+        await events.aclose()
+
+    asyncio.run(main())
+    assert stopped == ["yes"]
+
+
+def test_a_member_is_called_as_a_tool() -> None:
+    helper = Agent(
+        ScriptedBackend([calling(ToolCall("add", {"a": 2, "b": 2}, "m")), ParsedResponse("four", usage=Usage(7, 3))]),
+        [add],
+        AgentConfig(name="counter"),
+    )
+    lead = Agent(ScriptedBackend([calling(ToolCall("counter", {"task": "2 + 2"}, "1")), ParsedResponse("It is four.")]))
+    AgentTeam(lead, [Member(helper, "Adds numbers.")])
+    events, end = run(lead)
+    assert end.answer == "It is four."
+    assert (end.usage.input_tokens, end.usage.output_tokens) == (7, 3)
+    told = [event.event for event in events if isinstance(event, MemberSpoke)]
+    assert any(isinstance(event, CallDone) and event.outcome.result.result == 4 for event in told)
+    results = [event.outcome.result for event in events if isinstance(event, CallDone)]
+    assert results == [ToolResult("1", "counter", "four")]
+
+
+def test_a_member_that_fails_is_a_tool_that_fails() -> None:
+    helper = Agent(ScriptedBackend([ProviderError("no route")]), config=AgentConfig(name="helper"))
+    lead = Agent(ScriptedBackend([calling(ToolCall("helper", {"task": "x"}, "1")), ParsedResponse("sorry")]))
+    AgentTeam(lead, [Member(helper, "Helps.")])
+    events, end = run(lead)
+    (done,) = [event for event in events if isinstance(event, CallDone)]
+    assert done.outcome.result.error == "helper has no answer (error): no route"
+    assert end.good
+
+
+def test_a_tool_that_ends_the_turn_ends_the_run() -> None:
+    finish = calling(ToolCall("task_completion", {"result": "all done"}, "1"))
+    backend = ScriptedBackend([ParsedResponse("prose"), finish])
+    agent = Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True))
+    _, end = run(agent)
+    assert (end.reason, end.answer, end.detail, end.rounds) == ("finished", "all done", "task_completion", 2)

@@ -1,0 +1,157 @@
+"""Budgets, recovery and trimming: values in, values out."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire import FinishReason, Message, ParsedResponse, Problem, ToolCall, ToolResult
+from toolwire.agent.recovery import NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
+from toolwire.agent.trimming import LEFT_OUT, trim
+
+
+def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> Problem:
+    return Problem(kind, 0, "raw", message, index)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("response", "require", "kinds"),
+    [
+        (ParsedResponse("prose"), False, []),
+        (ParsedResponse("prose"), True, ["no_call"]),
+        (ParsedResponse(" "), False, ["no_call"]),
+        (ParsedResponse("", tool_calls=(ToolCall("a"),)), True, []),
+        (ParsedResponse("x", problems=(problem("malformed", None),)), False, ["malformed"]),
+        (ParsedResponse("", incomplete=(ToolCall("a"),), problems=(problem("truncated"),)), False, ["truncated"]),
+        (ParsedResponse("", incomplete=(ToolCall("a"),), finish_reason=FinishReason.LENGTH), False, ["truncated"]),
+        (ParsedResponse("x", problems=(problem("missing_name", None),)), False, ["missing_name"]),
+        (ParsedResponse("x", problems=(problem("hidden_by_fence", None),)), False, ["malformed"]),
+        (ParsedResponse("x", problems=(problem("provider_error", None),)), False, []),
+    ],
+)
+def test_faults(response: ParsedResponse, require: bool, kinds: list[str]) -> None:
+    assert [fault.kind for fault in faults_of(response, require_call=require)] == kinds
+
+
+def test_advice_says_each_thing_once_with_a_right_call() -> None:
+    faults = [
+        Fault("malformed", "add", "It could not be read."),
+        Fault("malformed", "add", "It could not be read."),
+        Fault("truncated", "write", SPLIT),
+        Fault("tool_failed", "add", "in the result", told=True),
+        Fault("no_call", "", NO_CALL),
+    ]
+    text = advice(faults, lambda name: f"EXAMPLE {name}")
+    assert text == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}"
+    assert len(advice([Fault("malformed", "", "x" * 10_000)], lambda _: "")) < 1_000
+
+
+def test_five_failures_of_one_kind_and_tool_are_too_many() -> None:
+    breaker = Breaker()
+    failing = [Fault("tool_failed", "read", f"no file {at}") for at in range(5)]
+    assert [breaker.turn([fault], []) for fault in failing] == [None] * 4 + [failing[-1]]
+
+
+def test_a_success_of_the_tool_begins_anew() -> None:
+    breaker = Breaker(patience=2)
+    fault = Fault("tool_failed", "read", "no file")
+    assert breaker.turn([fault], []) is None
+    assert breaker.turn([], ["read"]) is None
+    assert breaker.turn([fault], []) is None
+    assert breaker.turn([Fault("no_call", "", "")], []) is None
+    assert breaker.turn([fault], ["other"]) is fault, "another tool's success is none of this one"
+
+
+def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
+    return [ToolCall(name, {}, "id")], [ToolResult("id", name, result)]
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ("aaa", ["", "warn", "end"]),
+        ("abab ab", ["", "", "", "warn", "end", "end"]),
+        ("abcabc abc", ["", "", "", "", "", "warn", "end", "end", "end"]),
+        ("aabb", ["", "warn", "", "end"]),
+        ("abcd", ["", "", "", ""]),
+    ],
+)
+def test_circles(turns: str, said: list[str]) -> None:
+    repeats = Repeats()
+    assert [repeats.turn(*turn(name, 1)) for name in turns.replace(" ", "")] == said
+
+
+def test_other_results_are_no_circle() -> None:
+    repeats = Repeats()
+    assert [repeats.turn(*turn("poll", at)) for at in range(9)] == [""] * 9
+
+
+def conversations() -> st.SearchStrategy[list[Message]]:
+    texts = st.text("abc ", max_size=60)
+
+    @st.composite
+    def made(draw: st.DrawFn) -> list[Message]:
+        found = [Message("system", draw(texts))] if draw(st.booleans()) else []
+        found.append(Message("user", draw(texts)))
+        number = iter(range(10_000))
+        for kind in draw(st.lists(st.sampled_from(["user", "say", "call"]), max_size=12)):
+            if kind == "user":
+                found.append(Message("user", draw(texts)))
+            elif kind == "say":
+                found.append(Message("assistant", draw(texts)))
+            else:
+                calls = tuple(ToolCall("t", {}, str(next(number))) for _ in range(draw(st.integers(1, 3))))
+                found.append(Message("assistant", calls))
+                found.append(Message("tool", tuple(ToolResult(call.id, "t", draw(texts)) for call in calls)))
+        return found
+
+    return made()
+
+
+def size(message: Message) -> int:
+    return sum(len(getattr(part, "text", "")) + 5 for part in message.parts)
+
+
+def pairs(messages: list[Message]) -> Iterator[tuple[set[str], set[str]]]:
+    for at, message in enumerate(messages):
+        calls = {part.id for part in message.parts if isinstance(part, ToolCall)}
+        if calls:
+            after = messages[at + 1].parts if at + 1 < len(messages) else ()
+            yield calls, {part.call_id for part in after if isinstance(part, ToolResult)}
+
+
+@given(conversations(), st.integers(0, 500))
+def test_calls_never_part_from_their_results(messages: list[Message], limit: int) -> None:
+    kept = trim(messages, limit, size)
+    assert all(calls == results for calls, results in pairs(kept))
+    results = {part.call_id for message in kept for part in message.parts if isinstance(part, ToolResult)}
+    assert results == set().union(*(calls for calls, _ in pairs(kept)))
+    assert [message for message in kept if message in messages] == [
+        message for message in messages if any(message is one for one in kept)
+    ] or len(set(map(repr, messages))) < len(messages)
+
+
+@given(conversations(), st.integers(0, 500))
+def test_what_always_stays(messages: list[Message], limit: int) -> None:
+    kept = trim(messages, limit, size)
+    if sum(map(size, messages)) <= limit:
+        assert kept == messages
+        return
+    users = [message for message in messages if message.role == "user"]
+    assert users[0] in kept
+    assert users[-1] in kept
+    assert all(message in kept for message in messages if message.role == "system")
+    assert kept[-1].role == messages[-1].role, "the newest step stays"
+    assert sum(message == Message("user", LEFT_OUT) for message in kept) <= 1
+
+
+def test_a_long_result_is_cut_where_nothing_else_can_go() -> None:
+    messages = [
+        Message("user", "read it"),
+        Message("assistant", (ToolCall("read", {}, "1"),)),
+        Message("tool", (ToolResult("1", "read", "x" * 10_000),)),
+    ]
+    kept = trim(messages, 1_000, size)
+    assert sum(map(size, kept)) <= 1_000
+    assert "characters are left out here" in kept[-1].parts[0].text  # type: ignore[union-attr]

@@ -1,0 +1,328 @@
+"""The recorder and the archive, on real files: what is kept, what is not, and what happens when it cannot be."""
+
+import json
+import logging
+import multiprocessing
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.telemetry.scripts import ADD, Heard, go
+
+from toolwire.errors import ConfigurationError, StateError
+from toolwire.telemetry import (
+    Archive,
+    Recorder,
+    RunRecord,
+    Tally,
+    TurnRecord,
+    flush,
+    standard_archive,
+    standard_observers,
+)
+from toolwire.telemetry import recorder as module
+from toolwire.telemetry.rows import MAX_EVENTS, MAX_RAW, kept, turn_rows
+
+SECRET = "hunter2-and-more"
+LOGIN = '<tool_call>{"name": "wipe", "arguments": {"path": "/x", "password": "' + SECRET + '"}}</tool_call>'
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    made = Recorder(tmp_path / "turns.db")
+    yield made
+    made.close()
+
+
+def archive_of(recorder: Recorder) -> Archive:
+    assert recorder.flush()
+    assert recorder.lost == 0
+    return Archive(recorder.path)
+
+
+def turn(**changes: object) -> TurnRecord:
+    heard = Heard()
+    go([ADD % 1], heard)
+    return replace(heard.turns[0], **changes)  # type: ignore[arg-type]
+
+
+def test_a_run_is_kept_whole(recorder: Recorder) -> None:
+    texts = ["Adding. " + ADD % '"1"', "<tool_call>{]", '<tool_call>{"name": "fail", "arguments": {}}</tool_call>']
+    go(texts, recorder, run_id="abcdef", task="Work on it.")
+    found = archive_of(recorder).run("abc")
+    assert (found.run["id"], found.run["task"], found.run["reason"], found.run["rounds"]) == (
+        "abcdef",
+        "Work on it.",
+        "answered",
+        4,
+    )
+    first, second, third, last = found.turns
+    assert first["raw"] == "Adding. " + ADD % '"1"'
+    assert [kind for kind, _, _ in first["events"]] == ["content", "call start", "arguments", "call end", "finish"]
+    assert first["repairs"] == {"coerced": 1}
+    assert first["found"] == ["hermes"]
+    (call,) = first["calls"]
+    assert (call["tool"], json.loads(call["arguments"]), call["decision"]) == ("add", {"a": 1, "b": 2}, "allowed")
+    assert (call["ok"], call["result"], call["repairs"]) == (1, "3", ["coerced"])
+    assert second["failed"].startswith("<tool_call>{")
+    assert sum(second["problems"].values()) == 1
+    assert second["told"]
+    assert (third["calls"][0]["ok"], third["calls"][0]["error"]) == (0, "broken")
+    assert (last["calls"], last["good"]) == ([], None)
+
+
+def test_runs_are_found_by_their_beginning_or_as_the_newest(recorder: Recorder) -> None:
+    for name in ("aaa1", "aaa2", "b"):
+        go(["hi"], recorder, run_id=name)
+    archive = archive_of(recorder)
+    assert archive.run().run["id"] == "b"
+    assert archive.run("aaa2").run["id"] == "aaa2"
+    assert [run["id"] for run in archive.runs(2)] == ["b", "aaa2"]
+    with pytest.raises(StateError, match=r"several runs begin with 'aaa': aaa1, aaa2"):
+        archive.run("aaa")
+    with pytest.raises(StateError, match="no run 'x' is recorded"):
+        archive.run("x")
+    with pytest.raises(StateError, match="no such file yet"):
+        Archive(recorder.path.with_name("none.db")).run()
+
+
+def test_figures_are_per_model_and_format(recorder: Recorder) -> None:
+    go([ADD % 1, ADD % '"2"', "<tool_call>{]", "5"], recorder)
+    go(["[add(a=1, b=2)]", '<tool_call>{"name": "fail", "arguments": {}}</tool_call>'], recorder)
+    go([ADD % 1], recorder, model="big")
+    go(["<tool_call>x", "y"], recorder, format="forge_xml")
+    archive = archive_of(recorder)
+    figures = {(one.model, one.format): one for one in archive.figures()}
+    assert list(figures) == [("big", "hermes"), ("tiny", "forge_xml"), ("tiny", "hermes")]
+    tiny = figures["tiny", "hermes"]
+    assert (tiny.answers, tiny.clean, tiny.calls, tiny.worked) == (7, 6, 4, 3)
+    assert tiny.repairs == {"coerced": 1, "fallback": 1}
+    assert tiny.mismatches == {"pythonic": 1}
+    assert (tiny.tried, tiny.good) == (5, 3)
+    assert tiny.parse_rate == pytest.approx(6 / 7)
+    assert tiny.tool_success == pytest.approx(3 / 4)
+    assert 0 <= tiny.median <= tiny.p95
+    assert tiny.first is not None
+    assert [one.model for one in archive.figures(model="big")] == ["big"]
+    assert [one.format for one in archive.figures(format="forge_xml")] == ["forge_xml"]
+    assert archive.figures(since=time.time() + 60) == []
+    assert archive.models() == ["big", "tiny"]
+    assert archive.evidence("tiny") == [Tally("hermes", 5, 3)]
+    assert archive.evidence("tiny", ("pythonic", "hermes")) == [Tally("pythonic"), Tally("hermes", 5, 3)]
+
+
+def test_outcomes_may_come_from_elsewhere(recorder: Recorder) -> None:
+    for good in (True, True, False):
+        recorder.outcome("tiny", "hermes", good=good)
+    assert archive_of(recorder).evidence("tiny") == [Tally("hermes", 3, 2)]
+
+
+def test_secrets_are_kept_nowhere(recorder: Recorder) -> None:
+    async def agree(_: object) -> bool:
+        return True
+
+    task = f"Wipe /x with password={SECRET}."
+    go([LOGIN, f"I said {SECRET}."], recorder, confirm=agree, task=task)
+    found = archive_of(recorder).run()
+    (call,) = found.turns[0]["calls"]
+    assert (call["ok"], call["decision"]) == (1, "agreed by user")
+    assert json.loads(call["arguments"])["password"] == "[redacted]"
+    assert call["result"] == "/x is gone, and so is [redacted]"
+    assert found.run["task"] == "Wipe /x with password=[redacted]"
+    recorder.close()
+    whole = b"".join(path.read_bytes() for path in recorder.path.parent.iterdir())
+    assert SECRET.encode() not in whole
+    assert b"/x is gone" in whole
+    assert b"I said [redacted]" in whole
+
+
+def test_figures_alone_hold_no_text(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "turns.db", content=False)
+    go(["Some prose. " + ADD % 1, "<tool_call>{]", "More prose."], recorder, task="A secret task.")
+    found = archive_of(recorder).run()
+    assert (found.run["task"], found.turns[0]["raw"], found.turns[0]["events"]) == ("", "", [])
+    assert (found.turns[0]["calls"][0]["tool"], found.turns[0]["calls"][0]["ok"]) == ("add", 1)
+    assert found.turns[1]["problems"]
+    recorder.close()
+    whole = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not [text for text in (b"prose", b"secret task", b"{]", b'"a"') if text in whole]
+
+
+def test_only_the_user_may_read_the_file(recorder: Recorder) -> None:
+    go(["hi"], recorder)
+    archive_of(recorder)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in recorder.path.parent.iterdir()}
+    assert modes["turns.db"] == 0o600
+    assert set(modes.values()) == {0o600}
+
+
+def test_what_is_too_long_is_cut() -> None:
+    assert kept("a" * 10, 10) == "a" * 10
+    assert kept("a" * 12, 10) == "a" * 10 + "… (2 characters are left out)"
+    assert "hunter" not in kept("x" * 8 + " password=hunter2", 22)
+    assert kept("a\ud800b", 10) == "a\\ud800b"
+    long = turn(raw="x" * (MAX_RAW * 3), events=turn().events * 100)
+    rows = turn_rows(long, content=True)
+    assert len(rows.turn["raw"]) < MAX_RAW + 100
+    events = json.loads(rows.turn["events"])
+    assert len(events) == MAX_EVENTS + 1
+    assert events[-1][0] == "left out"
+
+
+def test_a_file_that_cannot_be_used_breaks_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    recorder = Recorder(broken)
+    with caplog.at_level(logging.WARNING, "toolwire.telemetry"):
+        go([ADD % 1, "3"], recorder)
+        assert recorder.flush()
+        go(["hi"], recorder)
+        assert recorder.flush()
+    assert recorder.lost == 7
+    assert [record.message.split(":")[0] for record in caplog.records] == ["nothing is recorded"]
+    recorder.close()
+
+
+def test_a_value_that_is_not_what_it_should_be_costs_only_itself(recorder: Recorder) -> None:
+    recorder.turn(turn(run="r", begun=object()))
+    recorder.turn(turn(run="r"))
+    recorder.begin(RunRecord("r", "agent", "tiny", "", "hermes", "", "", 1.0))
+    assert recorder.flush()
+    assert recorder.lost == 1
+    assert len(Archive(recorder.path).run("r").turns) == 1
+
+
+def test_what_is_too_old_goes(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "turns.db", most_days=10)
+    now = time.time()
+    for days in (11, 9, 1):
+        recorder.begin(RunRecord(f"{days} days", "agent", "tiny", "", "hermes", "", "", now - days * 86_400))
+        recorder.turn(turn(run=f"{days} days", begun=now - days * 86_400))
+    recorder.flush()
+    recorder.close()
+    recorder.turn(turn(run="1 days", begun=now))  # a thread that begins looks once
+    archive = archive_of(recorder)
+    assert {run["id"] for run in archive.runs()} == {"9 days", "1 days"}
+    assert archive.evidence("tiny")[0].tried == 4, "evidence is small, and outlives its turns"
+    recorder.close()
+
+
+def test_what_is_too_much_goes_the_oldest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVICT_EVERY", 20)
+    monkeypatch.setattr(module, "BATCH", 20)
+    recorder = Recorder(tmp_path / "turns.db", most_bytes=400_000)
+    one = turn(raw="x y" * 3_000)
+    for at in range(120):
+        recorder.begin(RunRecord(f"{at:03}", "agent", "tiny", "", "hermes", "", "", 1e9 + at))
+        recorder.turn(replace(one, run=f"{at:03}", begun=time.time() + at))
+    archive = archive_of(recorder)
+    kept_runs = [run["id"] for run in archive.runs(1_000) if run["turns"]]
+    assert kept_runs[0] == "119"
+    assert len(kept_runs) < 60
+    assert kept_runs == sorted(kept_runs, reverse=True)
+    recorder.close()
+    assert recorder.path.stat().st_size < 1_000_000
+
+
+def test_too_much_at_once_is_not_kept(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAITING", 3)
+    monkeypatch.setattr(module, "MOMENT", 30.0)
+    one = turn()
+    recorder.turn(one)
+    for _ in range(10):
+        recorder.turn(one)
+    assert 6 <= recorder.lost <= 8
+    assert recorder.flush()
+
+
+def test_it_goes_on_after_it_was_closed(recorder: Recorder) -> None:
+    recorder.turn(turn())
+    recorder.close()
+    recorder.turn(turn())
+    assert archive_of(recorder).evidence("tiny") == [Tally("hermes", 2, 2)]
+
+
+CHILD = """
+    import sys, tests.unit.telemetry.scripts as scripts
+    from toolwire.telemetry import Recorder
+    recorder = Recorder(sys.argv[1])
+    for at in range(20):
+        scripts.go([scripts.ADD % at, "done"], recorder, run_id=f"{sys.argv[2]}-{at}")
+"""
+
+
+def test_processes_write_one_file_and_nothing_is_lost_at_their_end(tmp_path: Path) -> None:
+    path = tmp_path / "turns.db"
+    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(path)]
+    children = [subprocess.Popen([*command, str(at)]) for at in range(3)]
+    assert [child.wait(60) for child in children] == [0, 0, 0]
+    archive = Archive(path)
+    assert len(archive.runs(1_000)) == 60
+    assert archive.evidence("tiny") == [Tally("hermes", 60, 60)]
+    assert archive.figures()[0].answers == 120
+
+
+def _told_in_a_child(recorder: Recorder) -> None:
+    go(["hi"], recorder, run_id="child")
+    recorder.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_of_a_fork_records_too(recorder: Recorder) -> None:
+    go(["hi"], recorder, run_id="parent")
+    recorder.flush()
+    child = multiprocessing.get_context("fork").Process(target=_told_in_a_child, args=(recorder,))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    go(["hi"], recorder, run_id="parent again")
+    assert {run["id"] for run in archive_of(recorder).runs()} == {"parent", "child", "parent again"}
+
+
+def test_a_file_that_another_holds_is_waited_for(recorder: Recorder) -> None:
+    go(["hi"], recorder)
+    archive_of(recorder)
+    holder = sqlite3.connect(recorder.path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    go(["hi"], recorder)
+    assert not recorder.flush(0.3)
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert len(archive_of(recorder).runs()) == 2
+
+
+# -- what is always on -----------------------------------------------------------------------------------------------
+
+
+def test_every_agent_is_recorded_unless_it_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    from toolwire.agent import Agent
+    from toolwire.backends import ScriptedBackend
+
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
+    asyncio.run(Agent(ScriptedBackend([]), telemetry=False).ask("not told"))
+    monkeypatch.setenv("TOOLWIRE_TELEMETRY", "off")
+    assert standard_observers() == ()
+    asyncio.run(Agent(ScriptedBackend([])).ask("not told"))
+    flush()
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("TOOLWIRE_TELEMETRY", "figures")
+    asyncio.run(Agent(ScriptedBackend([])).ask("counted"))
+    monkeypatch.delenv("TOOLWIRE_TELEMETRY")
+    asyncio.run(Agent(ScriptedBackend([])).ask("told"))
+    assert [run["task"] for run in standard_archive().runs()] == ["told", ""]
+    monkeypatch.setenv("TOOLWIRE_TELEMETRY", "perhaps")
+    with pytest.raises(ConfigurationError, match="on, off or figures, not 'perhaps'"):
+        Agent(ScriptedBackend([]))
+    for observer in (*module._recorders,):
+        observer.close()
