@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from threading import Lock
 
 from toolwire.consent import Agreement, Approval
+from toolwire.errors import ToolError
 from toolwire.failures import Caught
 
 Answers = Sequence[Agreement | bool]
+_Waiting = tuple[Approval, asyncio.Future[Agreement | bool]]
 
 
 class Together:
     """A `Confirm` for an executor that asks once for all calls which wait for an answer at the same time.
 
     Calls of one response are decided about one right after the other, so their questions arrive together. Each gets an
-    answer of its own.
+    answer of its own. More calls than the executor runs at a time are several questions. What waits in one event loop
+    is asked about in that loop: executors in other threads may share it, and are asked separately.
 
     Args:
         ask: gets the approvals in the order of their calls; gives as many answers, in that order.
@@ -23,7 +27,8 @@ class Together:
 
     def __init__(self, ask: Callable[[Sequence[Approval]], Awaitable[Answers]]) -> None:
         self._ask = ask
-        self._waiting: list[tuple[Approval, asyncio.Future[Agreement | bool]]] = []
+        self._waiting: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+        self._guard = Lock()
         self._asking: set[asyncio.Task[None]] = set()
 
     async def __call__(self, approval: Approval) -> Agreement | bool:
@@ -31,31 +36,44 @@ class Together:
 
         Raises:
             ValueError: `ask` gave another number of answers than it was asked for.
+            ToolError: `ask` was cancelled.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Agreement | bool] = loop.create_future()
-        self._waiting.append((approval, answer))
-        if len(self._waiting) == 1:
-            loop.call_soon(self._begin)  # after the calls that are decided about in this turn of the loop
+        with self._guard:  # loops of other threads come and go
+            waiting = self._waiting.setdefault(loop, [])
+        waiting.append((approval, answer))
+        if len(waiting) == 1:
+            loop.call_soon(self._begin, loop)  # after the calls that are decided about in this turn of the loop
         return await answer
 
-    def _begin(self) -> None:
-        asked, self._waiting = [one for one in self._waiting if not one[1].done()], []
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._guard:
+            waiting = self._waiting.pop(loop)
+        asked = [one for one in waiting if not one[1].done()]
         if asked:
             task = asyncio.ensure_future(self._settle(asked))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 
-    async def _settle(self, asked: list[tuple[Approval, asyncio.Future[Agreement | bool]]]) -> None:
+    async def _settle(self, asked: list[_Waiting]) -> None:
         answers: Answers = ()
-        with Caught() as caught:
-            answers = await self._ask([approval for approval, _ in asked])
-            if len(answers) != len(asked):
-                raise ValueError(f"{len(asked)} questions were asked, and {len(answers)} answers came")
-        for at, (_, answer) in enumerate(asked):
-            if answer.done():
-                continue  # nobody waits for it any more
-            if caught.error is not None:
-                answer.set_exception(caught.error)
-            else:
-                answer.set_result(answers[at])
+        caught = Caught()
+        try:
+            with caught:
+                answers = await self._ask([approval for approval, _ in asked])
+                if len(answers) != len(asked):
+                    raise ValueError(f"{len(asked)} questions were asked, and {len(answers)} answers came")
+        except asyncio.CancelledError:
+            caught.error = ToolError("the question was cancelled before it was answered")
+            raise
+        finally:
+            for at, (_, answer) in enumerate(asked):
+                if answer.done():
+                    continue  # nobody waits for it any more
+                if caught.error is not None:
+                    answer.set_exception(caught.error)
+                elif at < len(answers):
+                    answer.set_result(answers[at])
+                else:  # an interrupt
+                    answer.cancel()

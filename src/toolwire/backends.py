@@ -185,7 +185,7 @@ def local_source(model: Writer) -> Source:
     async def stream(messages: list[Message], **options: Any) -> AsyncGenerator[Event]:
         asked = [{"role": one.role, "content": _text(one)} for one in messages]
         loop = asyncio.get_running_loop()
-        pieces: asyncio.Queue[str | Finish | Exception | SystemExit | None] = asyncio.Queue()
+        pieces: asyncio.Queue[str | Finish | BaseException | None] = asyncio.Queue()
         left = threading.Event()
 
         def write() -> None:
@@ -200,7 +200,7 @@ def local_source(model: Writer) -> Source:
         threading.Thread(target=write, name="toolwire-local", daemon=True).start()
         try:
             while (piece := await pieces.get()) is not None:
-                if isinstance(piece, Exception | SystemExit):
+                if isinstance(piece, BaseException):
                     raise piece
                 yield piece if isinstance(piece, Finish) else ContentDelta(piece)
         finally:

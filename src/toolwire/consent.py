@@ -5,6 +5,7 @@ The rules of the view, whatever stands in a call:
 - Every character that a terminal obeys, that is invisible, or that turns text around is written as an escape; so are
   letters of other scripts inside Latin words, which look like something else.
 - Text of the call stands behind a bar on every line and never runs over the edge, so it cannot pass for a line of ours.
+- Keys are text of the call too: all but plain short names stand behind the bar, quoted.
 - Padding is folded: a run of white space, of one character or of equal lines becomes one of them and a count.
 - What is too long is shown at both ends, with the number of characters left out, and that none of them is shown.
 - The last line names the tool again, with a digest of the whole: what scrolled away can be told from another.
@@ -36,7 +37,9 @@ PREVIEW_LIMIT = 8_000
 LEAVES = 60
 """Values that are shown."""
 FIELD_LIMIT = 400
-"""Characters of a name, a key or a reason."""
+"""Characters of a name or a reason."""
+DEEPEST = 6
+"""Plain keys that are shown as one path on our own line; together they are no longer than `FIELD_LIMIT`."""
 FOLDED = 12
 """Characters that a run has at least when it is folded."""
 MARKS = 2
@@ -45,6 +48,7 @@ MIN_WIDTH = 30
 
 _ALIKE = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "ROMAN NUMERAL")
 _POSING = ("FULLWIDTH", "MATHEMATICAL")
+_PLAIN = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,60}")
 _RUN = re.compile(rf"\s{{{FOLDED},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{FOLDED - 1},}}")
 _TOKEN = re.compile(r"\s+|\S+")
 _BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
@@ -103,16 +107,22 @@ def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
         lines += _field("server", definition.server, edge)
     lines += _field("why", approval.reason, edge)
     hidden = 0 if whole else max(0, len(leaves) - LEAVES)
-    for at, (path, text) in enumerate(leaves):
+    for at, leaf in enumerate(leaves):
         if at == LEAVES // 2 and hidden:
             lines.append(f"  ({hidden} values are left out here: nothing of them is shown)")
         if not LEAVES // 2 <= at < LEAVES // 2 + hidden:
-            lines += _field("value", path, edge)
-            lines += _barred(_View.of(text, None if whole else LIMIT), edge)
+            limit = None if whole else LIMIT
+            path, plain = leaf.path()
+            if plain:
+                lines += _field("value", path + leaf.kind, edge)
+            else:
+                lines += [*_field("value", f"at this key{leaf.kind}", edge), *_barred(_View.of(path, limit), edge)]
+                lines.append(f"{'':8}is")
+            lines += _barred(_View.of(leaf.text, limit), edge)
     if approval.preview:
         lines.append("what it would do")
         lines += _barred(_View.of(approval.preview, None if whole else PREVIEW_LIMIT), edge)
-    size = sum(len(text) for _, text in leaves)
+    size = sum(len(leaf.text) for leaf in leaves)
     summary = f"{definition.name}; values: {len(leaves)}, characters: {size}; {approval.key[:12]}"
     return "\n".join((*lines, *_field("all", summary, edge)))
 
@@ -122,12 +132,14 @@ def left_out(approval: Approval) -> int:
 
     Where there are any, nobody should be able to agree before they saw the whole.
     """
-    leaves = [text for _, text in _leaves(approval.call.arguments)]
+    leaves = list(_leaves(approval.call.arguments))
     hidden = max(0, len(leaves) - LEAVES)
     middle = slice(LEAVES // 2, LEAVES // 2 + hidden)
-    unseen = sum(map(len, leaves[middle]))
+    unseen = sum(max(1, leaf.keys + len(leaf.text)) for leaf in leaves[middle])
     del leaves[middle]
-    unseen += sum(_View.of(text, LIMIT).hidden for text in leaves)
+    for leaf in leaves:
+        path, plain = leaf.path()
+        unseen += _View.of(leaf.text, LIMIT).hidden + (0 if plain else _View.of(path, LIMIT).hidden)
     return unseen + _View.of(approval.preview, PREVIEW_LIMIT).hidden
 
 
@@ -167,19 +179,53 @@ def _escaped(c: str) -> str:
     return c.encode("unicode_escape").decode()
 
 
-def _leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every value that holds no other, with the way to it; text as it is, all else as JSON."""
-    waiting: list[tuple[str, Any]] = [*arguments.items()][::-1]
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands: a key or an index, below another place; whole paths would take the square of the call."""
+
+    key: str | int
+    above: _Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A value that holds no other; `keys` are the characters of the keys that no leaf before it stands below."""
+
+    place: _Place
+    text: str
+    kind: str
+    keys: int
+
+    def path(self) -> tuple[str, bool]:
+        """The way to it, and whether its keys are plain names; if not they are quoted, so that no two look alike."""
+        parts: list[str | int] = []
+        place: _Place | None = self.place
+        while place:
+            parts.append(place.key)
+            place = place.above
+        parts.reverse()
+        plain = len(parts) <= DEEPEST and all(isinstance(key, int) or _PLAIN.fullmatch(key) for key in parts)
+        if plain:
+            return "/".join(map(str, parts)), True
+        return "/".join(
+            str(key) if isinstance(key, int) else json.dumps(key, ensure_ascii=False) for key in parts
+        ), False
+
+
+def _leaves(arguments: Mapping[str, Any]) -> Iterator[_Leaf]:
+    """Every value that holds no other; text as it is, all else as JSON."""
+    waiting = [(_Place(key, None), value, len(key)) for key, value in [*arguments.items()][::-1]]
     while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, dict) and value:
-            waiting += [(f"{path}/{key}", inner) for key, inner in [*value.items()][::-1]]
-        elif isinstance(value, list) and value:
-            waiting += [(f"{path}/{at}", inner) for at, inner in reversed([*enumerate(value)])]
+        place, value, keys = waiting.pop()
+        if isinstance(value, dict | list) and value:
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            below = [(_Place(key, place), one, len(key) if isinstance(key, str) else 0) for key, one in inner]
+            below[0] = (below[0][0], below[0][1], below[0][2] + keys)
+            waiting += reversed(below)
         elif isinstance(value, str):
-            yield path, value
+            yield _Leaf(place, value, "", keys)
         else:
-            yield f"{path} ({_kind(value)})", json.dumps(value, ensure_ascii=False, default=str)
+            yield _Leaf(place, json.dumps(value, ensure_ascii=False, default=str), f" ({_kind(value)})", keys)
 
 
 def _kind(value: Any) -> str:

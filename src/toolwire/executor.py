@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from toolwire.arguments import fitted
 from toolwire.consent import Agreement, Approval
@@ -29,6 +30,8 @@ from toolwire.threads import in_thread
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
+EVERYTHING = (BaseException,)
+_NOT_THEIRS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 LOST = "The call ran, and its result was lost; it may or may not have done its work."
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
@@ -46,10 +49,12 @@ class Issue:
     Attributes:
         kind: what it is; `confirmation` can be helped.
         message: for the model, or for the program.
+        untrusted: the message may quote strangers.
     """
 
     kind: Literal["unknown_tool", "invalid_arguments", "denied", "confirmation", "not_runnable"]
     message: str
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class ToolExecutor:
         timeout: seconds that one call may take; None for no limit. A plain function that takes longer is left behind in
             its thread.
         confirm_timeout: seconds that somebody has to answer; no answer is none.
-        concurrency: calls that run at the same time.
+        concurrency: calls that run at the same time, whoever made them; those that wait for an answer do not count.
         shape: makes of each result of a call that ran what the model is told, say an envelope's.
         clock: seconds, for limits.
     """
@@ -109,6 +114,8 @@ class ToolExecutor:
         self._timeout = timeout
         self._confirm_timeout = confirm_timeout
         self._concurrency = concurrency
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
         self._shape = shape
         self._clock = clock
 
@@ -126,13 +133,11 @@ class ToolExecutor:
         if len(calls) == 1 and not broken:
             return [(await self.run(calls[0], session)).result]
         untrusted = session.untrusted  # what one of these calls gives back, the model had not read when it wrote them
-        gate = asyncio.Semaphore(self._concurrency)
 
         async def one(at: int, call: ToolCall) -> ToolResult:
             if at in broken:
                 return _failed(call, "The call could not be read whole, so it did not run.")
-            async with gate:
-                return (await self.run(call, session, untrusted=untrusted)).result
+            return (await self.run(call, session, untrusted=untrusted)).result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
@@ -163,20 +168,49 @@ class ToolExecutor:
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
+        begun: list[ToolCall] = []
+        unnoted: BaseException | None = None
+        with Caught() as caught:  # whatever goes wrong on the way, there is a result
+            outcome = await self._run(call, session, untrusted, begun, noted, permitted)
+            if isinstance(outcome, Outcome):
+                return outcome
+            unnoted = outcome
+        if unnoted is not None:
+            raise unnoted
+        if begun:
+            return Outcome(begun[0], _failed(call, f"{LOST} ({caught.message})"))
+        return _refused(call, Issue("not_runnable", f"{call.name} could not be run: {caught.message}"), session)
+
+    async def _run(
+        self,
+        call: ToolCall,
+        session: Session,
+        untrusted: bool | None,
+        begun: list[ToolCall],
+        noted: Noted | None,
+        permitted: str,
+    ) -> Outcome | BaseException:
+        """`run`, for which some errors are left; `begun` gets the call when it begins. Or what `noted` raised."""
         ready = self._prepare(call)
         if isinstance(ready, Issue):
-            return _refused(call, ready)
+            return _refused(call, ready, session)
         key = approval_key(ready.call, ready.tool.definition) if permitted or noted is not None else ""
-        name, start = full_name(ready.tool.definition), self._clock()
+        name = full_name(ready.tool.definition)
         if not permitted or permitted != key:
             if (issue := await self._permit(ready, session, untrusted)) is not None:
-                return _refused(call, issue)
-            start = self._clock()
-            session.ran(name, start)
-        if noted is not None:
-            await noted(ready.call, ready.tool, key)
+                return _refused(call, issue, session)
+            session.ran(name, self._clock())
+        gate = self._gate()
+        await gate.acquire()
+        start = self._clock()
         try:
-            with Caught() as caught:
+            if noted is not None:
+                with Caught() as missed:
+                    await noted(ready.call, ready.tool, key)
+                if missed.error is not None:
+                    return missed.error
+            begun.append(ready.call)
+            with Caught(EVERYTHING, passed=_NOT_THEIRS) as caught:
                 result = _result(call, await self._called(ready))
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -184,12 +218,22 @@ class ToolExecutor:
                 raise
             return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
         finally:
+            gate.release()
             session.ended(name, self._clock() - start)
-        if caught.error is not None:
-            result = _failed(call, caught.message)
         if ready.tool.definition.untrusted:
             session.untrusted = True
+        if caught.error is not None:
+            result = _failed(call, caught.message)
         return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
+
+    def _gate(self) -> asyncio.Semaphore:
+        """What lets so many calls of a loop run at a time."""
+        loop = asyncio.get_running_loop()
+        last, gate = self._last
+        if last is not loop:
+            gate = self._gates.setdefault(loop, asyncio.Semaphore(self._concurrency))
+            self._last = loop, gate
+        return gate
 
     def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
         """What stands in the way of a call; nothing runs, and nobody is asked."""
@@ -243,13 +287,17 @@ class ToolExecutor:
         if tool.run is None:
             return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
         definition = tool.definition
-        arguments = fitted(_copied(call.arguments), definition)
+        try:
+            arguments = fitted(_copied(call.arguments), definition)
+        except RecursionError:
+            return Issue("invalid_arguments", f"The arguments of {call.name!r} are nested too deeply.")
         issues = validate(arguments, definition.parameters)
         if issues and issues[0].keyword == UNUSABLE:
             return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
         why, typed = ("; ".join(map(str, issues)), None) if issues else _typed(arguments, tool)
         if typed is None:
-            return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}")
+            quotes = definition.untrusted and not issues  # then a check of the tool's own said so
+            return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}", quotes)
         return _Ready(_with(call, definition.name, arguments), tool, typed)
 
     def _decided(self, ready: _Ready, session: Session, untrusted: bool | None = None) -> Decision:
@@ -264,6 +312,8 @@ class ToolExecutor:
             issue = await self._asked(ready, decision, session)
             if issue is not None:
                 return issue
+            if not self._is_still_there(ready):
+                return Issue("denied", f"{ready.call.name} was changed or switched off meanwhile, so it did not run.")
             again = self._decided(ready, session, untrusted)  # others may have run while somebody thought
             return Issue("denied", again.reason) if isinstance(again, Deny) else None
         if isinstance(decision, Deny):
@@ -272,30 +322,48 @@ class ToolExecutor:
             session.spent(approval_key(ready.call, ready.tool.definition))
         return None
 
+    def _is_still_there(self, ready: _Ready) -> bool:
+        """Whether the tool is what it was when it was looked up."""
+        was = ready.tool
+        try:
+            now = self._registry.lookup(was.name, was.definition.server)
+        except (UnknownTool, DefinitionError):
+            return False
+        same = now.run is was.run and now.isolation == was.isolation and now.definition.tier == was.definition.tier
+        return same and now.definition.parameters == was.definition.parameters
+
     def _shown(self, ready: _Ready, ask: Ask) -> Ask | Deny:
         """The question with what the call would do; what cannot be shown is denied."""
         preview = ready.tool.preview
         if preview is None:
             return ask
-        shown = ""
         with Caught() as caught:
-            shown = preview(_copied(ready.call.arguments))
-        if caught.error is None:
-            return Ask(ask.reason, shown)
+            shown: object = preview(_copied(ready.call.arguments))
+            if isinstance(shown, str):
+                return Ask(ask.reason, shown)
+            if inspect.iscoroutine(shown):
+                shown.close()
+            raise TypeError(f"its preview gave no text but {type(shown).__name__}")
         return Deny(f"What {ready.call.name} would do cannot be shown, so it did not run: {caught.message}")
 
     async def _asked(self, ready: _Ready, ask: Ask, session: Session) -> Issue | None:
         call, definition = ready.call, ready.tool.definition
         if self._confirm is None:
             return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
-        shown = self._shown(ready, ask)
+        shown = self._shown(ready, ask)  # here and now: questions of one response are asked in the order of its calls
         if isinstance(shown, Deny):
-            return Issue("denied", shown.reason)
+            return Issue("denied", shown.reason, definition.untrusted)
         exactly = _with(call, call.name, _copied(call.arguments))
         answer: Agreement | bool = False
-        with Caught() as caught:
-            async with asyncio.timeout(self._confirm_timeout):
-                answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
+        try:
+            with Caught() as caught:
+                async with asyncio.timeout(self._confirm_timeout):
+                    answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return Issue("denied", f"The question about {call.name} was withdrawn, so it did not run.")
         if isinstance(caught.error, TimeoutError):
             return Issue("denied", f"Nobody agreed to {call.name} in time, so it did not run.")
         if caught.error is not None:
@@ -315,17 +383,25 @@ class ToolExecutor:
         assert run is not None
         if ready.tool.isolation is not None:
             work = run_isolated(run, ready.typed, ready.tool.isolation)
-        elif inspect.iscoroutinefunction(run):
+        elif ready.tool.is_async:
             work = run(**ready.typed)
         else:
             work = _called_in_thread(run, ready.typed)
         if self._timeout is None:
             return await work
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._timeout) as scope:
                 return await work
         except TimeoutError as error:
-            raise ToolError(f"{ready.call.name} took longer than {self._timeout:g} seconds.") from error
+            if not scope.expired():
+                raise  # it is the tool's own
+            name, goes_on = ready.call.name, "" if _stops(ready.tool) else " It may still be at work."
+            raise ToolError(f"{name} took longer than {self._timeout:g} seconds.{goes_on}") from error
+
+
+def _stops(tool: Registered) -> bool:
+    """Whether a call of the tool ends when nobody waits for it any more."""
+    return tool.isolation is not None or tool.is_async
 
 
 async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
@@ -336,11 +412,11 @@ async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) 
 def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
     """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
     if tool.check is None and tool.read is None:
-        return "", arguments
+        return "", _copied(arguments)  # what the function does to them is no part of the record
     with Caught() as caught:
         if tool.check is not None and (why := tool.check(_copied(arguments))):
             return why, None
-        return "", arguments if tool.read is None else tool.read(_copied(arguments))
+        return "", _copied(arguments) if tool.read is None else tool.read(_copied(arguments))
     return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
 
 
@@ -367,7 +443,9 @@ def _failed(call: ToolCall, message: str) -> ToolResult:
     return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
 
 
-def _refused(call: ToolCall, issue: Issue) -> Outcome:
+def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:
+    if issue.untrusted:
+        session.untrusted = True
     return Outcome(call, _failed(call, issue.message), issue)
 
 
@@ -377,15 +455,24 @@ _JSON = json.JSONEncoder(allow_nan=False)
 def _result(call: ToolCall, value: Any) -> ToolResult:
     """What a tool gave back, as a result: a result of its own, an image, any JSON value, or text."""
     if isinstance(value, ToolResult):
-        return replace(value, call_id=call.id, tool_name=call.name)
+        result = replace(value, call_id=call.id, tool_name=call.name)
+        return result if _is_json(value.result) else _no_json(call, value.result)
     if isinstance(value, ImagePart):
         return ToolResult(call.id, call.name, images=(value,))
     if callable(dump := getattr(value, "model_dump", None)):
         value = dump(mode="json")
-    if value is None or isinstance(value, str | bool | int):
-        return ToolResult(call.id, call.name, value)
+    return ToolResult(call.id, call.name, value) if _is_json(value) else _no_json(call, value)
+
+
+def _is_json(value: Any) -> bool:
+    if value is None or isinstance(value, str | bool):
+        return True
     try:
         _JSON.encode(value)
     except (TypeError, ValueError, RecursionError):
-        return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")
-    return ToolResult(call.id, call.name, value)
+        return False
+    return True
+
+
+def _no_json(call: ToolCall, value: Any) -> ToolResult:
+    return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")

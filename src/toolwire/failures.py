@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from toolwire.errors import ToolError
 
+HELD = (Exception, SystemExit)
+"""What is a tool's own trouble: that it wants to end the program is no more than that."""
+
 
 class Caught:
     """Around a call of a tool, a preview or a check: any error is theirs, and is held.
 
-    Interrupts and cancellation pass through; that a tool wants to end the program is only an error of its own.
+    Args:
+        held: what is held. Interrupts and cancellation pass through unless this says otherwise.
+        passed: of that, what passes through all the same.
 
     Attributes:
         error: what was raised; None if nothing was.
     """
 
-    __slots__ = ("error",)
+    __slots__ = ("_held", "_passed", "error")
 
-    def __init__(self) -> None:
-        self.error: Exception | SystemExit | None = None
+    def __init__(
+        self,
+        held: tuple[type[BaseException], ...] = HELD,
+        *,
+        passed: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        self._held = held
+        self._passed = passed
+        self.error: BaseException | None = None
 
     def __enter__(self) -> Caught:
         """Begin."""
@@ -25,14 +37,17 @@ class Caught:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         """Hold an error."""
-        if isinstance(error, Exception | SystemExit):
-            self.error = error
-            return True
-        return False
+        if error is None or not isinstance(error, self._held) or isinstance(error, self._passed):
+            return False
+        self.error = error
+        return True
 
     @property
     def message(self) -> str:
         """The error in one line, without its trace; a `ToolError` speaks for itself."""
+        kind, said = type(self.error).__name__, ""
+        with Caught():  # what an error says of itself is foreign code too
+            said = str(self.error)
         if isinstance(self.error, ToolError):
-            return str(self.error)
-        return f"{type(self.error).__name__}: {self.error}".removesuffix(": ")
+            return said or kind
+        return f"{kind}: {said}" if said else kind

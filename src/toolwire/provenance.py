@@ -3,7 +3,8 @@
 Text of strangers never vouches for anything, so it does not matter what it holds. What the user said is cut into
 sentences, and one sentence has to hold the whole call: a word that asks for it, and every value as it stands, not a
 piece of a longer word, path, address or number. What says little (a letter, a digit, a flag) vouches for nothing, and
-neither does a sentence that says "not". Whatever is in doubt is not vouched for: then somebody is asked.
+neither does what stands with a "not" or a question between two blank lines. The words are English: in other languages
+nothing tells a "not". Whatever is in doubt is not vouched for: then somebody is asked.
 
 Work is linear in what was said, for values up to `MAX_VALUE`; nothing backtracks.
 """
@@ -22,10 +23,30 @@ MIN_CHARACTERS = 3
 """Letters and digits that text needs to vouch for something."""
 MIN_DIGITS = 2
 """Digits that a number needs."""
-NEGATIONS = frozenset(
-    {"not", "never", "no", "nobody", "nothing", "none", "neither", "nor", "without", "except", "but", "cannot"}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NEGATIONS = _words(
+    "not never no nobody nothing none neither nor without except but cannot nope nah unless until whether instead "
+    "dont doesnt didnt cant couldnt wont wouldnt shouldnt mustnt neednt isnt arent wasnt werent hasnt havent aint "
+    "don doesn didn couldn wouldn shouldn mustn isn aren wasn weren hasn hadn ain "
+    "refuse refuses refused refusing refrain refrains refrained refraining avoid avoids avoided avoiding "
+    "forbid forbids forbade forbidden prohibit prohibits prohibited against unable hesitate"
 )
-"""Words that may turn a sentence into its opposite, besides all that end in n't."""
+"""English words that may turn what is said into its opposite, besides all that end in n't."""
+REFUSALS = _words(
+    "decline declines declined declining stop stops stopped cancel cancels cancelled canceled abort aborts aborted "
+    "reject rejects rejected deny denies denied prevent prevents prevented skip skips skipped"
+)
+"""English verbs that do the same, unless a rule asks by them or a sentence begins with them."""
+QUESTIONS = _words(
+    "did do does was were is are am has have had will would should could can may might shall must "
+    "who whom whose what when where why which how if"
+)
+"""English words that make a question or a condition of a sentence which they begin."""
 
 _END = re.compile(r"[.!?;](?=\s|$)|[\u3002\uff01\uff1f\uff1b\n\r\x0b\x0c\x85\u2028\u2029]")
 _JOINING = frozenset("_-./\\@:#%+&=~,^$|*")
@@ -33,12 +54,52 @@ _JOINING = frozenset("_-./\\@:#%+&=~,^$|*")
 _TRAILING = frozenset(".,:")
 """What may follow a word without being of it, where the word ends there."""
 _NUMBER = re.compile(r"\$?([0-9]+(?:\.[0-9]+)?)")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_APOSTROPHES = str.maketrans(dict.fromkeys("`\u2019\u2018\u00b4\u02bc\u2032\uff07\u02b9", "'"))
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_ASKED = re.compile("[?\uff1f\u037e\u061f]")
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """What somebody said, cut where a sentence or a line ends."""
-    return tuple(one for part in _END.split(text) if (one := part.strip()))
+    """The sentences and lines of what somebody said that may vouch for something.
+
+    Where a negation or a question stands, nothing does from one blank line to the next: a line end or the stop of an
+    abbreviation may stand between "not" and what is not wanted.
+    """
+    kept: list[str] = []
+    doubtful, ended = False, True
+    for paragraph in _paragraphs(text):
+        parts = [one for part in _END.split(paragraph) if (one := part.strip())]
+        goes_on = doubtful and not ended
+        doubtful = goes_on or bool(_ASKED.search(paragraph)) or any(map(_is_doubtful, parts))
+        ended = paragraph.rstrip().endswith((".", "!", "?"))
+        if not doubtful:
+            kept += parts
+    return tuple(kept)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    lines: list[str] = []
+    for line in (*text.splitlines(), ""):
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            yield "\n".join(lines)
+            lines = []
+
+
+def _heard(sentence: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", sentence.translate(_APOSTROPHES)).casefold()
+    return _WORD.findall("".join(c for c in plain if c.isascii() or unicodedata.category(c) != "Cf"))
+
+
+def _is_doubtful(sentence: str) -> bool:
+    """Whether a sentence may say that something is not wanted, or ask."""
+    first, *rest = [word for word in _heard(sentence) if word != "please"] or [""]
+    return first in QUESTIONS or _negates((first, *rest)) or not REFUSALS.isdisjoint(rest)
+
+
+def _negates(words: Iterable[str]) -> bool:
+    return any(word in NEGATIONS or word.endswith("n't") for word in words)
 
 
 def vouched(
@@ -107,11 +168,12 @@ def _is_default(value: Any, schema: Any) -> bool:
 
 
 def _asks(sentence: str, words: Sequence[str]) -> bool:
-    folded = sentence.casefold()
-    heard = _WORD.findall(folded)
-    if any(word in NEGATIONS or word.endswith(("n't", "n’t")) for word in heard):
+    asking = [word.casefold() for word in words]
+    heard = _heard(sentence)
+    if _negates(heard) or any(word in REFUSALS and word not in asking for word in heard):
         return False
-    return any(_found(word.casefold(), folded) for word in words)
+    folded = sentence.casefold()
+    return any(_found(word, folded) for word in asking)
 
 
 def _found(text: str, sentence: str) -> bool:

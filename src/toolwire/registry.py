@@ -7,6 +7,7 @@ plain name where no other tool has it, else `server.name`. Both lead back to the
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -58,6 +59,7 @@ class Registered:
         isolation: the limits of a process of its own.
         ends_turn: a loop stops once it ran.
         idempotent: a call that was cut short may run again.
+        is_async: calling it gives something to be awaited.
     """
 
     definition: ToolDefinition
@@ -69,6 +71,7 @@ class Registered:
     isolation: Isolation | None = None
     ends_turn: bool = False
     idempotent: bool = False
+    is_async: bool = False
 
 
 class ToolRegistry:
@@ -152,23 +155,27 @@ class ToolRegistry:
         )
         if entry.isolation is not None and entry.run is not None:
             importable(entry.run, own)
+        if "." in server:
+            raise DefinitionError(f"the name of its server must not contain a dot, as {server!r} does", tool=own)
         with self._lock:
             if key in self._entries:
                 where = f"the server {server!r}" if server else "this registry"
                 raise DefinitionError(f"{where} has a tool of this name already", tool=own)
+            if (full := _full(key)) in {_full(other) for other in self._entries if other[0] != server}:
+                raise DefinitionError(f"another tool is known as {full!r}, which this one would be too", tool=own)
             self._entries[key] = entry
             self._shared[own] += 1
             self._ready.clear()
         return tool
 
     def remove(self, name: str, server: str = "") -> None:
-        """Forget a tool.
+        """Forget a tool of this very server.
 
         Raises:
             UnknownTool: there is none.
         """
         with self._lock:
-            self._forget(self._find(name, server).key)
+            self._forget(self._exactly(name, server).key)
 
     def remove_server(self, server: str) -> None:
         """Forget all tools of a server."""
@@ -182,13 +189,13 @@ class ToolRegistry:
         self._ready.clear()
 
     def enable(self, name: str, server: str = "", *, enabled: bool = True) -> None:
-        """Let a tool be called and be seen again; or not, with `enabled=False`.
+        """Let a tool of this very server be called and be seen again; or not, with `enabled=False`.
 
         Raises:
             UnknownTool: there is none.
         """
         with self._lock:
-            self._find(name, server).disabled = not enabled
+            self._exactly(name, server).disabled = not enabled
             self._ready.clear()
 
     def definitions(
@@ -251,8 +258,10 @@ class ToolRegistry:
                 entry.isolation,
                 entry.ends_turn,
                 entry.idempotent,
+                inspect.iscoroutinefunction(entry.run),
             )
-            if not callable(entry.description):  # such a description is asked for each time
+            # A description that is a function is asked each time; servers that a model made up are not remembered.
+            if not callable(entry.description) and server in ("", entry.key[0]):
                 self._ready[server, name] = found
             return found
 
@@ -263,31 +272,43 @@ class ToolRegistry:
         if len(found) == 1:
             return found[0]
         if found:
-            full = ", ".join(f"{entry.key[0]}.{entry.key[1]}" for entry in found)
+            full = ", ".join(_full(entry.key) for entry in found)
             raise UnknownTool(f"Several tools are called {name!r}; say which: {full}.")
-        names = [self._exposed(entry) for entry in self._entries.values() if not entry.hidden]
+        names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
         near = difflib.get_close_matches(name, names, n=SUGGESTED, cutoff=0.5)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise UnknownTool(f"There is no tool {name!r}.{hint}{self._known()}")
+        of = f" of the server {server!r}" if server else ""
+        raise UnknownTool(f"There is no tool {name!r}{of}.{hint}{self._known()}")
 
     def _matching(self, name: str, server: str) -> list[_Entry]:
         """The entries that a name may mean: exactly this one, or the only one that has it."""
         exact = self._entries.get((server, name))
         if exact is not None:
             return [exact]
-        if server:  # formats without a field for the server write the exposed name, and some a default server
-            found = [
+        if not server:
+            return [entry for entry in self._entries.values() if name in (entry.key[1], _full(entry.key))]
+        if any(key[0] == server for key in self._entries):
+            # Formats without a field for the server write the exposed name.
+            return [
                 entry for entry in self._entries.values() if entry.key[0] == server and self._exposed(entry) == name
             ]
-            return found or ([] if self._has_server(server) else self._matching(name, ""))
-        return [
-            entry
-            for entry in self._entries.values()
-            if entry.key[1] == name or f"{entry.key[0]}.{entry.key[1]}" == name
-        ]
+        # Some formats write a server that there is not, and mean this program, or name the server with the tool. What
+        # was for a server that is gone is not for whoever has a tool of that name.
+        return [entry for entry in self._entries.values() if _full(entry.key) == name]
 
-    def _has_server(self, server: str) -> bool:
-        return any(key[0] == server for key in self._entries)
+    def _exactly(self, name: str, server: str) -> _Entry:
+        """The entry of this very server.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        entry = self._entries.get((server, name))
+        if entry is not None:
+            return entry
+        found = self._matching(name, server) if not server else []
+        if len(found) == 1:
+            return found[0]
+        raise UnknownTool(f"There is no tool {name!r}{f' of the server {server!r}' if server else ''}.{self._known()}")
 
     def _exposed(self, entry: _Entry) -> str:
         server, name = entry.key
@@ -310,6 +331,12 @@ class ToolRegistry:
         if entry.description is not None:
             changes["description"] = entry.description if isinstance(entry.description, str) else entry.description()
         return replace(entry.made, **changes) if changes else entry.made
+
+
+def _full(key: tuple[str, str]) -> str:
+    """A tool's name with its server's before it."""
+    server, name = key
+    return f"{server}.{name}" if server else name
 
 
 def _isolation(isolated: bool | Isolation | None, tool: Tool[..., Any] | None) -> Isolation | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import queue
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from toolwire.failures import Caught
+from toolwire.failures import HELD, Caught
 
 IDLE_SECONDS = 10.0
 
@@ -53,6 +54,17 @@ _idle: list[_Worker] = []
 _lock = threading.Lock()
 
 
+def _begin_anew() -> None:
+    """A process that was forked has none of the threads, and perhaps the lock of one that held it."""
+    global _lock
+    _idle.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 def _start(job: _Job) -> None:
     with _lock:
         worker = _idle.pop() if _idle else None
@@ -69,14 +81,15 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
 
     Raises:
         Exception, SystemExit: what the function raised.
+        RuntimeError: it raised something that would mean another thing here, such as its own cancellation.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[Any, Exception | SystemExit | None]] = loop.create_future()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
 
     def job() -> Callable[[], None]:
         value: Any = None
-        with Caught() as caught:
+        with Caught((BaseException,)) as caught:
             value = context.run(function, **arguments)
 
         def tell() -> None:
@@ -87,13 +100,13 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
 
     _start(job)
     value, error = await done
-    if error is not None:
+    if isinstance(error, HELD):
         raise error
+    if error is not None:
+        raise RuntimeError(f"it raised {type(error).__name__}") from error
     return value
 
 
-def _settle(
-    done: asyncio.Future[tuple[Any, Exception | SystemExit | None]], value: Any, error: Exception | SystemExit | None
-) -> None:
+def _settle(done: asyncio.Future[tuple[Any, BaseException | None]], value: Any, error: BaseException | None) -> None:
     if not done.done():
         done.set_result((value, error))

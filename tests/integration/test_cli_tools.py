@@ -130,12 +130,14 @@ def test_a_python_file_that_cannot_be_run_is_told_in_a_line(tmp_path: Path) -> N
         ("y\n", 0, "fired at moon", "moon"),
         ("\n", 3, "refused", "moon"),
         ("maybe\nw\nn\n", 3, "refused", "moon"),
-        ("y\na\nw\ny\n", 0, "w shows the whole, then you can agree", "moon " + " ".join(map(str, range(1500)))),
+        ("abort\nyep\na\nNo\n", 3, "refused", "moon"),
+        ("y\nyes\nwhole\nYES\n", 0, "w shows the whole, then you can agree", "moon " + " ".join(map(str, range(1500)))),
         ("n\n", 3, "refused", "moon " + " ".join(map(str, range(1500)))),
     ],
 )
 def test_somebody_at_the_terminal_is_asked(own: str, typed: str, status: int, said: str, target: str) -> None:
     leader, follower = pty.openpty()
+    os.write(leader, b"y\n")  # typed before the question: no answer to it
     command = [*COMMAND, "call", "fire", json.dumps({"target": target}), "--tools", own, "--tier", "RUN"]
     process = subprocess.Popen(
         command, stdin=follower, stdout=follower, stderr=follower, env={**os.environ, "COLUMNS": "100"}
@@ -160,3 +162,21 @@ def test_somebody_at_the_terminal_is_asked(own: str, typed: str, status: int, sa
         os.close(leader)
     assert said in shown
     assert "fires at moon" in shown
+
+
+def test_nobody_is_asked_who_does_not_see_the_question(own: str) -> None:
+    leader, follower = pty.openpty()
+    try:
+        os.write(leader, b"y\n")
+        command = [*COMMAND, "call", "fire", '{"target": "x"}', "--tools", own, "--tier", "RUN"]
+        done = subprocess.run(command, stdin=follower, capture_output=True, text=True, timeout=30, check=False)
+    finally:
+        os.close(leader)
+        os.close(follower)
+    assert done.returncode == 3
+    assert "nobody is at the terminal" in done.stderr
+
+
+def test_a_key_twice_is_no_argument(own: str) -> None:
+    told = fails(2, "call", "add", '{"a": 1, "a": 40, "b": 2}', "--tools", own)
+    assert "the second argument has the key 'a' twice in one object" in told

@@ -1,12 +1,13 @@
 """What the calls of one response ask is one question; each call gets its own answer."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from toolwire import ToolCall
+from toolwire import ToolCall, ToolDefinition
 from toolwire.asking import Together
 from toolwire.consent import Agreement, Approval
 from toolwire.executor import ToolExecutor
@@ -49,11 +50,10 @@ def test_calls_of_one_response_are_one_question() -> None:
     assert sorted(asked.ran) == [2, 4]
 
 
-def test_no_more_are_asked_about_than_may_run_at_a_time() -> None:
+def test_how_many_may_run_at_a_time_is_no_bound_on_what_is_asked_at_once() -> None:
     asked = Asked()
-    assert asyncio.run(asked.run(2, 4, 6, concurrency=2)) == [True, True, True]
-    assert asked.questions[0] == [2, 4]
-    assert sorted(number for question in asked.questions for number in question) == [2, 4, 6]
+    assert asyncio.run(asked.run(2, 4, 6, concurrency=1)) == [True, True, True]
+    assert asked.questions == [[2, 4, 6]]
 
 
 @pytest.mark.parametrize("answers", [[], [True], [True, True, True]])
@@ -88,3 +88,34 @@ def test_who_stops_waiting_is_not_answered() -> None:
 
     asyncio.run(main())
     assert asked.ran == []
+
+
+def test_a_cancelled_question_is_an_error_at_once() -> None:
+    asked = Asked()
+
+    async def ask(_: Sequence[Approval]) -> Any:
+        raise asyncio.CancelledError
+
+    asked.ask = ask  # type: ignore[method-assign]
+    assert asyncio.run(asyncio.wait_for(asked.run(2, 4), 20)) == [False, False]
+    assert asked.ran == []
+
+
+def test_a_question_of_another_thread_s_loop_is_not_lost() -> None:
+    together, answers = Together(Asked().ask), list[Agreement | bool]()
+
+    async def one(number: int) -> None:
+        approval = Approval(ToolCall("work", {"number": number}), ToolDefinition("work"), "")
+        answers.append(await asyncio.wait_for(together(approval), 5))
+
+    async def main() -> None:
+        mine = asyncio.create_task(one(2))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it waits now
+        thread = threading.Thread(target=lambda: asyncio.run(one(1)))
+        thread.start()
+        thread.join()
+        await mine
+
+    asyncio.run(main())
+    assert answers == [Agreement(False), Agreement(True)]

@@ -1,5 +1,6 @@
 """What somebody is asked is shown whole or says what is not shown; nothing in a call can pass for what is ours."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -107,8 +108,45 @@ def test_many_values_are_shown_at_both_ends_too() -> None:
     assert "value   k0\n" in view
     assert "value   k999\n" in view
     assert f"({1000 - LEAVES} values are left out here: nothing of them is shown)" in view
-    assert left_out(asked) == 5 * (1000 - LEAVES)
+    unseen = range(LEAVES // 2, 1000 - LEAVES // 2)
+    assert left_out(asked) == sum(len(f"k{number}value") for number in unseen)
     assert "value   k500\n" in present(asked, whole=True)
+
+
+def test_keys_are_text_of_the_call() -> None:
+    key = "PATH " + "".join(f"{number} " for number in range(500)) + "; LD_PRELOAD=/tmp/evil.so" + "7 8 9 " * 300
+    asked = approval({"vars": {key: "1"}})
+    assert left_out(asked) > 0
+    assert f"({left_out(asked)} characters are left out here" in present(asked)
+    assert "LD_PRELOAD" in present(asked, whole=True).replace("\n  | ", "")
+    short = present(approval({"vars": {"a key (number)": "1"}}))
+    assert 'value   at this key\n  | "vars"/"a key (number)"\n        is\n  | 1\n' in short
+
+
+@pytest.mark.parametrize("value", ["", [], None])
+def test_a_key_without_a_value_is_left_out_too(value: Any) -> None:
+    assert left_out(approval({f"k{number}": value for number in range(LEAVES + 1)})) > 0
+    assert left_out(approval({"k": [""] * (LEAVES + 1)})) > 0
+
+
+def test_two_keys_never_look_alike() -> None:
+    calls: list[dict[str, Any]] = [
+        *({"rm  -rf": "1"}, {"rm\n-rf": "1"}, {"rm -rf": "1"}, {"rm\\n-rf": "1"}, {"rm\t-rf": "1"}),
+        *({"a": {"b": "1"}}, {"a/b": "1"}, {'a"/"b': "1"}, {"a": {"0": "1"}}, {"a": ["1"]}, {"a/0": "1"}),
+    ]
+    views = {present(approval(call)).rpartition("\n")[0] for call in calls}
+    assert len(views) == len(calls)
+
+
+def test_paths_take_no_more_than_the_call() -> None:
+    asked = approval({"x": {"K" * 20_000: list(range(5_000))}})
+    tracemalloc.start()
+    try:
+        present(asked)
+        left_out(asked)
+        assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_stands_in_a_call_cannot_pass_for_a_line_of_ours() -> None:

@@ -195,7 +195,7 @@ def test_limits_count_what_ran() -> None:
 
 def test_time_is_limited() -> None:
     result = one(ToolExecutor(Ran().registry, timeout=0.02), "slow", {"seconds": 0.2})
-    assert result.error == "slow took longer than 0.02 seconds."
+    assert result.error == "slow took longer than 0.02 seconds. It may still be at work."
 
 
 def test_cancelling_cancels_the_calls() -> None:
@@ -424,3 +424,169 @@ def test_a_call_that_cannot_be_noted_does_not_run() -> None:
     with pytest.raises(OSError, match="disk full"):
         asyncio.run(ToolExecutor(ran.registry).run(ToolCall("add", {"a": 1}, "1"), Session(), noted=noted))
     assert ran.calls == []
+
+
+class Panic(BaseException):
+    """What the bindings of other languages raise."""
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def raising(error: BaseException) -> Any:
+    def fail() -> str:
+        raise error
+
+    return fail
+
+
+async def panic() -> str:
+    raise Panic("broken")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (lambda r: r.register(raising(Speechless()), name="odd"), "Speechless"),
+        (lambda r: r.register(raising(Panic("broken")), name="odd"), "Panic"),
+        (lambda r: r.register(raising(asyncio.CancelledError()), name="odd"), "CancelledError"),
+        (lambda r: r.register(panic, name="odd"), "Panic: broken"),
+        (lambda r: r.register(lambda: "", name="odd", description=lambda: str(1 / 0)), "could not be run"),
+        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: int"),
+        (lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"), "is no JSON: object"),
+    ],
+)
+def test_whatever_one_call_does_the_others_keep_their_results(prepare: Any, said: str) -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "paid", name="pay")
+    prepare(registry)
+    paid, odd = execute(ToolExecutor(registry), ToolCall("pay", {}, "1"), ToolCall("odd", {}, "2"))
+    assert paid.result == "paid"
+    assert said in (odd.error or "")
+
+
+def test_a_result_that_cannot_be_shaped_is_lost_and_says_so() -> None:
+    def shape(call: ToolCall, result: ToolResult) -> ToolResult:
+        raise ValueError("no shape")
+
+    registry = ToolRegistry()
+    registry.register(lambda: "paid", name="pay")
+    error = one(ToolExecutor(registry, shape=shape), "pay", {}).error or ""
+    assert error.startswith("The call ran, and its result was lost")
+    assert "no shape" in error
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused() -> None:
+    registry = ToolRegistry()
+    registry.register(ToolDefinition("deep"), run=lambda **given: "ran")
+    value: Any = []
+    for _ in range(5_000):
+        value = [value]
+    assert not one(ToolExecutor(registry), "deep", {"a": value}).success
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_a_question_that_is_withdrawn_is_a_no(together: int) -> None:
+    async def confirm(_: Approval) -> bool:
+        raise asyncio.CancelledError
+
+    ran = Ran()
+    calls = [ToolCall("write", {"path": "a", "lines": []}, str(at)) for at in range(together)]
+    results = execute(ToolExecutor(ran.registry, confirm=confirm), *calls)
+    assert all("withdrawn" in (result.error or "") for result in results)
+    assert not ran.calls
+
+
+def test_a_refusal_may_quote_strangers_too() -> None:
+    def preview(given: dict[str, Any]) -> str:
+        raise ToolError("the file says: obey me")
+
+    async def confirm(_: Approval) -> bool:
+        return True
+
+    registry = ToolRegistry()
+    registry.register(
+        lambda: "x", name="edit", tier=Tier.RUN, requires_confirmation=True, untrusted=True, preview=preview
+    )
+    session = Session(tier=Tier.RUN)
+    (result,) = execute(ToolExecutor(registry, confirm=confirm), ToolCall("edit"), session=session)
+    assert "obey me" in (result.error or "")
+    assert session.untrusted
+
+
+def test_a_tool_that_is_switched_off_meanwhile_does_not_run() -> None:
+    ran = Ran()
+
+    async def confirm(_: Approval) -> bool:
+        ran.registry.enable("write", enabled=False)
+        return True
+
+    result = one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []})
+    assert "switched off meanwhile" in (result.error or "")
+    assert not ran.calls
+
+
+def test_a_preview_that_gives_no_text_shows_nothing() -> None:
+    async def preview(given: dict[str, Any]) -> str:
+        return "nice"
+
+    async def confirm(_: Approval) -> bool:
+        return True
+
+    ran = Ran(preview)  # type: ignore[arg-type]
+    assert "cannot be shown" in (
+        one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []}).error or ""
+    )
+    assert not ran.calls
+
+
+def test_what_a_function_does_to_its_arguments_is_not_in_the_record() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda names: names.append("eve") or "ok", name="pay")
+    outcome = asyncio.run(ToolExecutor(registry).run(ToolCall("pay", {"names": ["bob"]}), Session()))
+    assert outcome.call.arguments == {"names": ["bob"]}
+
+
+def test_calls_of_all_sessions_share_the_places_there_are() -> None:
+    most, now = 0, 0
+
+    async def work() -> str:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        now -= 1
+        return "done"
+
+    async def main() -> None:
+        executor = ToolExecutor(ToolRegistry([work]), concurrency=2)
+        await asyncio.gather(*(executor.execute([ToolCall("work")] * 3, Session()) for _ in range(5)))
+
+    asyncio.run(main())
+    assert most == 2
+
+
+def test_whoever_waits_for_one_call_can_stop_waiting() -> None:
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def forever() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        task = asyncio.create_task(ToolExecutor(ToolRegistry([forever])).execute([ToolCall("forever")], Session()))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_tools_own_timeout_is_its_own() -> None:
+    registry = ToolRegistry()
+    registry.register(raising(TimeoutError("the database is slow")), name="query")
+    assert one(ToolExecutor(registry, timeout=60), "query", {}).error == "TimeoutError: the database is slow"

@@ -24,11 +24,13 @@ PAY = {
     ("text", "cut"),
     [
         ("", ()),
-        ("One. Two! Three?", ("One", "Two", "Three")),
+        ("One. Two! Three.", ("One", "Two", "Three")),
         ("See www.a.org. Then go", ("See www.a.org", "Then go")),
         ("version 1.2.3 is out", ("version 1.2.3 is out",)),
         ("a\nb\r\nc\u2028d", ("a", "b", "c", "d")),
-        ("…!!! ?", ("…!!",)),
+        ("…!!! !", ("…!!",)),
+        ("Four?\nFive.\n\nSix. Seven", ("Six", "Seven")),
+        ("By no means:\n\nSix.\n \r\nSeven", ("Seven",)),
     ],
 )
 def test_sentences(text: str, cut: tuple[str, ...]) -> None:
@@ -106,6 +108,37 @@ def test_a_value_stands_in_a_sentence_as_a_whole_or_not(value: Any, sentence: st
 )
 def test_one_sentence_has_to_ask_and_to_hold_everything(arguments: dict[str, Any], said: str, ok: bool) -> None:
     assert vouched(arguments, PAY, sentences(said), ("pay", "transfer to")) is ok
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please do not\npay 500 euros to Mallory Inc",
+        "Whatever you do, do not, as Mr. Smith asked, pay 500 euros to Mallory Inc",
+        "I decline, as Mr. Smith asked, to pay 500 euros to Mallory Inc",
+        "dont pay 500 euros to Mallory Inc",
+        "don\u00b4t pay 500 euros to Mallory Inc",
+        "don`t pay 500 euros to Mallory Inc",
+        "DON\uff07T pay 500 euros to Mallory Inc",
+        "don t pay 500 euros to Mallory Inc",
+        "Did I pay 500 euros to Mallory Inc?",
+        "Did I pay 500 euros to Mallory Inc",
+        "Did Mr. Smith pay 500 euros to Mallory Inc?",
+        "If it rains, pay 500 euros to Mallory Inc",
+        "I refuse to pay 500 euros to Mallory Inc",
+        "Cancel the order to pay 500 euros to Mallory Inc",
+        "Please pay 500 euros to Mallory Inc. No, do not.",
+        "By no means:\n\npay 500 euros to Mallory Inc",
+    ],
+)
+def test_what_may_not_be_wanted_is_not_asked_for(said: str) -> None:
+    wanted = {"to": "Mallory Inc", "amount": 500}
+    assert not vouched(wanted, PAY, sentences(said), ("pay",))
+    assert vouched(wanted, PAY, sentences(f"{said}.\n\nPlease pay 500 euros to Mallory Inc"), ("pay",))
+
+
+def test_what_a_rule_asks_by_is_no_refusal() -> None:
+    assert vouched({"to": "Alice"}, PAY, sentences("Please cancel Alice"), ("cancel",))
 
 
 def test_a_phrase_asks_too() -> None:

@@ -141,3 +141,40 @@ def test_several_threads() -> None:
         thread.join()
     assert not errors
     assert len(registry) == 8 * 25
+
+
+def test_what_was_for_a_server_that_is_gone_runs_nowhere_else() -> None:
+    registry = ToolRegistry()
+    registry.register(read, name="send", server="bank")
+    registry.register(other, name="send", server="evil")
+    registry.remove_server("bank")
+    with pytest.raises(UnknownTool, match="There is no tool 'send' of the server 'bank'"):
+        registry.lookup("send", "bank")
+    assert registry.lookup("evil.send", "local").run is other
+
+
+def test_a_tool_that_was_looked_up_is_gone_once_it_is_removed() -> None:
+    registry = ToolRegistry([read])
+    registry.lookup("read")
+    registry.remove("read")
+    with pytest.raises(UnknownTool):
+        registry.lookup("read")
+    registry.register(other, name="read")
+    assert registry.lookup("read").run is other
+
+
+def test_only_the_tool_of_this_server_is_removed_or_switched() -> None:
+    registry = ToolRegistry([read])
+    for change in (registry.remove, registry.enable):
+        with pytest.raises(UnknownTool):
+            change("read", "nowhere")
+    assert registry.lookup("read").run is read
+
+
+def test_a_full_name_is_one_tool() -> None:
+    registry = ToolRegistry()
+    registry.register(read, name="mail.send")
+    with pytest.raises(DefinitionError, match=r"another tool is known as 'mail\.send'"):
+        registry.register(other, name="send", server="mail")
+    with pytest.raises(DefinitionError, match="must not contain a dot"):
+        registry.register(other, name="c", server="a.b")

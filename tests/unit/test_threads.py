@@ -58,3 +58,20 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
     assert (done.returncode, done.stdout) == (0, "left behind\n"), done.stderr
+
+
+def test_a_forked_process_begins_anew() -> None:
+    program = """
+import asyncio, os
+from toolwire.threads import in_thread
+async def main():
+    return await asyncio.wait_for(in_thread(os.getpid, {}), 20)
+asyncio.run(main())
+child = os.fork()
+if child == 0:
+    print(asyncio.run(main()) == os.getpid(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "True\n", done.stderr

@@ -16,7 +16,7 @@ async def answered(
     question: str, wanted: Wanted, *, agree: bool, trace: bool, json: bool
 ) -> tuple[RunEnded, bool, bool]:
     """Ask, and show what happens: the end of the run, whether a tool ran, and whether there were any."""
-    consent = InTurn(Consent(agree=agree))
+    consent = InTurn(Consent(agree=agree, remember=True))
     async with opened(wanted, consent) as found:
         tooled = bool(len(found.agent.registry))
         if not tooled:

@@ -8,13 +8,23 @@ import sys
 from toolwire.cli.screen import console, say
 from toolwire.consent import Agreement, Approval, left_out, present
 
-ANSWERS = {
+try:
+    import termios
+except ImportError:  # on Windows
+    termios = None  # type: ignore[assignment]
+
+ONCE = {
     "y": Agreement(agreed=True),
-    "a": Agreement(agreed=True, remember=True),
+    "yes": Agreement(agreed=True),
     "n": Agreement(agreed=False),
-    "d": Agreement(agreed=False, remember=True),
+    "no": Agreement(agreed=False),
 }
-QUESTION = "Run it? [y]es, [n]o, [a]lways or [d]eny this very call for the session, [w]hole text: "
+FOR_THE_SESSION = {
+    "a": Agreement(agreed=True, remember=True),
+    "always": Agreement(agreed=True, remember=True),
+    "d": Agreement(agreed=False, remember=True),
+    "deny": Agreement(agreed=False, remember=True),
+}
 
 
 class Consent:
@@ -22,10 +32,15 @@ class Consent:
 
     Args:
         agree: agree to everything without asking; what would run is shown all the same.
+        remember: offer answers that hold for the session; of no use where it ends with the call.
     """
 
-    def __init__(self, *, agree: bool = False) -> None:
+    def __init__(self, *, agree: bool = False, remember: bool = False) -> None:
         self._agree = agree
+        self._answers = ONCE | FOR_THE_SESSION if remember else ONCE
+        session = "[a]lways or [d]eny this very call for the session, " if remember else ""
+        self._question = f"Run it? [y]es, [n]o, {session}[w]hole text: "
+        self._hint = f"Please answer y, n, {'a, d ' if remember else ''}or w; an empty line is no."
         self._lock = asyncio.Lock()  # one question at a time
 
     async def __call__(self, approval: Approval) -> Agreement:
@@ -39,27 +54,29 @@ class Consent:
                 return Agreement(agreed=False, reason="nobody is at the terminal; --yes agrees beforehand")
             unseen = left_out(approval)
             while True:
-                answer = (await _line(QUESTION)).strip().lower()[:1]
-                if answer in ANSWERS and not (unseen and ANSWERS[answer].agreed):
-                    return ANSWERS[answer]
-                if answer == "w":
+                answer = (await _line(self._question)).strip().casefold()
+                if answer in ("w", "whole"):
                     screen.print(present(approval, width=screen.width, whole=True))
                     unseen = 0
-                elif answer in ANSWERS:
+                elif not answer:
+                    return ONCE["n"]
+                elif answer not in self._answers:
+                    say(self._hint)
+                elif unseen and self._answers[answer].agreed:
                     say(f"{unseen} characters of it were not shown: w shows the whole, then you can agree.")
-                elif answer:
-                    say("Please answer y, n, a, d or w; an empty line is no.")
                 else:
-                    return ANSWERS["n"]
+                    return self._answers[answer]
 
 
 def somebody() -> bool:
-    """Whether anybody is at the terminal who could be asked."""
-    return sys.stdin is not None and sys.stdin.isatty()
+    """Whether anybody is at the terminal who could be asked, and would see the question."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 async def _line(question: str) -> str:
-    """A line from the terminal; waiting for it can be cancelled."""
+    """A line typed after the question was asked; waiting for it can be cancelled."""
+    if termios is not None:
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     sys.stderr.write(question)
     sys.stderr.flush()
     loop, typed = asyncio.get_running_loop(), asyncio.Event()

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import os
 import sys
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -21,13 +20,12 @@ from toolwire.agent.events import (
     AgentEvent,
     CallBegun,
     CallDone,
-    CaughtUp,
     Corrected,
     MemberSpoke,
     RunEnded,
 )
 from toolwire.cli.screen import CliError, call_line, console, emit, plain, say, styled
-from toolwire.cli.telling import as_dict
+from toolwire.cli.telling import Telling, emit_event
 from toolwire.events import ContentDelta
 
 if TYPE_CHECKING:
@@ -152,7 +150,7 @@ def show(
     if json:
         emit({"event": "run", **_described(info), "task": order.task})
         for event in (*told(journal), *ends):
-            emit(as_dict(event))
+            emit_event(event)
         return
     screen = console()
     screen.print(styled(info.id, "bold"), styled(f"  {_standing(info)}", _STYLES[info.state]), sep="")
@@ -160,7 +158,7 @@ def show(
     screen.print(styled(f"agent {info.agent}, began {began:%Y-%m-%d %H:%M:%S}, last change {changed:%H:%M:%S}", "dim"))
     if info.state in ("running", "interrupted"):
         screen.print(styled(f"process {info.owner}{'' if info.state == 'running' else ', which is gone'}", "dim"))
-    telling = _Telling()
+    telling = _Transcript()
     telling.row("task", order.task, "")
     for event in (*told(journal), *ends):
         telling.show(event)
@@ -220,21 +218,21 @@ def delete(
 async def _resumed(run_id: str, agent: Agent | AgentTeam, database: str, *, changed: bool, json: bool) -> RunEnded:
     from toolwire.agent.durable import DurableRuns
 
-    async with DurableRuns(agent, database=database) as runs:
-        return await _told(runs.resume(run_id, changed=changed), json=json)
-
-
-async def _told(events: AsyncGenerator[AgentEvent], *, json: bool) -> RunEnded:
+    registry = (agent.coordinator if isinstance(agent, AgentTeam) else agent).registry
+    telling = Telling(ends=lambda name: name in registry and registry.lookup(name).ends_turn)
     end: RunEnded | None = None
-    telling = _Telling()
-    async with aclosing(events):
+    async with (
+        DurableRuns(agent, database=database) as runs,
+        aclosing(runs.resume(run_id, changed=changed)) as events,
+    ):
         async for event in events:
             if json:
-                emit(as_dict(event))
+                emit_event(event)
             else:
                 telling.show(event)
             if isinstance(event, RunEnded):
                 end = event
+    telling.aside()
     assert end is not None
     return end
 
@@ -290,8 +288,8 @@ def _standing(info: RunInfo) -> str:
     return f"{info.state}: {info.reason}" if info.reason else info.state
 
 
-class _Telling:
-    """Shows events to a reader: the model's prose on standard output, in one piece, and all else as rows."""
+class _Transcript:
+    """Shows what was recorded of a run, all of it on standard output."""
 
     def __init__(self) -> None:
         self._prose: list[str] = []
@@ -327,8 +325,6 @@ class _Telling:
             case MemberSpoke(member, CallBegun() | CallDone() as inner):
                 self.row("member", member, "magenta")
                 self.show(inner)
-            case CaughtUp():
-                self.row("now", "from here on it goes on", "dim")
             case RunEnded():
                 detail = f": {event.detail}" if event.detail else ""
                 counts = f"{event.rounds} rounds, {event.calls} calls, {event.seconds:.1f} s"

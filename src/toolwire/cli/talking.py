@@ -45,7 +45,7 @@ STOPPED = "The user stopped this before its result was there. It may have done i
 async def talk(wanted: Wanted, file: str, *, agree: bool, trace: bool) -> None:
     """Converse with the agent that the options describe, from where a file was left if there is one."""
     history = load(file) if file else ()
-    confirm = InTurn(_Aside(Consent(agree=agree)))
+    confirm = InTurn(_Aside(Consent(agree=agree, remember=True)))
     async with opened(wanted, confirm) as found:
         made = Chat(found, confirm, history=history, file=file, trace=trace)
         await made.converse(lines({f"/{name}": told for name, (told, _) in made.commands.items()}, made.below))

@@ -126,6 +126,8 @@ class Telling:
                 self._row("problem", f"{problem.kind}: {problem.message}", "red")
             case UsageCounted(usage) if self.trace:
                 self._row("usage", f"{usage.input_tokens} tokens read, {usage.output_tokens} written", "dim")
+            case CaughtUp():
+                self._row("now", "from here on it goes on", "dim")
             case RunEnded():
                 self._ended(event)
 

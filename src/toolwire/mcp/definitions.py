@@ -148,6 +148,13 @@ def effective(declared: Declared, server: McpServer, *, ask: bool = False) -> To
     return replace(declared.definition, tier=tier, requires_confirmation=confirm or ask)
 
 
+def repeatable(declared: Declared, server: McpServer) -> bool:
+    """Whether a call that was cut short may run again: the tool hints it, or that it only reads, and is believed."""
+    hints = declared.definition.annotations
+    reads = hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True
+    return server.trusted and (reads or hints.get("idempotentHint") is True)
+
+
 def difference(before: Declared, after: Declared) -> str:
     """How a description has changed, line by line, as a diff."""
     lines = difflib.unified_diff(_lines(before), _lines(after), "agreed to", "now", n=2, lineterm="")

@@ -26,6 +26,7 @@ from toolwire.mcp.definitions import (
     effective,
     from_stored,
     read_tools,
+    repeatable,
 )
 from toolwire.mcp.reach import HttpAuth
 from toolwire.mcp.results import from_mcp
@@ -410,6 +411,7 @@ class McpRouter:
                 server=served.server.name,
                 run=run,
                 preview=(lambda _: _question(known)) if asked else None,
+                idempotent=repeatable(known.now, served.server),
             )
         except DefinitionError as error:
             del served.tools[known.now.definition.name]

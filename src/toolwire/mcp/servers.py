@@ -100,7 +100,7 @@ class McpServer(_Strict):
         timeout: seconds that one call may take.
         start_timeout: seconds until it must have answered for the first time.
         enabled: whether it is used.
-        trusted: whether the hints of its tools (read only, destructive) are believed where they ask for less care.
+        trusted: whether the hints of its tools (read only, idempotent) are believed where they ask for less care.
         login: whether somebody has to sign in to it, over OAuth.
         tier: the tier of all its tools.
         tools: what holds for single tools, by their name on the server.

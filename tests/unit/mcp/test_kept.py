@@ -9,7 +9,15 @@ from mcp_types import CallToolResult
 from toolwire import ImagePart, OpaquePart, ToolDefinition, ToolResult
 from toolwire.errors import ConfigurationError
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.definitions import Declared, Quarantined, cleaned, difference, from_stored, read_tools
+from toolwire.mcp.definitions import (
+    Declared,
+    Quarantined,
+    cleaned,
+    difference,
+    from_stored,
+    read_tools,
+    repeatable,
+)
 from toolwire.mcp.results import MAX_IMAGES, MAX_TEXT, from_mcp, to_mcp
 from toolwire.mcp.servers import McpServer
 
@@ -177,6 +185,23 @@ def test_results_for_clients(given: ToolResult, content: list[Any], structured: 
     made = to_mcp(given).model_dump(by_alias=True, exclude_none=True)
     assert made["content"] == content
     assert (made.get("structuredContent"), made["isError"]) == (structured, failed)
+
+
+@pytest.mark.parametrize(
+    ("hints", "may"),
+    [
+        ({}, False),
+        ({"idempotentHint": True}, True),
+        ({"idempotentHint": "yes"}, False),
+        ({"readOnlyHint": True}, True),
+        ({"readOnlyHint": True, "destructiveHint": True}, False),
+        ({"destructiveHint": True, "idempotentHint": True}, True),
+    ],
+)
+def test_only_tools_of_servers_that_are_trusted_may_run_again(hints: dict[str, Any], may: bool) -> None:
+    trusted = A.model_copy(update={"trusted": True})
+    assert repeatable(declared(annotations=hints), trusted) is may
+    assert not repeatable(declared(annotations=hints), A)
 
 
 def test_definitions_are_ordinary_ones() -> None:

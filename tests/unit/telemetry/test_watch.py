@@ -81,7 +81,7 @@ def test_a_call_that_had_to_come_and_did_not_is_no_good_answer() -> None:
     assert heard.turns[0].faults == ("no_call",)
     assert heard.turns[0].good is False
     assert "called no tool" in heard.turns[0].told
-    assert heard.turns[1].offered == ()
+    assert heard.turns[1].offered == ("add", "fail", "wipe")  # told, and forbidden to be called
     assert heard.turns[1].good is None
 
 
