@@ -33,19 +33,20 @@ from toolwire.agent.events import (
 )
 from toolwire.agent.journal import JOURNAL, Answer, CallRecord, Done, Journal, Recorder
 from toolwire.agent.patience import Patience
-from toolwire.agent.recovery import HIDDEN, REPEATED, Breaker, Fault, Repeats, advice, faults_of
+from toolwire.agent.recovery import HIDDEN, OFFENCE, REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
 from toolwire.backends import RAW, Backend
 from toolwire.consent import Approval
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
-from toolwire.errors import ProviderError, RunFailed
+from toolwire.errors import ProviderError, RenderError, RunFailed
 from toolwire.events import Event, Finish, ProblemFound, collect, replay
 from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.intent import Intent, TierGate
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, Problem, TextPart, ToolCall, ToolResult
 from toolwire.policy import Policy
+from toolwire.prompting import render_calls
 from toolwire.reading import parse
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
@@ -363,9 +364,9 @@ class _Run:
         """
         if self._hinted or not turn.format or response.tool_calls:
             return []
-        shown = parse(response.content, format=FENCED, tools=turn.tools).tool_calls
+        shown = parse(response.content, format=FENCED, tools=turn.tools).tool_calls[:1]
         self._hinted = bool(shown)
-        return [Fault("malformed", one.name, HIDDEN) for one in shown[:1]]
+        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{_written(shown[0], turn)}")] if shown else []
 
     def _nudge(self, outcomes: Sequence[Outcome]) -> str:
         """What the model is told besides results, if nothing has to be corrected."""
@@ -621,6 +622,16 @@ class _Run:
             self._config.budget.prices.of(spent.usage),
             monotonic() - self._begun,
         )
+
+
+def _written(call: ToolCall, turn: Turn) -> str:
+    """A call as the model was asked to write it; the format's own example, where it cannot be written so."""
+    try:
+        text = render_calls([call], format=turn.format, tools=turn.tools)
+    except RenderError:
+        text = ""
+    tools = {tool.name: tool for tool in turn.tools}
+    return text if 0 < len(text) <= 2 * OFFENCE else call_example(get_format(turn.format), tools[call.name], tools)
 
 
 def _choice(config: AgentConfig, turn: Turn) -> ToolChoice:

@@ -98,6 +98,7 @@ class Chat:
         self._before: list[tuple[str, tuple[Message, ...]]] = []  # each question, and the conversation before it
         self._events: list[AgentEvent] = []  # of the last answer
         self._working: asyncio.Task[RunEnded] | None = None
+        self._reading: asyncio.Task[str | type[KeyboardInterrupt] | None] | None = None
         self._stopped = False  # the answer, by Ctrl-C
         self._warned = False  # another Ctrl-C leaves
         self._left = False
@@ -129,10 +130,17 @@ class Chat:
     async def _next(self, source: Lines) -> str | None:
         """What is typed next; None: no more."""
         while not self._left:
+            self._reading = asyncio.create_task(_read(source))
             try:
-                return await source.read()
-            except KeyboardInterrupt:
+                text = await self._reading
+                if not isinstance(text, type):
+                    return text
                 self._interrupted()
+            except asyncio.CancelledError:
+                if not self._left:
+                    raise
+            finally:
+                self._reading = None
         return None
 
     @contextmanager
@@ -158,6 +166,8 @@ class Chat:
             self._working.cancel()
         elif self._warned:
             self._left = True
+            if self._reading is not None:
+                self._reading.cancel()
         else:
             self._warned = True
             say("Ctrl-C again leaves.")
@@ -313,6 +323,14 @@ class Chat:
         say(f"{len(asked)} questions so far")
         if any(isinstance(part, ToolResult) for message in self.history for part in message.parts):
             self._session.untrusted = True  # nothing says who wrote what the results hold
+
+
+async def _read(source: Lines) -> str | type[KeyboardInterrupt] | None:
+    """The next message. Ctrl-C is given back, since a task that raises it ends the loop."""
+    try:
+        return await source.read()
+    except KeyboardInterrupt:
+        return KeyboardInterrupt
 
 
 @dataclass(slots=True)

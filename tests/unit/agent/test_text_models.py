@@ -160,7 +160,7 @@ def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
     assert end.answer == "5"
     (told,) = [event.text for event in events if isinstance(event, Corrected)]
     assert "only shown and does not run" in told
-    assert call("add", "hermes", a=1, b=1) in told
+    assert call("add", "hermes", a=2, b=3) in told
     assert run(agent(Scripted(fenced, fenced), "hermes"))[1].answer == fenced, "it was meant to be looked at"
     other = fenced.replace('"add"', '"other"')
     assert run(agent(Scripted(other), "hermes"))[1].answer == other
