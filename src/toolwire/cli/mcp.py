@@ -54,8 +54,8 @@ toolwire mcp list
 
 toolwire mcp list --config ~/.cursor/mcp.json --json
 
-The servers stand in a TOML file in tables `mcp.servers.NAME`, or in the JSON of another program. A server that has not been
-used before, or is started in another way than before, is shown and asked about first.
+The servers stand in a TOML file in tables `mcp.servers.NAME`, or in the JSON of another program. A server that has not
+been used before, or is started in another way than before, is shown and asked about first.
 
 Exit status: 0 all servers answered, 1 one did not."""
 
