@@ -48,6 +48,8 @@ READ_SECONDS = 0.01
 HANGS = 600
 """Tenths of a second after which a run counts as hanging; those in which the machine does other things do not count."""
 TOGETHER = 20
+HUGE = 3_000_000
+"""Bytes of an answer that is far too long."""
 BUDGET = Budget(rounds=6, calls=12, tokens=100_000, seconds=5.0)
 FORMATS = ("hermes", "qwen3_coder", "mistral_json", "forge_xml", "llama3_json", "react")
 SIGNED = "bedrock_converse"
@@ -202,7 +204,8 @@ def huge(body: bytes, rng: random.Random) -> Reply:
     """A line without an end, or very many events."""
     events = body.split(b"\n\n")
     longest = max(events, key=len)
-    return Reply(pieces=[rng.choice((b"data: " + b"x" * 3_000_000, (longest + b"\n\n") * 2_000)), body])
+    many = (longest + b"\n\n") * min(2_000, 1 + HUGE // (len(longest) + 2))
+    return Reply(pieces=[rng.choice((b"data: " + b"x" * HUGE, many)), body])
 
 
 FAULTS: tuple[Callable[[bytes, random.Random], Reply], ...] = (

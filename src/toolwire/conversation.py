@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -162,6 +163,8 @@ class _Turn:
         self.calls: list[tuple[ToolCall, str]] = []  # each with the id that it had
         self.results: dict[int, ToolResult] = {}
         self.after: list[Message | ToolResult] = []  # what else came; a result that no call of these asked for
+        self._found = 0  # calls that can be looked up
+        self._waiting: dict[tuple[str | None, str | None], deque[int]] = {}  # by id, by name, and by both
 
     @property
     def goes_on(self) -> bool:
@@ -170,14 +173,20 @@ class _Turn:
 
     def takes(self, result: ToolResult) -> bool:
         """Whether a result was for a call that had none yet: the one that it names."""
-        waiting = [at for at in range(len(self.calls)) if at not in self.results]
-        named = [at for at in waiting if self.calls[at][1] == result.call_id]
-        if not result.call_id:
-            same = [at for at in waiting if self.calls[at][0].name == result.tool_name]
-            named = [at for at in same if at in named] or same
-        if named:
-            self._answer(named[0], result)
-        return bool(named)
+        for at in range(self._found, len(self.calls)):
+            call, old = self.calls[at]
+            for key in ((old, None), (None, call.name), (old, call.name)):
+                self._waiting.setdefault(key, deque()).append(at)
+        self._found = len(self.calls)
+        name = result.tool_name
+        for key in ((result.call_id, None),) if result.call_id else (("", name), (None, name)):
+            waiting = self._waiting.get(key) or deque()
+            while waiting and waiting[0] in self.results:
+                waiting.popleft()
+            if waiting:
+                self._answer(waiting[0], result)
+                return True
+        return False
 
     def _answer(self, at: int, result: ToolResult) -> None:
         call = self.calls[at][0]
@@ -195,7 +204,8 @@ class _Turn:
             for at, stray in zip(missing, strays, strict=True):
                 notes.changed(f"call {self.calls[at][1]}", f"the result of {stray.call_id!r} is taken for its own")
                 self._answer(at, stray)
-            self.after = [one for one in self.after if one not in strays]
+            gone = set(map(id, strays))
+            self.after = [one for one in self.after if id(one) not in gone]
             missing = []
         if self.calls and not (last and self.goes_on):
             for at in missing:

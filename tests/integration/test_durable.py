@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -318,8 +316,7 @@ class Other:
 
     def kill(self) -> None:
         """As if the power went out."""
-        assert self._process.pid is not None
-        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         self._process.join()
         self.told.close()
 

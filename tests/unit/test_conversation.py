@@ -146,3 +146,26 @@ def test_a_choice_that_is_none() -> None:
     for wrong in ("", 5, ["f"]):
         with pytest.raises(DefinitionError, match="tool choice"):
             ToolChoice.of(wrong)  # type: ignore[arg-type]
+
+
+def test_pairing_is_linear_in_calls_that_share_an_id() -> None:
+    def looked_at(count: int) -> int:
+        calls = tuple(CountedCall("f", {"at": at}, "same") for at in range(count))
+        results = tuple(ToolResult("same" if at % 2 else "", "f", at) for at in range(count))
+        CountedCall.seen = 0
+        made = paired([Message("assistant", calls), Message("tool", results)], Notes())
+        assert [part.result for part in made[1].parts if isinstance(part, ToolResult)] == list(range(count))
+        return CountedCall.seen
+
+    assert looked_at(400) < 2.5 * looked_at(200)
+
+
+class CountedCall(ToolCall):
+    """A call that counts how often its name is read."""
+
+    seen = 0
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "name":
+            CountedCall.seen += 1
+        return super().__getattribute__(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from toolwire.messages import Message, TextPart, ToolCall, ToolResult
+from toolwire.messages import Message, Part, TextPart, ToolCall, ToolResult
 
 LEFT_OUT = "(Earlier steps are left out here.)"
 CUT = "\n... ({} characters are left out here)"
@@ -73,24 +73,26 @@ def _steps(messages: Sequence[Message]) -> tuple[list[Message], list[list[Messag
 
 def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) -> list[Message]:
     """The step with its longest results cut, until it counts so much less or nothing is left to cut."""
-    made = list(step)
+    parts: dict[int, list[Part]] = {}  # of messages that are changed
     places = [
         (len(part.text), at, place)
-        for at, message in enumerate(made)
+        for at, message in enumerate(step)
         for place, part in enumerate(message.parts)
         if isinstance(part, ToolResult)
     ]
     for length, at, place in sorted(places, reverse=True):
         if over <= 0:
             break
-        before = count(made[at])
-        part = made[at].parts[place]
+        part = step[at].parts[place]
         assert isinstance(part, ToolResult)
+        alone = replace(step[at], parts=(part,))  # a message may hold very many results
+        before = count(alone)
         share = max(0.0, 1 - over / max(1, before))
         keep = int(length * share * 0.9)
         text = part.text[:keep] + CUT.format(length - keep)
+        if len(text) >= length:  # and the others are shorter still
+            break
         cut = replace(part, result=text, error=None) if part.success else replace(part, error=text)
-        parts = (*made[at].parts[:place], cut, *made[at].parts[place + 1 :])
-        made[at] = replace(made[at], parts=parts)
-        over -= before - count(made[at])
-    return made
+        parts.setdefault(at, list(step[at].parts))[place] = cut
+        over -= before - count(replace(alone, parts=(cut,)))
+    return [replace(one, parts=tuple(parts[at])) if at in parts else one for at, one in enumerate(step)]

@@ -155,3 +155,20 @@ def test_a_long_result_is_cut_where_nothing_else_can_go() -> None:
     kept = trim(messages, 1_000, size)
     assert sum(map(size, kept)) <= 1_000
     assert "characters are left out here" in kept[-1].parts[0].text  # type: ignore[union-attr]
+
+
+def test_very_many_results_are_cut_once_each_and_short_ones_not_at_all() -> None:
+    counted: list[int] = []
+
+    def count(message: Message) -> int:
+        counted.append(len(message.parts))
+        return sum(len(part.text) for part in message.parts if isinstance(part, ToolResult))
+
+    calls = tuple(ToolCall("f", {}, str(at)) for at in range(300))
+    results = tuple(ToolResult(str(at), "f", "x" * (500 if at < 10 else 5)) for at in range(300))
+    messages = [Message("user", "?"), Message("assistant", calls), Message("tool", results)]
+    (*_, told) = trim(messages, 3_000, count)
+    texts = [part.text for part in told.parts if isinstance(part, ToolResult)]
+    assert sum(map(len, texts)) <= 3_000
+    assert texts[10:] == ["xxxxx"] * 290
+    assert sum(counted) < 10 * 600, "a message is not counted anew for each of its results"
