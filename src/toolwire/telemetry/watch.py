@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from toolwire.answers import parse
@@ -16,7 +16,7 @@ from toolwire.consent import Agreement, Approval
 from toolwire.events import Event
 from toolwire.executor import Outcome
 from toolwire.failures import Caught
-from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall
 from toolwire.telemetry.records import (
     CallRecord,
     Consent,
@@ -61,7 +61,7 @@ class Watch:
         within = "" if parent is None else parent.run
         self._run = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0)
         self._answer: Asked | None = None
-        self._consents: dict[str, Consent] = {}
+        self._consents: list[_Question] = []  # of calls that are not done yet; several may have one id
 
     @property
     def run(self) -> str:
@@ -99,21 +99,32 @@ class Watch:
 
     def asking(self, approval: Approval, by: str) -> None:
         """Somebody is asked about a call."""
-        self._consents[approval.call.id] = Consent(approval.reason, by, None, monotonic())
+        self._consents.append(_Question(approval, Consent(approval.reason, by, None, monotonic())))
 
     def consented(self, approval: Approval, answer: Agreement | bool) -> None:
         """They answered."""
         agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
-        asked = self._consents[approval.call.id]
-        self._consents[approval.call.id] = Consent(asked.reason, asked.by, agreed, monotonic() - asked.seconds)
+        for one in self._consents:
+            if one.approval is approval:
+                one.consent = replace(one.consent, agreed=agreed, seconds=monotonic() - one.consent.seconds)
+
+    def _consent(self, call: ToolCall) -> Consent | None:
+        """What was said about a call; of several with one id, about the one that asked for the same."""
+        found = [one for one in self._consents if one.approval.call.id == call.id]
+        if not found:
+            return None
+        question = next((one for one in found if one.approval.call is call), None)
+        question = question or next((one for one in found if one.approval.call == call), found[0])
+        self._consents.remove(question)
+        consent = question.consent
+        return consent if consent.agreed is not None else replace(consent, seconds=monotonic() - consent.seconds)
 
     def called(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
         """A call is done."""
+        consent = self._consent(outcome.call) if self._consents else None
         if self._answer is not None:
-            call, consent = outcome.call, self._consents.pop(outcome.call.id, None)
-            if consent is not None and consent.agreed is None:
-                consent = Consent(consent.reason, consent.by, None, monotonic() - consent.seconds)
-            self._answer.calls.append(CallRecord(call, outcome.result, outcome.issue, consent, seconds, stepped))
+            made = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
+            self._answer.calls.append(made)
 
     def faulty(self, kinds: Iterable[str]) -> None:
         """What is wrong with the answer itself."""
@@ -129,7 +140,12 @@ class Watch:
         """What is known of the last answer is all there is: tell it."""
         answer, self._answer = self._answer, None
         if answer is not None and self._observers and (answer.calls or not answer.again):
-            self._tell("turn", answer.record(self._run))
+            with Caught() as caught:
+                record = answer.record(self._run)
+            if caught.error is None:
+                self._tell("turn", record)
+            else:  # a run does not end on account of what is told of it
+                _log.warning("%s: an answer cannot be told: %s", self._run.id, caught.message)
 
     def end(self, end: EndRecord | None) -> None:
         """The run is over; None: nobody waited for its end."""
@@ -144,6 +160,14 @@ class Watch:
             if caught.error is not None:
                 self._observers.remove(observer)
                 _log.warning("%s: %s hears nothing more of this run: %s", self._run.id, observer, caught.message)
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    """Somebody is asked about a call; until they answer, the seconds are those of the clock when they were."""
+
+    approval: Approval
+    consent: Consent
 
 
 class Asked:
@@ -203,7 +227,6 @@ class Asked:
     def record(self, run: RunRecord) -> TurnRecord:
         """All that is known of it."""
         response = self._response or ParsedResponse(finish_reason=FinishReason.ERROR)
-        places = {call.id: at for at, call in enumerate(response.tool_calls)}
         seconds = monotonic() - self._started if self._seconds is None else self._seconds
         return TurnRecord(
             run=run.id,
@@ -222,7 +245,7 @@ class Asked:
             raw="".join(self.raw),
             offered=tuple(tool.name for tool in self._tools),
             found=self._found(response),
-            calls=tuple(sorted(self.calls, key=lambda one: places.get(one.call.id, len(places)))),
+            calls=_in_order(self.calls, response.tool_calls),
             faults=self.faults,
             told=self.told,
             error=self._error,
@@ -241,3 +264,20 @@ class Asked:
         return tuple(
             dict.fromkeys(call.format for call in parse(text, tools=tools.values()).tool_calls if call.name in tools)
         )
+
+
+def _in_order(records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:
+    """The records in the order of the calls; calls may share an id, and what ran may differ from what was read."""
+    places: dict[str, list[int]] = {}
+    for at, call in enumerate(calls):
+        places.setdefault(call.id, []).append(at)
+    found: list[tuple[int, int]] = []
+    for number, one in enumerate(records):
+        left = places.get(one.call.id)
+        if not left:
+            found.append((len(calls), number))
+            continue
+        at = next((at for at in left if calls[at].arguments == one.call.arguments), left[0])
+        left.remove(at)
+        found.append((at, number))
+    return tuple(records[number] for _, number in sorted(found))

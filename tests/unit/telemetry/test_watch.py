@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 import pytest
-from tests.unit.telemetry.scripts import ADD, Heard, add, fail, go, source
+from tests.unit.telemetry.scripts import ADD, Heard, add, fail, go, source, wipe
 
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ProviderError, ToolCall, ToolResult, Usage
@@ -231,3 +231,46 @@ def test_tools_that_fail_are_the_models_doing_or_not() -> None:
     asyncio.run(Agent(backend, [fail], observers=[heard], telemetry=False).ask("?"))
     assert not heard.turns[0].calls[0].result.success
     assert heard.turns[0].good is True
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_calls_of_one_id_are_agreed_to_each_by_itself(*, observed: bool) -> None:
+    heard, both = Heard(), asyncio.Event()
+    asked: list[str] = []
+
+    async def confirm(approval: Approval) -> bool:
+        asked.append(approval.call.arguments["path"])
+        if len(asked) == 2:
+            both.set()
+        await both.wait()
+        if approval.call.arguments["path"] == "/one":  # answered last
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return approval.call.arguments["path"] == "/one"
+
+    calls = tuple(ToolCall("wipe", {"path": path}, "same") for path in ("/one", "/two"))
+    backend = ScriptedBackend([ParsedResponse(tool_calls=calls, finish_reason=FinishReason.TOOL_CALLS)])
+    config = AgentConfig(tier=toolwire.Tier.RUN)
+    observers = [heard] if observed else []
+    agent = Agent(backend, [wipe], config, confirm=confirm, observers=observers, telemetry=False)
+    asyncio.run(agent.ask("?"))
+    results = [part.text for part in backend.requests[1].messages[-1].parts if isinstance(part, ToolResult)]
+    assert "gone" in results[0]
+    assert "KeyError" not in results[1]
+    if observed:
+        told = [(one.call.arguments["path"], one.decision) for one in heard.turns[0].calls]
+        assert told == [("/one", "agreed by user"), ("/two", "refused by user")]
+
+
+def test_an_answer_that_cannot_be_told_breaks_nothing(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise RecursionError("deep")
+
+    monkeypatch.setattr("toolwire.telemetry.watch.found_in", broken)
+    heard = Heard()
+    with caplog.at_level(logging.WARNING, "toolwire.telemetry"):
+        go([ADD % 1, "3"], heard)
+    assert (len(heard.turns), heard.ends[0].reason) == (1, "answered")
+    assert "an answer cannot be told" in caplog.text
