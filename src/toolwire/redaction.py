@@ -7,6 +7,7 @@ dangerous, and not harmless. Work is linear in the text.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -102,9 +103,8 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         text: of any kind: prose, JSON, markup, command lines.
         known: secrets that are known, say by `secrets_in`; they go wherever they stand.
     """
-    for secret in sorted(set(known), key=len, reverse=True):
-        if len(secret) >= LEAST:
-            text = text.replace(secret, GONE)
+    for secret in spellings(known):
+        text = text.replace(secret, GONE)
     made: list[str] = []
     done = 0
     for start, end in _named(text):
@@ -116,6 +116,19 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         if sign in text:
             text = pattern.sub(instead, text)
     return _LONG.sub(_unshaped, text)
+
+
+def spellings(known: Iterable[str]) -> list[str]:
+    """Secrets as they may stand in text and inside JSON, the longest first; none that is too short to look for."""
+    made: set[str] = set()
+    for secret in known:
+        if len(secret) >= LEAST:
+            made.add(secret)
+            if not secret.isalnum():
+                made.update(json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+            elif not secret.isascii():
+                made.add(json.dumps(secret)[1:-1])
+    return sorted(made, key=len, reverse=True)
 
 
 def redact_value(value: Any) -> Any:

@@ -53,7 +53,7 @@ def trace(
     if raw:
         _raw(found, raw)
     elif json:
-        emit({"record": "run", **found.run, "children": list(found.children)})
+        emit({"record": "run", **found.run, "children": list(found.children), "namesakes": list(found.namesakes)})
         for turn in found.turns:
             emit({"record": "turn", **turn})
     else:
@@ -128,7 +128,15 @@ def _show(found: Recorded) -> None:
     screen.print(styled(f"{about}, {_asked(run['format'])}"))
     if run["task"]:
         screen.print(styled("task: ", "dim"), styled(run["task"]), sep="")
+    if found.namesakes:
+        others = [one for one in found.namesakes if one != run["id"]]
+        others = [f"{one}#1" if one == found.namesakes[0] else one for one in others]
+        screen.print(styled(f"other runs of this name: {', '.join(others)}", "yellow"))
+    reached = 0
     for turn in found.turns:
+        if turn["round"] < reached or (turn["round"] == reached and turn["attempt"] == 1):
+            screen.print(styled(f"\nbegun again at {_when(turn['begun'])}", "yellow"))
+        reached = turn["round"]
         _round(screen, turn)
     screen.print()
     screen.print(_ended(run), styled(_sum(run)), styled(f": {run['detail']}" if run["detail"] else ""), sep="")

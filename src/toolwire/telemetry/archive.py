@@ -8,13 +8,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import StateError
 from toolwire.state import open_database
 from toolwire.telemetry.coach import Tally
+from toolwire.telemetry.lives import name_of, number, of_one_name
 from toolwire.telemetry.rows import SCHEMA, VERSION
 
 LAST: Final = "last"
@@ -80,11 +81,13 @@ class Recorded:
         run: its own row.
         turns: of its turns in order, each with its `calls`, `events`, `repairs` and `problems` as values.
         children: ids of runs that were tool calls of this one.
+        namesakes: all runs that were begun under its id, itself included, if there are several; the oldest first.
     """
 
     run: Row
     turns: tuple[Row, ...]
     children: tuple[str, ...]
+    namesakes: tuple[str, ...] = ()
 
 
 class Archive:
@@ -113,22 +116,32 @@ class Archive:
         """One run.
 
         Args:
-            id: its id, or the beginning of one that no other run's has; or "last".
+            id: its id, or the beginning of one that no other run's has; or "last". Of several runs that were begun
+                under one id it is the newest; `#1` behind it stands for the first of them, `#2` for the second.
 
         Raises:
             StateError: there is none, or several begin so; or the file cannot be read.
         """
+        nth = 0
         if id == LAST:
             found = self._read("SELECT * FROM runs WHERE parent = '' ORDER BY begun DESC, rowid DESC LIMIT 1")
         else:
             query = "SELECT * FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id != ?, parent != '', id LIMIT 5"
+            id, nth = (id[:-2], 1) if id.endswith("#1") else (id, 0)
             found = self._read(query, (len(id), id, id))
         if not found:
             raise StateError("no run is recorded" if id == LAST else f"no run {id!r} is recorded")
         alike = [one["id"] for one in found if not one["parent"]] or [one["id"] for one in found]
-        if found[0]["id"] != id != LAST and len(alike) > 1:
+        names = {name_of(one) for one in alike}
+        if found[0]["id"] != id != LAST and len(names) > 1:
             raise StateError(f"several runs begin with {id!r}: {', '.join(alike)}")
-        return self._whole(found[0])
+        with self._open() as connection:
+            same = [one[1] for one in of_one_name(connection, name_of(found[0]["id"]))]
+        if len(same) < 2:
+            return self._whole(found[0])
+        chosen = found[0]["id"] if id == LAST or nth or number(id) > 1 else same[-1]
+        (run,) = self._read("SELECT * FROM runs WHERE id = ?", (chosen,))
+        return replace(self._whole(run), namesakes=tuple(same))
 
     def _whole(self, run: Row) -> Recorded:
         key = (run["id"],)

@@ -91,7 +91,7 @@ class Tracing:
         self._content = wanted if content is None else content
         self._tracer = (traces or trace.get_tracer_provider()).get_tracer("toolwire")
         meter = (meters or metrics.get_meter_provider()).get_meter("toolwire")
-        self._open: dict[str, _Open] = {}
+        self._open: dict[tuple[str, int], _Open] = {}
         self._operation = meter.create_histogram(
             "gen_ai.client.operation.duration",
             "s",
@@ -145,11 +145,11 @@ class Tracing:
             f"invoke_agent {run.agent}", attributes=attributes, start_time=_nanoseconds(run.begun)
         )
         context = trace.set_span_in_context(span)
-        self._open[run.id] = _Open(run, span, context, contexts.attach(context))
+        self._open[run.id, run.life] = _Open(run, span, context, contexts.attach(context))
 
     def turn(self, turn: TurnRecord, /) -> None:
         """See `Observer`."""
-        run = self._open.get(turn.run)
+        run = self._open.get((turn.run, turn.life))
         if run is None:
             return
         if self._content:
@@ -162,7 +162,7 @@ class Tracing:
 
     def end(self, end: EndRecord, /) -> None:
         """See `Observer`."""
-        run = self._open.pop(end.run, None)
+        run = self._open.pop((end.run, end.life), None)
         if run is None:
             return
         attributes: _Attributes = {"gen_ai.agent.name": run.run.agent, "gen_ai.request.model": run.run.model}

@@ -17,13 +17,14 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import StateError
 from toolwire.failures import Caught
 from toolwire.state import open_database
+from toolwire.telemetry.lives import SECRETS, Life, Lives, scrub
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.rows import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
 
@@ -42,10 +43,6 @@ EVICT_EVERY: Final = 2_000
 """Records after which what is too old or too much is looked for."""
 _FULL: Final = 0.8
 """Share of the bytes that stays when there are too many."""
-SECRETIVE: Final = 1_000
-"""Runs whose secrets are remembered at the same time."""
-SECRETS: Final = 200
-"""Secrets of one run that are remembered."""
 _OF_A_VALUE = (sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, sqlite3.IntegrityError)
 """Errors about what was to be written, and not about the file."""
 ENOUGH: Final = 5.0
@@ -99,7 +96,7 @@ class Recorder:
         self._most_bytes = most_bytes
         self._most_days = most_days
         self._lock = threading.Lock()
-        self._known: dict[str, set[str]] = {}  # of the thread that writes
+        self._lives = Lives()  # of the thread that writes
         self._begin_anew()
         _recorders.add(self)
 
@@ -174,13 +171,20 @@ class Recorder:
 
     def _write(self, connection: sqlite3.Connection, record: _Record) -> None:
         if isinstance(record, RunRecord):
-            _insert(connection, "runs", run_row(record, content=self._content))
+            life = self._lives.begin(connection, record, content=self._content)
+            told = replace(record, id=life.row, parent=self._lives.parent(record))
+            _insert(connection, "runs", run_row(told, content=self._content, known=life.known))
         elif isinstance(record, EndRecord):
-            row = end_row(record, content=self._content, known=self._known.pop(record.run, ()))
+            life = self._lives.end(record)
+            row = end_row(record, content=self._content, known=life.known)
             names = ", ".join(f"{name} = :{name}" for name in row)
-            connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": record.run})
+            connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": life.row})
         elif isinstance(record, TurnRecord):
-            rows = turn_rows(record, content=self._content, known=self._secrets(record))
+            life = self._lives.of(record)
+            record = replace(record, run=life.row)
+            if self._content:
+                self._learn(connection, life, secrets_of(record))
+            rows = turn_rows(record, content=self._content, known=life.known)
             if record.again and (earlier := _earlier(connection, record)) is not None:
                 turn, made = earlier
                 for row in rows.calls:
@@ -196,16 +200,12 @@ class Recorder:
             row = {"model": record.model, "format": record.format, "good": record.good, "at": record.at}
             _insert(connection, "outcomes", row)
 
-    def _secrets(self, turn: TurnRecord) -> set[str]:
-        """Those of the run so far: what was a secret in one call is one in all that follows."""
-        found = secrets_of(turn)
-        if not found and turn.run not in self._known:
-            return found
-        if len(self._known) >= SECRETIVE and turn.run not in self._known:
-            self._known.pop(next(iter(self._known)))
-        known = self._known.setdefault(turn.run, set())
-        known |= found if len(known) < SECRETS else set()
-        return known | found
+    def _learn(self, connection: sqlite3.Connection, life: Life, found: set[str]) -> None:
+        """What is a secret in one call is one in all that follows, and was one before."""
+        new = sorted(found - life.known)[: SECRETS - len(life.known)] if found else []
+        if new:
+            life.known.update(new)
+            scrub(connection, life.root, new)
 
     def evict(self, connection: sqlite3.Connection) -> None:
         """Take away what is too old or too much."""
@@ -246,6 +246,7 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Record], hurry: threa
             if batch:
                 if connection is None:
                     connection = open_database(recorder.path, SCHEMA, VERSION)
+                    connection.execute("PRAGMA secure_delete=ON")  # a secret that is taken out leaves no trace
                 recorder._written(connection, batch)
                 evicted += len(batch)
                 if evicted >= EVICT_EVERY:

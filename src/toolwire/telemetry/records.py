@@ -29,7 +29,7 @@ class RunRecord:
     """A run that begins.
 
     Attributes:
-        id: unique among all runs.
+        id: the run's name, unique unless somebody chose it.
         agent: the agent's name.
         model: the model's name.
         api: the API that it is asked through, or "".
@@ -37,6 +37,7 @@ class RunRecord:
         task: what the user asks.
         parent: the run of which this one is a tool call, or "".
         begun: seconds since 1970.
+        life: tells runs of one id in this process apart; those inside one another have the same.
     """
 
     id: str
@@ -47,6 +48,7 @@ class RunRecord:
     task: str
     parent: str
     begun: float
+    life: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class TurnRecord:
         run: the run's id.
         round: how often the model was asked in it, this time included.
         attempt: 1, or more where answers broke off before.
-        agent, model, api, format: see `RunRecord`; they may differ from turn to turn.
+        agent, model, api, format, life: see `RunRecord`; all but the last may differ from turn to turn.
         choice: why this format, where something chose it.
         begun: seconds since 1970.
         first: seconds to the first event of the answer; None if there was none.
@@ -145,6 +147,7 @@ class TurnRecord:
     told: str = ""
     error: str = ""
     again: bool = False
+    life: int = 0
 
     @property
     def repairs(self) -> Mapping[str, int]:
@@ -196,6 +199,7 @@ class EndRecord:
         usage: tokens of all answers.
         money: what they cost.
         seconds: of the whole run.
+        life: see `RunRecord`.
     """
 
     run: str
@@ -207,6 +211,7 @@ class EndRecord:
     usage: Usage = field(default_factory=Usage)
     money: float = 0.0
     seconds: float = 0.0
+    life: int = 0
 
 
 class Observer(Protocol):

@@ -35,6 +35,8 @@ MAX_EVENT: Final = 500
 """Characters of one event that are kept."""
 _MARGIN: Final = 2_000
 """Characters behind a limit that are looked at, so that a secret which it would cut is found."""
+NOT_KEPT: Final = "(not kept)"
+"""Stands where there was text, and only figures are kept."""
 LEFT_OUT: Final = "… ({} characters are left out)"
 
 SCHEMA: Final = (
@@ -68,7 +70,7 @@ class TurnRows:
     calls: tuple[Row, ...]
 
 
-def run_row(run: RunRecord, *, content: bool) -> Row:
+def run_row(run: RunRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
     """A run that begins."""
     return {
         "id": run.id,
@@ -77,7 +79,7 @@ def run_row(run: RunRecord, *, content: bool) -> Row:
         "model": run.model,
         "api": run.api,
         "format": run.format,
-        "task": kept(run.task, MAX_TEXT) if content else "",
+        "task": kept(run.task, MAX_TEXT, known) if content else "",
         "begun": run.begun,
     }
 
@@ -137,22 +139,24 @@ def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> 
         "raw": kept(turn.raw or written(response), MAX_RAW, known) if content else "",
         "events": _events(turn.events, known) if content else "",
         "told": kept(turn.told, MAX_WORDS, known) if content else "",
-        "error": kept(turn.error, MAX_WORDS, known),
+        "error": kept(turn.error, MAX_WORDS, known) if content or not turn.error else NOT_KEPT,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
     }
-    return TurnRows(row, tuple(_call(at, one, known, content=content) for at, one in enumerate(turn.calls)))
+    names = frozenset(turn.offered)
+    return TurnRows(row, tuple(_call(at, one, names, known, content=content) for at, one in enumerate(turn.calls)))
 
 
-def _call(at: int, one: CallRecord, known: Iterable[str], *, content: bool) -> Row:
+def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str], *, content: bool) -> Row:
     call, issue, consent = one.call, one.issue, one.consent
+    named = content or call.name in names  # what a model makes up is text of the model
     reason = consent.reason if consent is not None else issue.message if issue is not None else ""
     return {
         "position": at,
-        "id": call.id,
-        "tool": kept(call.name, MAX_EVENT),
+        "id": kept(call.id, MAX_EVENT, known) if content else "",
+        "tool": kept(call.name, MAX_EVENT, known) if named else NOT_KEPT,
         "arguments": kept(_json(redact_value(call.arguments)), MAX_TEXT, known) if content else "",
         "format": call.format,
         "repairs": " ".join(call.repairs),
@@ -196,16 +200,28 @@ def _written(call: ToolCall) -> str:
 
 
 def _events(events: Iterable[Event], known: Iterable[str]) -> str:
-    """The events as JSON: a list of [kind, text, how many]; pieces of one kind that follow each other are one."""
+    """The events as JSON: a list of [kind, text, how many].
+
+    Pieces of one text are one event, where the first of them stood: those of one call's arguments though other calls
+    come in between, as a secret must not be looked for in halves.
+    """
     made: list[list[Any]] = []
+    growing: dict[tuple[str, int], list[Any]] = {}
     for event in events:
         kind, text = _event(event)
-        if made and made[-1][0] == kind and kind in ("content", "reasoning", "arguments"):
-            made[-1][2] += 1
-            if len(made[-1][1]) <= MAX_EVENT + _MARGIN:
-                made[-1][1] += text
-        else:
+        if not isinstance(event, ContentDelta | ReasoningDelta | ArgumentsDelta):
+            ended = event.index if isinstance(event, CallEnd) else None
+            growing = {key: one for key, one in growing.items() if key[0] == "arguments" and key[1] != ended}
             made.append([kind, text, 1])
+            continue
+        key = kind, event.index if isinstance(event, ArgumentsDelta) else 0
+        one = growing.get(key)
+        if one is None:
+            growing[key] = one = [kind, "", 0]
+            made.append(one)
+        one[2] += 1
+        if len(one[1]) <= MAX_EVENT + _MARGIN:
+            one[1] += text
     if len(made) > MAX_EVENTS:
         made = [*made[:MAX_EVENTS], ["left out", f"{len(made) - MAX_EVENTS} more", 1]]
     return json.dumps([[kind, kept(text, MAX_EVENT, known), count] for kind, text, count in made], ensure_ascii=False)

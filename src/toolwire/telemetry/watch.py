@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import count
 from time import monotonic
 
 from toolwire.answers import parse
@@ -33,6 +34,7 @@ LOOKED_AT = 4_000
 """Characters of prose that are searched for calls in another format."""
 
 _log = logging.getLogger("toolwire.telemetry")
+_lives = count(1)
 _running: ContextVar[Watch | None] = ContextVar("toolwire_run", default=None)
 
 
@@ -59,7 +61,8 @@ class Watch:
         parent = _running.get()
         id = run if parent is None else parent._child(run)
         within = "" if parent is None else parent.run
-        self._run = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0)
+        life = next(_lives) if parent is None else parent._run.life
+        self._run = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, life)
         self._answer: Asked | None = None
         self._consents: list[_Question] = []  # of calls that are not done yet; several may have one id
 
@@ -70,8 +73,8 @@ class Watch:
 
     def _child(self, run: str) -> str:
         self._inside[run] += 1
-        count = self._inside[run]
-        return f"{self.run}/{run}" if count == 1 else f"{self.run}/{run}-{count}"
+        times = self._inside[run]
+        return f"{self.run}/{run}" if times == 1 else f"{self.run}/{run}-{times}"
 
     def begin(self, task: str) -> None:
         """The run begins, in this task."""
@@ -151,7 +154,8 @@ class Watch:
         """The run is over; None: nobody waited for its end."""
         self.settle()
         if self._observers:
-            self._tell("end", end or EndRecord(self._run.id, "stopped", False))
+            end = end or EndRecord(self._run.id, "stopped", False)
+            self._tell("end", replace(end, life=self._run.life))
 
     def _tell(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
         for observer in tuple(self._observers):
@@ -250,6 +254,7 @@ class Asked:
             told=self.told,
             error=self._error,
             again=self.again,
+            life=run.life,
         )
 
     def _found(self, response: ParsedResponse) -> tuple[str, ...]:

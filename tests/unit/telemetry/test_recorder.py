@@ -1,5 +1,6 @@
 """The recorder and the archive, on real files: what is kept, what is not, and what happens when it cannot be."""
 
+import asyncio
 import json
 import logging
 import multiprocessing
@@ -15,11 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.telemetry.scripts import ADD, Heard, go
+from tests.unit.telemetry.scripts import ADD, Heard, fail, go, wipe
 
-from toolwire.errors import ConfigurationError, StateError
+from toolwire import ParsedResponse, ProviderError, ToolCall
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
+from toolwire.backends import ScriptedBackend
+from toolwire.errors import ConfigurationError, RunFailed, StateError
+from toolwire.events import ArgumentsDelta, CallStart, ReasoningDelta
 from toolwire.telemetry import (
     Archive,
+    EndRecord,
     Recorder,
     RunRecord,
     Tally,
@@ -29,7 +35,7 @@ from toolwire.telemetry import (
     standard_observers,
 )
 from toolwire.telemetry import recorder as module
-from toolwire.telemetry.rows import MAX_EVENTS, MAX_RAW, kept, turn_rows
+from toolwire.telemetry.rows import MAX_EVENTS, MAX_RAW, NOT_KEPT, kept, turn_rows
 
 SECRET = "hunter2-and-more"
 LOGIN = '<tool_call>{"name": "wipe", "arguments": {"path": "/x", "password": "' + SECRET + '"}}</tool_call>'
@@ -154,6 +160,102 @@ def test_figures_alone_hold_no_text(tmp_path: Path) -> None:
     recorder.close()
     whole = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert not [text for text in (b"prose", b"secret task", b"{]", b'"a"') if text in whole]
+
+
+def test_figures_alone_hold_neither_errors_nor_names_that_were_made_up(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "turns.db", content=False)
+    made_up = ToolCall("my_diagnosis", {}, "an id of the model")
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(made_up,)), ProviderError("400: 'my diagnosis' is no text")])
+    agent = Agent(backend, [fail], observers=[recorder], telemetry=False)
+    with pytest.raises(RunFailed):
+        asyncio.run(agent.ask("?"))
+    found = archive_of(recorder).run()
+    (call,) = found.turns[0]["calls"]
+    assert (call["tool"], call["id"], call["issue"], found.turns[1]["error"]) == (
+        NOT_KEPT,
+        "",
+        "unknown_tool",
+        NOT_KEPT,
+    )
+    assert archive_of(recorder).figures()[0].answers == 1
+    recorder.close()
+    whole = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not [text for text in (b"diagnosis", b"an id of") if text in whole]
+
+
+def test_a_secret_is_taken_out_of_what_was_kept_before_it_was_known(recorder: Recorder) -> None:
+    secret = 'Zx9 "hunter"'
+    login = ToolCall("wipe", {"path": "/x", "password": secret}, "1")
+    helper = Agent(ScriptedBackend([ParsedResponse(tool_calls=(login,))]), [wipe], AgentConfig(name="helper"))
+    helper._observers = (recorder,)
+    ask = ToolCall("helper", {"task": f"Use {secret}."}, "1")
+    said = ToolCall("fail", {}, "2")
+    answers = [ParsedResponse(f"I shall use {secret}.", tool_calls=(said,)), ParsedResponse(tool_calls=(ask,))]
+    lead = Agent(ScriptedBackend(answers), [fail], observers=[recorder], telemetry=False)
+    AgentTeam(lead, [Member(helper, "Wipes.")])
+    asyncio.run(lead.ask(f"Wipe with {secret} please", run_id="mine"))
+    found = archive_of(recorder).run("mine")
+    assert found.run["task"] == "Wipe with [redacted] please"
+    assert found.turns[0]["raw"].startswith("I shall use [redacted].")
+    assert json.loads(found.turns[1]["calls"][0]["arguments"]) == {"task": "Use [redacted]."}
+    assert archive_of(recorder).run("mine/").run["task"] == "Use [redacted]."
+    recorder.close()
+    whole = b"".join(path.read_bytes() for path in recorder.path.parent.iterdir())
+    assert b"Zx9" not in whole
+
+
+def test_runs_of_one_name_have_a_row_each(recorder: Recorder) -> None:
+    for task in ("one", "two", "three"):
+        go([ADD % 1, f"answer {task}"], recorder, run_id="nightly", task=task)
+    go(["hi"], recorder, run_id="nights")
+    archive = archive_of(recorder)
+    tasks = {name: archive.run(name) for name in ("nightly", "nightly#1", "nightly#2", "nightl")}
+    assert {name: found.run["task"] for name, found in tasks.items()} == {
+        "nightly": "three",
+        "nightly#1": "one",
+        "nightly#2": "two",
+        "nightl": "three",
+    }
+    assert all(len(found.turns) == 2 for found in tasks.values())
+    assert {found.namesakes for found in tasks.values()} == {("nightly", "nightly#2", "nightly#3")}
+    assert archive.run("nights").namesakes == ()
+
+
+def test_a_run_that_was_stopped_and_goes_on_stays_one(recorder: Recorder) -> None:
+    def begun(life: int, task: str = "Use password=hunter2.") -> None:
+        recorder.begin(RunRecord("mine", "agent", "tiny", "", "hermes", task, "", time.time(), life))
+        recorder.turn(turn(run="mine", life=life))
+
+    begun(1)
+    recorder.end(EndRecord("mine", "stopped", good=False, life=1))
+    begun(2)
+    recorder.flush()
+    assert len(Archive(recorder.path).runs()) == 1
+    begun(3)  # while the second goes on: it is another
+    recorder.end(EndRecord("mine", "answered", good=True, life=2))
+    recorder.end(EndRecord("mine", "stopped", good=False, life=3))
+    begun(4, "Something else.")
+    recorder.end(EndRecord("mine", "answered", good=True, life=4))
+    runs = {run["id"]: (run["turns"], run["reason"]) for run in archive_of(recorder).runs()}
+    assert runs == {"mine": (2, "answered"), "mine#2": (1, "stopped"), "mine#3": (1, "answered")}
+
+
+def test_pieces_of_arguments_that_come_in_turns_are_put_together() -> None:
+    events = (
+        CallStart(0, "a", "1"),
+        CallStart(1, "b", "2"),
+        ArgumentsDelta(0, '{"password": "hun'),
+        ArgumentsDelta(1, '{"k": "Stap'),
+        ReasoningDelta("hm"),
+        ArgumentsDelta(0, 'ter2secret"}'),
+        ArgumentsDelta(1, 'le99", "n": 1}'),
+    )
+    rows = turn_rows(turn(events=events), content=True, known=["Staple99"])
+    assert json.loads(rows.turn["events"])[2:] == [
+        ["arguments", '{"password": "[redacted]"}', 2],
+        ["arguments", '{"k": "[redacted]", "n": 1}', 2],
+        ["reasoning", "hm", 1],
+    ]
 
 
 def test_only_the_user_may_read_the_file(recorder: Recorder) -> None:
@@ -304,11 +406,6 @@ def test_a_file_that_another_holds_is_waited_for(recorder: Recorder) -> None:
 
 
 def test_every_agent_is_recorded_unless_it_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import asyncio
-
-    from toolwire.agent import Agent
-    from toolwire.backends import ScriptedBackend
-
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
     asyncio.run(Agent(ScriptedBackend([]), telemetry=False).ask("not told"))
     monkeypatch.setenv("TOOLWIRE_TELEMETRY", "off")
