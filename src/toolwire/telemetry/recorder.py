@@ -27,20 +27,27 @@ from toolwire.state import open_database
 from toolwire.telemetry.lives import SECRETS, Life, Lives, scrub
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.rows import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
+from toolwire.telemetry.weights import weight
 
 FILE: Final = "turns.db"
 MOMENT: Final = 0.2
 """Seconds that records wait for others to be written with."""
 BATCH: Final = 500
 """Records that are written at once."""
+BATCH_BYTES: Final = 4 << 20
+"""About how much is written at once."""
 WAITING: Final = 20_000
 """Records that may wait to be written; what is told beyond them is not recorded."""
+WAITING_BYTES: Final = 32 << 20
+"""About how much memory they may take."""
 MOST_BYTES: Final = 64 << 20
 MOST_DAYS: Final = 30.0
 OUTCOMES: Final = 20_000
 """Outcomes that are kept as evidence, of all models together; they are small, and outlive the turns they are of."""
 EVICT_EVERY: Final = 2_000
 """Records after which what is too old or too much is looked for."""
+_EVICT_SHARE: Final = 16
+"""What part of the bytes that the file may hold is written at most before that."""
 _FULL: Final = 0.8
 """Share of the bytes that stays when there are too many."""
 _OF_A_VALUE = (sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, sqlite3.IntegrityError)
@@ -68,8 +75,10 @@ class OutcomeRecord:
     at: float
 
 
-_Record = RunRecord | TurnRecord | EndRecord | OutcomeRecord | threading.Event | None
-"""An event is set when all that was told before it is written; None ends the thread."""
+_Record = RunRecord | TurnRecord | EndRecord | OutcomeRecord
+_Told = tuple[_Record, int] | threading.Event | None
+"""A record and about how many bytes it takes. An event is set when all that was told before it is written; None ends
+the thread."""
 
 
 class Recorder:
@@ -93,15 +102,16 @@ class Recorder:
         self.path = Path(path)
         self.lost = 0
         self._content = content
-        self._most_bytes = most_bytes
+        self.most_bytes = most_bytes
         self._most_days = most_days
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what the collector lets go of while it is held may tell too
         self._lives = Lives()  # of the thread that writes
         self._begin_anew()
         _recorders.add(self)
 
     def _begin_anew(self) -> None:
-        self._queue: queue.SimpleQueue[_Record] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Told] = queue.SimpleQueue()
+        self._waiting = 0  # bytes
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -124,10 +134,13 @@ class Recorder:
         self._put(OutcomeRecord(model, format, good, time.time()))
 
     def _put(self, record: _Record) -> None:
-        if self._queue.qsize() >= WAITING:
-            self.lost += 1
-            return
-        self._queue.put(record)
+        size = weight(record)
+        with self._lock:
+            if self._queue.qsize() >= WAITING or (self._waiting and self._waiting + size > WAITING_BYTES):
+                self.lost += 1
+                return
+            self._waiting += size
+            self._queue.put((record, size))
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
@@ -157,6 +170,11 @@ class Recorder:
             thread.join(timeout)
 
     # -- writing -------------------------------------------------------------------------------------------------
+
+    def _taken(self, size: int) -> None:
+        """So many bytes wait no more."""
+        with self._lock:
+            self._waiting -= size
 
     def _written(self, connection: sqlite3.Connection, batch: Iterable[_Record]) -> None:
         with _transaction(connection):
@@ -211,15 +229,19 @@ class Recorder:
         """Take away what is too old or too much."""
         with _transaction(connection):
             self._evict_older(connection, time.time() - self._most_days * 86_400)
-            used = _bytes(connection)
-            if used > self._most_bytes:
-                share = 1 - self._most_bytes * _FULL / used
-                most = connection.execute("SELECT COUNT(*) FROM turns").fetchone()[0]
+            while (used := _bytes(connection)) > self.most_bytes:
+                share = 1 - self.most_bytes * _FULL / used
+                table, most = "turns", _count(connection, "turns")
+                if not most:  # runs that no answer came to
+                    table, most = "runs", _count(connection, "runs")
                 at = connection.execute(
-                    "SELECT begun FROM turns ORDER BY begun LIMIT 1 OFFSET ?", (min(most - 1, int(most * share)),)
+                    f"SELECT begun FROM {table} ORDER BY begun LIMIT 1 OFFSET ?", (max(1, int(most * share)),)
                 ).fetchone()
-                if at is not None:
-                    self._evict_older(connection, at[0])
+                self._evict_older(connection, float("inf") if at is None else at[0])
+                if _count(connection, table) == most:  # all are of one moment
+                    self._evict_older(connection, float("inf"))
+                if at is None:
+                    break
             connection.execute(
                 "DELETE FROM outcomes WHERE id <= (SELECT MAX(id) FROM outcomes) - ?",
                 (OUTCOMES,),
@@ -237,11 +259,11 @@ class Recorder:
 def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Record], hurry: threading.Event) -> None:
     """The thread: write what comes, until None does."""
     connection: sqlite3.Connection | None = None
-    evicted = EVICT_EVERY  # look once at the beginning
+    evicted, bytes = EVICT_EVERY, 0  # look once at the beginning
     complained = False
     ended = False
     while not ended:
-        batch, flushed, ended = _batch(waiting, hurry)
+        batch, size, flushed, ended = _batch(waiting, hurry)
         try:
             if batch:
                 if connection is None:
@@ -249,8 +271,9 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Record], hurry: threa
                     connection.execute("PRAGMA secure_delete=ON")  # a secret that is taken out leaves no trace
                 recorder._written(connection, batch)
                 evicted += len(batch)
-                if evicted >= EVICT_EVERY:
-                    evicted = 0
+                bytes += size
+                if evicted >= EVICT_EVERY or bytes * _EVICT_SHARE >= recorder.most_bytes:
+                    evicted = bytes = 0
                     recorder.evict(connection)
         except (sqlite3.Error, StateError) as error:
             recorder.lost += len(batch)
@@ -260,6 +283,8 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Record], hurry: threa
             if connection is not None:
                 connection.close()
                 connection = None
+        if size:
+            recorder._taken(size)
         for event in flushed:
             event.set()
     if connection is not None:
@@ -267,25 +292,27 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Record], hurry: threa
 
 
 def _batch(
-    waiting: queue.SimpleQueue[_Record], hurry: threading.Event
-) -> tuple[list[_Record], list[threading.Event], bool]:
-    """What has come, with what comes in the next moment: the records, who waits for them, and whether that is all."""
+    waiting: queue.SimpleQueue[_Told], hurry: threading.Event
+) -> tuple[list[_Record], int, list[threading.Event], bool]:
+    """What has come, with what comes in the next moment: records, their size, who waits, and whether that is all."""
     batch: list[_Record] = []
-    record = waiting.get()
+    size = 0
+    told = waiting.get()
     hurry.wait(MOMENT)  # not woken for each record: that would cost the tellers more than the telling
     while True:
-        if record is None:
-            return batch, [], True
-        if isinstance(record, threading.Event):
+        if told is None:
+            return batch, size, [], True
+        if isinstance(told, threading.Event):
             hurry.clear()
-            return batch, [record], False
-        batch.append(record)
-        if len(batch) >= BATCH:
-            return batch, [], False
+            return batch, size, [told], False
+        batch.append(told[0])
+        size += told[1]
+        if len(batch) >= BATCH or size >= BATCH_BYTES:
+            return batch, size, [], False
         try:
-            record = waiting.get_nowait()
+            told = waiting.get_nowait()
         except queue.Empty:
-            return batch, [], False
+            return batch, size, [], False
 
 
 @contextmanager
@@ -314,6 +341,10 @@ def _earlier(connection: sqlite3.Connection, turn: TurnRecord) -> tuple[int, int
     return found if found is None else (found[0], found[1])
 
 
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
 def _bytes(connection: sqlite3.Connection) -> int:
     """Bytes of the file that hold something."""
     pages, free, size = (
@@ -333,7 +364,7 @@ def _leave() -> None:
 def _forked() -> None:
     """In a child: the thread is the parent's, and so is what waits for it."""
     for recorder in list(_recorders):
-        recorder._lock = threading.Lock()
+        recorder._lock = threading.RLock()
         recorder._begin_anew()
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests.unit.telemetry.scripts import ADD, Heard, fail, go, wipe
 
-from toolwire import ParsedResponse, ProviderError, ToolCall
+from toolwire import ParsedResponse, ProviderError, ToolCall, ToolResult
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
 from toolwire.backends import ScriptedBackend
 from toolwire.errors import ConfigurationError, RunFailed, StateError
@@ -343,6 +343,34 @@ def test_too_much_at_once_is_not_kept(recorder: Recorder, monkeypatch: pytest.Mo
         recorder.turn(one)
     assert 6 <= recorder.lost <= 8
     assert recorder.flush()
+
+
+def test_memory_of_what_waits_is_bounded(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAITING_BYTES", 1 << 20)
+    monkeypatch.setattr(module, "MOMENT", 30.0)
+    big = "x" * 300_000
+    done = turn().calls[0]
+    for one in (turn(raw=big), turn(calls=(replace(done, result=ToolResult("1", "add", {"a": [big]})),))):
+        for _ in range(10):
+            recorder.turn(one)
+    assert 12 <= recorder.lost <= 18
+    assert recorder.flush()
+    lost = recorder.lost
+    recorder.turn(turn(raw=big))
+    assert recorder.flush()
+    assert recorder.lost == lost, "what is written waits no more"
+
+
+def test_the_file_is_looked_after_by_bytes_too(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "turns.db", most_bytes=1 << 20)
+    one = turn(raw="x y" * 5_000, events=turn().events)
+    for at in range(400):  # 6 MB
+        recorder.turn(replace(one, run=f"{at:03}", begun=1e10))  # all of one moment
+        if not at % 50:
+            recorder.flush()
+    assert recorder.flush()
+    recorder.close()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 3 << 20
 
 
 def test_it_goes_on_after_it_was_closed(recorder: Recorder) -> None:
