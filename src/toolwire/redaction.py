@@ -29,11 +29,16 @@ _SHAPES = re.compile(
     r"|(?:gh[opusr]|glpat|hf|npm|pypi|dop_v1|shpat|gsk|xai|pplx|tvly|nvapi|fw|r8)[-_][A-Za-z0-9_-]{16,}+"
     r"|github_pat_[A-Za-z0-9_]{20,}+"
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}+"  # Slack
-    r"|AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+"  # Google
+    r"|AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{16,}+"  # Google
     r"|SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"  # SendGrid
     r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"  # a signed token
     r")"
 )
+_OPTIONS = r"[^\n|;&]{0,200}?[\s\"']"
+"""The rest of a command, up to an option."""
+_NEXT = r"[\"'],\s{0,3}"
+_QUOTE = r"\\{0,3}[\"']?"
+_WORD = r"[^\s\"'`;&|<>\\]{1,200}+"
 _GUARDED = (
     (
         "-----BEGIN",
@@ -45,7 +50,50 @@ _GUARDED = (
     ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{GONE}@"),  # user and password
     ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {GONE}"),
     ("asic ", re.compile(r"asic [A-Za-z0-9+/]{8,}+={1,2}"), f"asic {GONE}"),
+    # addresses that are secrets themselves
+    ("hooks.slack.com/", re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]{8,}+"), rf"\1{GONE}"),
+    ("/api/webhooks/", re.compile(r"(/api/webhooks/\d{5,25}/)[\w-]{16,}+"), rf"\1{GONE}"),
+    ("api.telegram.org/bot", re.compile(r"(api\.telegram\.org/bot)\d{5,15}:[\w-]{16,}+"), rf"\1{GONE}"),
+    ("sig=", re.compile(r"((?:[?&;]|%3[Ff]|%26|&amp;)sig=)[\w%+/=.-]{10,}+"), rf"\1{GONE}"),
+    ("ignature=", re.compile(r"([?&;](?:X-Amz-|X-Goog-)?Signature=)[\w%+/=.~-]{16,}+"), rf"\1{GONE}"),
+    # command lines, and lists of their words
+    (
+        "curl",
+        re.compile(
+            rf"((?<![\w-])curl{_OPTIONS}(?:-[a-zA-Z]{{0,6}}[uU]|--(?:proxy-)?user)(?:[ =]{{1,2}}|{_NEXT}|(?=[\w\"']))"
+            rf"{_QUOTE}[^\s:\"'\\]{{1,100}}:){_WORD}"
+        ),
+        rf"\1{GONE}",
+    ),
+    (
+        "-p",
+        re.compile(
+            r"((?<![\w-])(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlshow|mariadb|mariadb-dump)"
+            rf"{_OPTIONS}-p{_QUOTE}){_WORD}"
+        ),
+        rf"\1{GONE}",
+    ),
+    (
+        "sshpass",
+        re.compile(
+            rf"((?<![\w-])sshpass(?:\s{{1,3}}|{_NEXT}{_QUOTE})(?:-[ve]\s{{1,3}}){{0,2}}-p(?:{_NEXT}|\s{{0,3}})"
+            rf"{_QUOTE}){_WORD}"
+        ),
+        rf"\1{GONE}",
+    ),
+    (
+        "passwd ",
+        re.compile(r"((?<![\w./-])passwd\s{1,3}(?!-))(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`,;&()<>|\\]{6,}+"),
+        rf"\1{GONE}",
+    ),
 )
+_SHORT = frozenset({"pin", "otp"})
+_SHORT_VALUE = re.compile(r"\d{4,8}\Z")
+_PIN = re.compile(
+    r"(?<![A-Za-z])(?i:pin|otp)\\{0,3}[\"'`]?\s{0,3}(?:[:=]\s{0,3}|>\s{0,20})"
+    r"\\{0,3}[\"'`]?(?P<value>\d{4,8})(?![\w.:/-])"
+)
+"""Short numbers that a name of their own makes secrets; pins of a chip have smaller ones."""
 
 # -- by name ---------------------------------------------------------------------------------------------------------
 
@@ -92,6 +140,19 @@ _QUOTED = re.compile(r"(?P<quote>\\*[\"'`])(?P<value>(?:(?!(?P=quote))(?:\\.|[^\
 _BARE = re.compile(r"(?P<value>[^\s\"'`,;&(){}\[\]<>|\\]++)")
 _INSIDE = re.compile(r"(?P<value>[^<]++)")
 _CDATA = re.compile(r"(?P<value>(?:(?!\]\]>)[\s\S])*+)")
+_SAID = re.compile(
+    r"(?:\s{1,3}(?:for|of)\s{1,3}[^\s:=]{1,40})?\s{1,3}(?:is|was)\s{0,3}(?:\s(?:now|set\s{1,3}to)\s{0,3})?:?"
+    r"\s{0,3}(?<=[\s:])"
+    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,100})(?P=quote)|(?P<bare>[^\s\"'`,;()<>|\\]{4,200}))"
+)
+"""Prose: the password is hunter2."""
+_LIKE_A_SECRET = re.compile(r"(?=.{0,200}[\d!@#$%^&*+=~])")
+_NO_SECRET = re.compile(
+    r"(?i:\d{1,3}[a-z]{0,8}|\d{1,4}(?:-[a-z\d]+)+"  # 30d, 12-digit
+    r"|(?:base|sha|md|aes|utf|oauth|x|rfc|http|ed|rs|hs|es)-?\d+(?:[-/.][a-z\d]+)*|2fa"
+    r"|[a-z]+s?://.*|[^@\s]+@[a-z\d-]+\.[a-z.]+|[a-z_]+\(.*|\$\{?\w+\}?|%\w+%|\d+(?:\.\d+)+|\*+)\Z"
+)
+"""Words with digits or signs that say what a secret is like, and not what it is."""
 _SAYS_NOTHING = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
 
@@ -112,6 +173,8 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         done = end
     if made:
         text = "".join((*made, text[done:]))
+    if "pin" in text or "PIN" in text or "otp" in text or "OTP" in text:
+        text = _PIN.sub(_unvalued, text)
     for sign, pattern, instead in _GUARDED:
         if sign in text:
             text = pattern.sub(instead, text)
@@ -148,6 +211,10 @@ def secret_name(name: str) -> bool:
 
 def _unshaped(word: re.Match[str]) -> str:
     return _SHAPES.sub(GONE, word[0])
+
+
+def _unvalued(found: re.Match[str]) -> str:
+    return found[0][: found.start("value") - found.start()] + GONE
 
 
 def _named(text: str) -> Iterator[tuple[int, int]]:
@@ -188,7 +255,20 @@ def _value(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     found = _AFTER_OPTION.match(text, at)
     if found is not None and _option(text, name.start()):
         return _span(text, found.end(), name, marked=False)
-    return None
+    return _said(text, at)
+
+
+def _said(text: str, at: int) -> tuple[int, int] | None:
+    """Where prose says what the secret is."""
+    found = _SAID.match(text, at)
+    if found is None:
+        return None
+    if found["quoted"] is not None:
+        return None if _SAYS_NOTHING.match(found["quoted"]) else found.span("quoted")
+    value = found["bare"].rstrip(".!?:")
+    if len(value) < LEAST or not _LIKE_A_SECRET.match(value) or _NO_SECRET.match(value):
+        return None
+    return found.start("bare"), found.start("bare") + len(value)
 
 
 def _option(text: str, at: int) -> bool:
@@ -225,6 +305,8 @@ def _redacted(value: Any, deeper: int) -> Any:
 
 
 def _secret(key: Any, value: Any) -> bool:
+    if isinstance(key, str) and key.lower() in _SHORT and isinstance(value, str | int) and not isinstance(value, bool):
+        return _SHORT_VALUE.match(str(value)) is not None
     name = _NAME.search(key) if isinstance(key, str) else None
     if name is None or isinstance(value, bool | dict | list | tuple) or value is None or value == "":
         return False

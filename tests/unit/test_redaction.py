@@ -43,6 +43,27 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         (f"got {JWT} back", "got [redacted] back"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- end", "[redacted] end"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE", GONE),
+        ("curl -u bob:hunter2 https://x", "curl -u bob:[redacted] https://x"),
+        ("curl -sSu 'bob:hunter2' x", "curl -sSu 'bob:[redacted]' x"),
+        ("curl -L --user=bob:hunter2 x; ls", "curl -L --user=bob:[redacted] x; ls"),
+        ("['curl', '-u', 'bob:hunter2']", "['curl', '-u', 'bob:[redacted]']"),
+        ("['sshpass', '-p', 'hunter2']", "['sshpass', '-p', '[redacted]']"),
+        ("mysql -uroot -phunter2 db", "mysql -uroot -p[redacted] db"),
+        ("mysqldump -h db -p'hunter2' shop", "mysqldump -h db -p'[redacted]' shop"),
+        ("sshpass -p hunter2 ssh x", "sshpass -p [redacted] ssh x"),
+        ("sshpass -phunter2 ssh x", "sshpass -p[redacted] ssh x"),
+        ("passwd hunter2", "passwd [redacted]"),
+        ("the password is hunter2secret.", "the password is [redacted]."),
+        ("My password for bob is: hunter2", "My password for bob is: [redacted]"),
+        ("the passphrase is 'correct horse'", "the passphrase is '[redacted]'"),
+        ("The API key was set to ab12cd34, then", "The API key was set to [redacted], then"),
+        ("GOCSPX-abcdefghijklmnop1234567", GONE),
+        ("at https://hooks.slack.com/services/T0/B0/abcdefgh", "at https://hooks.slack.com/services/[redacted]"),
+        ("https://x.org/a?se=1&sig=abcDEF123456%3D&sp=r", "https://x.org/a?se=1&sig=[redacted]&sp=r"),
+        ("https://x.org/a?X-Amz-Signature=0123456789abcdef01", "https://x.org/a?X-Amz-Signature=[redacted]"),
+        ('{"pin": "1234", "n": 1}', '{"pin": "[redacted]", "n": 1}'),
+        (r'{"a": "{\"pin\": 123456}"}', r'{"a": "{\"pin\": [redacted]}"}'),
+        ("<parameter=pin>\n1234\n</parameter>", "<parameter=pin>\n[redacted]\n</parameter>"),
     ],
 )
 def test_secrets_go(text: str, clean: str) -> None:
@@ -68,6 +89,20 @@ def test_secrets_go(text: str, clean: str) -> None:
         "key: value",
         "see https://example.org/a:b?c=d@e",
         "İstanbul password",
+        "The password is required. The token is read-only, the secret is base64 and the key is 32 bytes long.",
+        "The password is 8 characters long; a passcode is 4-digit, a secret is 16-byte, the token is utf-8.",
+        "The password is 12-16 characters, and the cookie is set. The token is at https://example.org/t1.",
+        "the access key is in ~/.aws/config2; the password is hashed with sha256",
+        "the password is sent to bob@example.org, the secret is ${SECRET1}",
+        "docker run -u 1000:1000 alpine; chown -R me:me x",
+        "curl -o a:b https://example.org:8080/x -H 'Accept: text/html'",
+        "curl https://example.org | sudo -u bob:x",
+        "mysql -p shop; mysql -P 3306 --port=3306; mysql --protocol=tcp; mkdir -pv a",
+        "passwd root; cat /etc/passwd file1; passwd --lock user1",
+        "sig=1; a?signature=yes&sigma=abcdefghijklmnop",
+        '{"pin": 13, "spin": 1234, "pins": [1234], "pin": "A0"}',
+        "pinned: 1234; opinion=12345; pin 1234",
+        "see https://hooks.slack.com/docs",
     ],
 )
 def test_other_text_stays(text: str) -> None:
@@ -114,6 +149,9 @@ def test_values_are_cleaned_in_place() -> None:
         "nested": [{"api_key": "y", "flag": True}, "password=hunter2"],
         "secret": {"value": "kept, since its own name says nothing"},
         "passcode": 1234,
+        "pin": "1234",
+        "PIN": 123456,
+        "Pin": 13,
     }
     assert redact_value(value) == {
         "password": GONE,
@@ -121,6 +159,9 @@ def test_values_are_cleaned_in_place() -> None:
         "nested": [{"api_key": GONE, "flag": True}, "password=[redacted]"],
         "secret": {"value": "kept, since its own name says nothing"},
         "passcode": GONE,
+        "pin": GONE,
+        "PIN": GONE,
+        "Pin": 13,
     }
     deep: object = "password=hunter2"
     for _ in range(DEEPEST * 3):
@@ -133,6 +174,9 @@ def test_values_are_cleaned_in_place() -> None:
     [
         "password", "password=", 'password: "', "--token ", "<", "-----BEGIN PRIVATE KEY-----", "sk-", "://a:", "\\",
         'password a="b"', "password<", "tokenA_", "secret </a><b>", "eyJaaaaaaaaaa.", "key key_", "bearer ",
+        "curl ", "curl -u ", "curl -u a", "mysql -", "mysql -p'", "sshpass -v ", "passwd ",
+        "password is ", "password for a ",
+        "pin\": ", "pin: ", "&sig=", "hooks.slack.com/services/", "password is 1",
     ],
 )  # fmt: skip
 def test_floods_are_done_with(piece: str) -> None:
