@@ -39,6 +39,8 @@ toolwire chat --root ~/notes --api anthropic --model claude-sonnet-4-5
 
 toolwire chat --root . --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B --format hermes
 
+toolwire chat --root . --resume last
+
 toolwire chat --config toolwire.toml --agent clerk --resume monday.json
 
 echo "Which files are in docs?" | toolwire chat --root .
@@ -62,7 +64,10 @@ def chat(
     config: Config = None,
     agent: Named = None,
     max_rounds: Rounds = None,
-    resume: Annotated[str | None, typer.Option(help="Go on with a conversation that was saved with /save.")] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Go on with a conversation that was saved with /save; last: with the last one there was."),
+    ] = None,
     trace: Trace = False,
 ) -> None:
     """Talk with a model that works with tools below --root; what it may do is asked about here."""

@@ -25,7 +25,7 @@ from toolwire.cli.agents import Opened, opened
 from toolwire.cli.asking import ends_of
 from toolwire.cli.consent import Consent
 from toolwire.cli.options import BY_WORDS, Wanted
-from toolwire.cli.saving import load, save
+from toolwire.cli.saving import LAST, Copy, load, newest, save
 from toolwire.cli.screen import CliError, console, leave, say, styled
 from toolwire.cli.telling import InTurn, Telling
 from toolwire.cli.tools import tier_of
@@ -34,6 +34,7 @@ from toolwire.configuration import COACH
 from toolwire.consent import Agreement, Approval
 from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
+from toolwire.executor import Outcome
 from toolwire.messages import Message, Part, TextPart, ToolResult
 from toolwire.session import Session
 from toolwire.telemetry import CoachedBackend
@@ -45,10 +46,15 @@ STOPPED = "The user stopped this before its result was there. It may have done i
 
 async def talk(wanted: Wanted, file: str, *, agree: bool, trace: bool) -> None:
     """Converse with the agent that the options describe, from where a file was left if there is one."""
-    history = load(file) if file else ()
+    copy = Copy.standard()
+    if file == LAST:
+        file, copy = "", newest()
+        history = load(str(copy.path))
+    else:
+        history = load(file) if file else ()
     confirm = InTurn(_Aside(Consent(agree=agree, remember=True)))
     async with opened(wanted, confirm) as found:
-        made = Chat(found, confirm, history=history, file=file, trace=trace)
+        made = Chat(found, confirm, history=history, file=file, copy=copy, trace=trace)
         await made.converse(lines({f"/{name}": told for name, (told, _) in made.commands.items()}, made.below))
 
 
@@ -71,11 +77,19 @@ class Chat:
         confirm: is told what was shown.
         history: the conversation so far.
         file: where it was saved; "" nowhere.
+        copy: where it is kept as it goes on; None: nowhere.
         trace: show all that happens.
     """
 
     def __init__(
-        self, found: Opened, confirm: InTurn, *, history: tuple[Message, ...] = (), file: str = "", trace: bool = False
+        self,
+        found: Opened,
+        confirm: InTurn,
+        *,
+        history: tuple[Message, ...] = (),
+        file: str = "",
+        copy: Copy | None = None,
+        trace: bool = False,
     ) -> None:
         self.history = history
         self.commands: dict[str, tuple[str, Callable[[str], Awaitable[None]]]] = {
@@ -94,6 +108,7 @@ class Chat:
         self._found = found
         self._confirm = confirm
         self._file = file
+        self._copy = copy
         self._telling = Telling(trace=trace, ends=ends_of(found))
         self._session = Session()
         self._before: list[tuple[str, tuple[Message, ...]]] = []  # each question, and the conversation before it
@@ -205,6 +220,17 @@ class Chat:
             self._working = None
         if self.history != before:
             self._before.append((task, before))
+        self._keep()
+
+    def _keep(self) -> None:
+        """Copy the conversation, so that a terminal that is closed does not lose it."""
+        if self._copy is None or not self.history:
+            return
+        try:
+            self._copy.save(self.history, self._found.agent.backend.model)
+        except CliError as error:
+            self._copy = None
+            say(f"no copy of the conversation is kept: {error}", "yellow")
 
     async def _told(self, task: str, kept: _Kept) -> RunEnded:
         self._events.clear()
@@ -290,11 +316,13 @@ class Chat:
         if not self._before:
             raise CliError("there is nothing to forget")
         task, self.history = self._before.pop()
+        self._keep()
         say(f"forgotten: {task.splitlines()[0][:60]}")
 
     async def _clear(self, rest: str) -> None:
         self.history, self._session, self._file = (), Session(), ""
         self._before.clear()
+        self._copy = self._copy and Copy.standard()
         say("a new conversation")
 
     async def _save(self, rest: str) -> None:
@@ -309,6 +337,7 @@ class Chat:
             raise CliError("say which: /load FILE")
         self.history, self._session, self._file = load(rest), Session(), rest
         self._before.clear()
+        self._copy = self._copy and Copy.standard()
         self._recall()
 
     async def _quit(self, rest: str) -> None:
@@ -336,38 +365,74 @@ async def _read(source: Lines) -> str | type[KeyboardInterrupt] | None:
 
 
 @dataclass(slots=True)
+class _Answer:
+    """What came of one question to the model.
+
+    Attributes:
+        round: which it is.
+        events: as it was told.
+        begun: ids of the calls that began, as often as one did.
+        done: what became of calls.
+    """
+
+    round: int
+    events: list[Event] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
+    done: list[Outcome] = field(default_factory=list)
+
+    def messages(self) -> list[Message]:
+        """It, and the results of its calls; those that never began are left out."""
+        response = collect(self.events)
+        done, results = list(self.done), dict[int, ToolResult]()
+        for exact in (True, False):  # a model that counts badly gives several calls one id
+            for at, call in enumerate(response.tool_calls):
+                same = (one for one in done if one.call.id == call.id and at not in results)
+                found = next((one for one in same if not exact or one.call.arguments == call.arguments), None)
+                if found is not None:
+                    done.remove(found)
+                    results[at] = found.result
+        begun = list(self.begun)
+        for result in results.values():
+            if result.call_id in begun:
+                begun.remove(result.call_id)
+        for at, call in enumerate(response.tool_calls):
+            if at not in results and call.id in begun:
+                begun.remove(call.id)
+                results[at] = ToolResult(call.id, call.name, error=STOPPED)
+        calls = [call for at, call in enumerate(response.tool_calls) if at in results]
+        parts: list[Part] = [TextPart(response.content)] if response.content.strip() else []
+        parts += calls
+        made = [Message("assistant", tuple(parts))] if parts else []
+        told = tuple(results[at] for at in sorted(results))
+        return [*made, Message("tool", told)] if told else made
+
+
+@dataclass(slots=True)
 class _Kept:
     """What is left of an answer that was stopped."""
 
     task: str
-    turns: list[list[Event]] = field(default_factory=list)
-    results: dict[str, ToolResult] = field(default_factory=dict)
+    turns: list[_Answer] = field(default_factory=list)
 
     def add(self, event: AgentEvent) -> None:
         """Note an event."""
         match event:
             case TurnBegun():
-                self.turns.append([])
+                if self.turns and self.turns[-1].round == event.round:
+                    self.turns.pop()  # it broke off, and is asked for again
+                self.turns.append(_Answer(event.round))
+            case CallBegun(call):
+                self.turns[-1].begun.append(call.id)
             case CallDone(outcome):
-                self.results[outcome.call.id] = outcome.result
-            case TaskBegun() | MemberSpoke() | RunEnded() | CallBegun() | ApprovalAsked() | Corrected():
+                self.turns[-1].done.append(outcome)
+            case TaskBegun() | MemberSpoke() | RunEnded() | ApprovalAsked() | Corrected():
                 pass
             case Resumed() | CaughtUp():
                 pass
             case _:
-                self.turns[-1].append(event)
+                self.turns[-1].events.append(event)
 
     def messages(self, before: tuple[Message, ...]) -> tuple[Message, ...]:
         """The conversation with what was said and done; as it was, if nothing was."""
-        made: list[Message] = []
-        for events in self.turns:
-            response = collect(events)
-            parts: list[Part] = [TextPart(response.content)] if response.content.strip() else []
-            parts += response.tool_calls
-            if parts:
-                made.append(Message("assistant", tuple(parts)))
-            calls = response.tool_calls
-            lost = [self.results.get(call.id) or ToolResult(call.id, call.name, error=STOPPED) for call in calls]
-            if lost:
-                made.append(Message("tool", tuple(lost)))
+        made = [message for one in self.turns for message in one.messages()]
         return (*before, Message("user", (TextPart(self.task),)), *made) if made else before

@@ -37,6 +37,7 @@ __all__ = [
     "choose",
     "coached",
     "flush",
+    "keeps_content",
     "standard_archive",
     "standard_observers",
     "text_backend",
@@ -58,11 +59,18 @@ def standard_observers() -> tuple[Observer, ...]:
     Raises:
         ConfigurationError: the switch says what it cannot.
     """
-    switch = os.environ.get(SWITCH, "").strip().lower()
-    if switch not in _ON | _OFF | {_FIGURES}:
-        raise ConfigurationError(f"{SWITCH} can be on, off or figures, not {switch!r:.80}")
+    switch = _switch()
     kept: tuple[Observer, ...] = () if switch in _OFF else (_recorder(content=switch != _FIGURES),)
     return (*kept, *_tracing())
+
+
+def keeps_content() -> bool:
+    """Whether this machine may keep what is said.
+
+    Raises:
+        ConfigurationError: the switch says what it cannot.
+    """
+    return _switch() in _ON
 
 
 def standard_archive() -> Archive:
@@ -75,6 +83,13 @@ def flush(timeout: float = ENOUGH) -> None:
     """Wait until what this process has told is written, but no more than these seconds for each file."""
     for recorder in list(_recorders.values()):
         recorder.flush(timeout)
+
+
+def _switch() -> str:
+    switch = os.environ.get(SWITCH, "").strip().lower()
+    if switch not in _ON | _OFF | {_FIGURES}:
+        raise ConfigurationError(f"{SWITCH} can be on, off or figures, not {switch!r:.80}")
+    return switch
 
 
 def _recorder(*, content: bool) -> Recorder:

@@ -23,7 +23,7 @@ LIVES: Final = 5_000
 """Runs that are remembered at the same time."""
 SECRETS: Final = 200
 """Secrets of one run that are remembered."""
-_TEXTS: Final = (
+_TEXTS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("runs", "id", ("task", "detail")),
     ("turns", "run", ("raw", "events", "failed", "told", "error")),
 )
@@ -122,7 +122,9 @@ def scrub(connection: sqlite3.Connection, root: str, found: Iterable[str]) -> No
     """Take secrets out of what was kept of a run, and of those inside it, before they were known."""
     inside = "({column} = :root OR {column} > :root || '/' AND {column} < :root || '0')"  # '0' comes after '/'
     turns = f"SELECT id FROM turns WHERE {inside.format(column='run')}"
-    wheres = [(table, columns, inside.format(column=column)) for table, column, columns in _TEXTS]
+    wheres: list[tuple[str, tuple[str, ...], str]] = [
+        (table, columns, inside.format(column=column)) for table, column, columns in _TEXTS
+    ]
     wheres.append(("calls", _OF_CALLS, f"turn IN ({turns})"))
     for secret in spellings(found):
         values = {"root": root, "secret": secret, "gone": GONE}

@@ -256,7 +256,7 @@ class Recorder:
         )
 
 
-def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Record], hurry: threading.Event) -> None:
+def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Told], hurry: threading.Event) -> None:
     """The thread: write what comes, until None does."""
     connection: sqlite3.Connection | None = None
     evicted, bytes = EVICT_EVERY, 0  # look once at the beginning

@@ -62,7 +62,7 @@ class Watch:
         id = run if parent is None else parent._child(run)
         within = "" if parent is None else parent.run
         life = next(_lives) if parent is None else parent._run.life
-        self._run = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, life)
+        self._run: RunRecord = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, life)
         self._answer: Asked | None = None
         self._consents: list[_Question] = []  # of calls that are not done yet; several may have one id
 

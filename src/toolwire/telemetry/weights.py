@@ -11,6 +11,8 @@ _RECORD: Final = 1_000
 _EVENT: Final = 160
 """Bytes of an event with a short text; long ones stand in the answer too, which is counted twice for that."""
 _VALUE: Final = 60
+_FEW: Final = 20
+"""Arguments that are plain values are counted at once, if there are no more."""
 _LOOKED_AT: Final = 100
 """Values of one result that are counted; more are taken to be like those."""
 
@@ -20,20 +22,40 @@ def weight(record: object) -> int:
     if not isinstance(record, TurnRecord):
         return _RECORD
     response = record.response
-    size = _RECORD + _EVENT * len(record.events) + 2 * len(record.raw)
-    size += 2 * (len(response.content) + len(response.reasoning))
-    size += sum(len(problem.raw) for problem in response.problems)
+    size = _RECORD + _EVENT * len(record.events) + 2 * (len(record.raw) + len(response.content))
+    if response.reasoning:
+        size += 2 * len(response.reasoning)
+    for problem in response.problems:
+        size += len(problem.raw)
     for call in response.incomplete:
         size += len(call.raw) + _of(call.arguments)
     for one in record.calls:
-        size += _RECORD + 2 * len(one.call.raw) + 2 * _of(one.call.arguments) + _of(one.result.result)
+        size += _RECORD + 2 * len(one.call.raw) + 2 * _of(one.call.arguments)
+        result = one.result.result
+        size += len(result) if isinstance(result, str) else _of(result)
     return size
 
 
 def _of(value: Any) -> int:
     """Bytes of a JSON value, roughly."""
-    if isinstance(value, str):
-        return _VALUE + len(value)
+    if value.__class__ is dict and len(value) <= _FEW:
+        size = 0
+        for one in value.values():
+            kind = one.__class__
+            if kind is str:
+                size += _VALUE + len(one)
+            elif kind is int or kind is float or kind is bool or one is None:
+                size += _VALUE
+            else:
+                break
+        else:
+            return size
+    elif not isinstance(value, str | bytes | Mapping | list | tuple):
+        return _VALUE
+    return _deep(value)
+
+
+def _deep(value: Any) -> int:
     size, seen, left = 0, 0, [value]
     while left:
         if seen >= _LOOKED_AT:

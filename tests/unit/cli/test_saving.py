@@ -1,12 +1,14 @@
 """Conversations in files: back as they were, or refused."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolwire import ImagePart, Message, OpaquePart, ReasoningPart, TextPart, ToolCall, ToolResult
-from toolwire.cli.saving import load, save
+from toolwire.cli import saving
+from toolwire.cli.saving import Copy, load, newest, save
 from toolwire.cli.screen import CliError
 
 WHOLE = (
@@ -68,3 +70,27 @@ def test_an_empty_conversation(tmp_path: Path) -> None:
     nothing: Any = ()
     save(path, nothing, "m")
     assert load(path) == ()
+
+
+def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("TOOLWIRE_TELEMETRY", raising=False)
+    monkeypatch.setattr(saving, "KEPT", 3)
+    with pytest.raises(CliError, match="no conversation is kept in .*--resume FILE"):
+        newest()
+    made = [Copy(tmp_path / "state" / "conversations" / f"{at}.json") for at in range(5)]
+    for at, copy in enumerate(made):
+        copy.save(WHOLE[: at + 1], "m")
+        os.utime(copy.path, ns=(at, at))
+    made[2].save(WHOLE, "m")
+    assert newest() == made[2]
+    assert load(str(newest().path)) == WHOLE
+    assert [copy.path.exists() for copy in made] == [False, False, True, True, True]
+    assert {one.stat().st_mode & 0o777 for one in made[2].path.parent.iterdir()} == {0o600}
+    assert made[2].path.parent.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(saving, "MOST_BYTES", 100)
+    with pytest.raises(CliError, match="/save FILE keeps it"):
+        made[4].save(WHOLE, "m")
+    for switch in ("off", "figures"):
+        monkeypatch.setenv("TOOLWIRE_TELEMETRY", switch)
+        assert Copy.standard() is None
