@@ -90,6 +90,33 @@ def test_lines_in_answers_out(folder: Path) -> None:
     assert len(model.asked[1]["messages"]) == 2
 
 
+def test_the_last_conversation_can_be_taken_up(folder: Path) -> None:
+    copies = folder / "state" / "conversations"
+    with scripted(
+        ParsedResponse("Hello."), ParsedResponse("Who?"), ParsedResponse("Still here."), ParsedResponse("Yes.")
+    ) as model:
+        piped(folder, model, ["Hi", "Again", "/undo"])
+        out, notes = piped(folder, model, ["Are you there?"], "--resume", "last")
+        piped(folder, model, ["Really?"], "--resume", "last")
+    assert out == ["Still here."]
+    assert "you  Hi" in notes
+    asked = [message["content"] for message in model.asked[3]["messages"] if message["role"] == "user"]
+    assert asked == ["Hi", "Are you there?", "Really?"], "what was taken up is kept on"
+    assert [oct(one.stat().st_mode & 0o777) for one in copies.iterdir()] == ["0o600"]
+    with scripted() as model:
+        done = subprocess.run(
+            [*COMMAND, "--root", str(folder), *model.options, "--resume", "last"],
+            input="",
+            capture_output=True,
+            text=True,
+            env=environment(folder / "elsewhere"),
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert "no conversation is kept" in done.stderr
+
+
 def test_formats_can_be_changed_and_the_last_answer_looked_at(folder: Path) -> None:
     written = toolwire.render_calls([READ], format="hermes")
     with scripted(ParsedResponse("a"), ParsedResponse(written), ParsedResponse("b")) as model:

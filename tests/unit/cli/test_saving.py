@@ -76,7 +76,7 @@ def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
     monkeypatch.delenv("TOOLWIRE_TELEMETRY", raising=False)
     monkeypatch.setattr(saving, "KEPT", 3)
-    with pytest.raises(CliError, match="no conversation is kept in .*--resume FILE"):
+    with pytest.raises(CliError, match=r"no conversation is kept in .*--resume FILE"):
         newest()
     made = [Copy(tmp_path / "state" / "conversations" / f"{at}.json") for at in range(5)]
     for at, copy in enumerate(made):
