@@ -1,5 +1,6 @@
 """What was agreed to, kept in a file; and results, in both directions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from mcp_types import CallToolResult
 
 from toolwire import ImagePart, OpaquePart, ToolDefinition, ToolResult
 from toolwire.errors import ConfigurationError
+from toolwire.mcp import results
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.definitions import (
     Declared,
@@ -166,6 +168,7 @@ def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 TEXT = {"type": "text", "text": "x"}
+SOUND = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
 
 
 def resource(**more: Any) -> dict[str, Any]:
@@ -200,11 +203,64 @@ def test_results_of_servers(given: CallToolResult, told: Any, images: int) -> No
 
 
 def test_what_only_mcp_can_say_is_kept_for_those_who_can_hear_it() -> None:
-    sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
-    made = from_mcp(result(TEXT, sound), declared())
-    assert made.extra == OpaquePart({"content": [TEXT, sound]}, "mcp")
-    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, sound]
+    made = from_mcp(result(TEXT, SOUND), declared())
+    assert made.extra == OpaquePart({"content": [TEXT, SOUND]}, "mcp")
+    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, SOUND]
     assert from_mcp(result(TEXT, IMAGE), declared()).extra is None
+
+
+def test_a_result_that_was_shaped_since_is_what_clients_are_sent() -> None:
+    given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
+    for declaration in (declared(), declared(outputSchema={"type": "object"})):
+        made = from_mcp(given, declaration)
+        whole = to_mcp(made).model_dump(by_alias=True, exclude_none=True)
+        assert (len(whole["content"]), whole["structuredContent"]) == (2, {"all": "y" * 900})
+        short = to_mcp(replace(made, result="short")).model_dump(by_alias=True, exclude_none=True)
+        assert short["content"] == [{"type": "text", "text": "short"}]
+        assert "structuredContent" not in short
+        failed = to_mcp(replace(made, result=None, error="no")).model_dump(by_alias=True, exclude_none=True)
+        assert (failed["content"], failed["isError"]) == ([{"type": "text", "text": "no"}], True)
+
+
+def test_binary_parts_are_bounded_together_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MAX_BINARY", 12)
+    wide = {**IMAGE, "data": "aGkh" * 3}
+    made = from_mcp(result(IMAGE, wide, SOUND, {**SOUND, "data": "AAAA" * 9}, resource(blob="aGkh" * 2)), declared())
+    limit = "; the binary parts of a result have at most 9 bytes]"
+    assert [len(image.data) for image in made.images] == [4]
+    assert made.result.splitlines() == [
+        f"[an image was left out: image/png, 9 bytes{limit}",
+        "[a sound, which cannot be heard here: audio/wav, 3 bytes]",
+        f"[a sound was left out: audio/wav, 27 bytes{limit}",
+        f"[resource test://a b was left out: text/plain, 6 bytes{limit}",
+    ]
+    sent = to_mcp(made).model_dump_json(by_alias=True)
+    assert made.extra is not None
+    assert sent.count("was left out") == 3
+    assert wide["data"] not in sent
+    ours = to_mcp(ToolResult("", "", "x", images=(ImagePart("aGkh" * 3, "image/png"), ImagePart("aGkh", "image/png"))))
+    assert [type(one).__name__ for one in ours.content] == ["TextContent", "ImageContent", "TextContent"]
+    assert (
+        from_mcp(result(wide, wide, isError=True), declared()).error
+        == f"[an image was left out: image/png, 9 bytes{limit}"
+    )
+
+
+def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = {"type": "text", "text": "x" * (MAX_TEXT + 5)}
+    assert from_mcp(result(long, SOUND), declared()).extra is None
+    made = from_mcp(result(TEXT, structuredContent={"a": "y" * MAX_TEXT}), declared())
+    assert (
+        made.text
+        == f"x\n[structured content was left out: it has {MAX_TEXT + 9} characters, at most {MAX_TEXT} are taken]"
+    )
+    assert len(to_mcp(made).model_dump_json()) < MAX_TEXT
+    monkeypatch.setattr(results, "MAX_KEPT", 100)
+    made = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
+    assert made.extra is None
+    assert made.text.endswith("[what else came with this result was left out: it has more than 100 bytes]")
+    sent = to_mcp(ToolResult("", "", {"a": "z" * MAX_TEXT}))
+    assert (sent.structured_content, len(sent.content[0].model_dump()["text"]) < MAX_TEXT + 60) == (None, True)
 
 
 @pytest.mark.parametrize(
