@@ -7,6 +7,7 @@ one starts it again, after a pause that grows while that fails. Nothing is ever 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from importlib.metadata import version
@@ -29,6 +30,7 @@ from mcp_types import (
     CallToolResult,
     Implementation,
     InputRequiredResult,
+    ListToolsResult,
     PaginatedRequestParams,
     ToolListChangedNotification,
 )
@@ -43,6 +45,10 @@ from toolwire.mcp.servers import Launch, McpServer
 from toolwire.mcp.stderr import Stderr
 
 MAX_PAGES = 100
+MAX_LISTING = 32 << 20
+"""Bytes of all tools that a server lists, as JSON."""
+LIST_SECONDS = 120.0
+"""What a server has to list them all; each page has to come within its `start_timeout`."""
 LOGIN_SECONDS = 300.0
 """What somebody has to sign in, where that is asked for."""
 MAX_REASON = 500
@@ -80,6 +86,7 @@ class _Dispatcher(JSONRPCDispatcher):
         ended: nothing comes any more.
         listed: the tools of the last page, as they came.
         unreadable: those of them that were set aside.
+        size: bytes of that page, as JSON.
     """
 
     def __init__(self, *streams: Any) -> None:
@@ -88,6 +95,7 @@ class _Dispatcher(JSONRPCDispatcher):
         self.version = ""
         self.listed: list[Any] = []
         self.unreadable: list[Quarantined] = []
+        self.size = 0
 
     async def run(self, *args: Any, **options: Any) -> None:
         try:
@@ -99,6 +107,7 @@ class _Dispatcher(JSONRPCDispatcher):
         raw = await super().send_raw_request(method, *args, **options)
         if method == "tools/list":
             self.listed, self.unreadable = [], []
+            self.size = len(json.dumps(raw, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
             tools = raw.get("tools")
             raw = {
                 **raw,
@@ -207,16 +216,15 @@ class Connection:
         bad: list[Quarantined] = []
         cursor: str | None = None
         seen: set[str] = set()
+        size = 0
+        deadline = asyncio.get_running_loop().time() + LIST_SECONDS
         for _ in range(MAX_PAGES):
-            try:
-                async with asyncio.timeout(self.server.start_timeout):
-                    page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
-            except MCPError as error:
-                if error.code == METHOD_NOT_FOUND:
-                    break
-                raise self._broken(error) from error
-            except (TimeoutError, ValidationError) as error:
-                raise self._broken(error) from error
+            page = await self._page(session, cursor, deadline)
+            if page is None:
+                return found, bad
+            size += dispatcher.size
+            if size > MAX_LISTING:
+                raise self._endless(f"their descriptions have more than {MAX_LISTING} bytes")
             kept = {tool.name for tool in page.tools}
             found += [tool for tool in dispatcher.listed if tool["name"] in kept]
             bad += dispatcher.unreadable
@@ -227,9 +235,30 @@ class Connection:
             ]
             cursor = page.next_cursor
             if not cursor or cursor in seen or len(found) > MAX_TOOLS:
-                break
+                return found, bad
             seen.add(cursor)
-        return found, bad
+        raise self._endless(f"they stand on more than {MAX_PAGES} pages")
+
+    async def _page(self, session: ClientSession, cursor: str | None, deadline: float) -> ListToolsResult | None:
+        """A page of the tools that the server lists; None if it knows no such thing."""
+        now = asyncio.get_running_loop().time()
+        until = min(deadline, now + self.server.start_timeout)
+        try:
+            async with asyncio.timeout_at(until):
+                return await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return None
+            raise self._broken(error) from error
+        except ValidationError as error:
+            raise self._broken(error) from error
+        except TimeoutError as error:
+            if until == deadline:
+                raise self._endless(f"that took longer than {LIST_SECONDS:g} seconds") from error
+            raise self._endless(f"a page did not come within {self.server.start_timeout:g} seconds") from error
+
+    def _endless(self, why: str) -> ServerDown:
+        return ServerDown(self.server.name, f"it was asked for its tools, but {why}")
 
     async def call(self, tool: str, arguments: dict[str, Any], report: Progress | None = None) -> CallToolResult:
         """Call a tool, once. Cancelling the task that waits cancels the call on the server.

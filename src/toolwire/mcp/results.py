@@ -11,7 +11,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_types import (
@@ -24,8 +24,9 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from toolwire.executor import Shaping
 from toolwire.mcp.definitions import Declared, cleaned
-from toolwire.messages import ImagePart, OpaquePart, ToolResult
+from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
 from toolwire.schema import validate
 
 PROVIDER = "mcp"
@@ -84,8 +85,7 @@ def _unusable(why: str) -> ToolResult:
 def to_mcp(result: ToolResult) -> CallToolResult:
     """A result as MCP writes it, at most so long as one of a server may be.
 
-    What the tool itself wrote in MCP's words goes out as it is, as long as it says the same: if something made another
-    result of it since, say an envelope, then that goes out.
+    What the tool itself wrote in MCP's words goes out as it is, if it is not too long.
     """
     if (own := _own_words(result)) is not None:
         return own
@@ -111,18 +111,22 @@ def to_mcp(result: ToolResult) -> CallToolResult:
     return CallToolResult(content=content, structured_content=structured)
 
 
+def shaped(shape: Shaping) -> Shaping:
+    """The same, but for results in MCP's own words: these say what the result was, and go once it is another."""
+
+    def made(call: ToolCall, result: ToolResult) -> ToolResult:
+        told = shape(call, result)
+        same = (told.result, told.error, told.images) == (result.result, result.error, result.images)
+        return told if same else replace(told, extra=None)
+
+    return made
+
+
 def _own_words(result: ToolResult) -> CallToolResult | None:
-    """What the tool itself wrote in MCP's words; None if the result does not come of that."""
-    if result.extra is None or result.extra.provider != PROVIDER or not result.success:
+    """What the tool itself wrote in MCP's words; None if it did not, or wrote too much."""
+    if result.extra is None or result.extra.provider != PROVIDER or _size_of(result.extra.data) > MAX_KEPT:
         return None
-    given = CallToolResult.model_validate(result.extra.data)
-    read = _read(given.content)
-    same = result.result == read.text or (given.structured_content is not None and _same(result.result, given))
-    return given if same and result.images == tuple(read.images) else None
-
-
-def _same(value: Any, given: CallToolResult) -> bool:
-    return type(value) is type(given.structured_content) and value == given.structured_content
+    return CallToolResult.model_validate({**result.extra.data, "isError": not result.success})
 
 
 @dataclass(slots=True)
@@ -214,7 +218,7 @@ def _kept(read: _Reading, structured: Any) -> OpaquePart | None:
     data: dict[str, Any] = {"content": read.blocks}
     if structured is not None:
         data["structuredContent"] = structured
-    if len((_json(data) or "").encode("utf-8", "replace")) > MAX_KEPT:
+    if _size_of(data) > MAX_KEPT:
         read.note(f"[what else came with this result was left out: it has more than {MAX_KEPT} bytes]")
         return None
     return OpaquePart(data, PROVIDER)
@@ -269,6 +273,11 @@ def _json(value: Any) -> str | None:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _size_of(data: dict[str, Any]) -> int:
+    """Bytes of it as JSON."""
+    return len((_json(data) or "").encode("utf-8", "replace"))
 
 
 def _dumped(block: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from toolwire import ImagePart, OpaquePart, ToolDefinition, ToolResult
+from toolwire import ImagePart, OpaquePart, ToolCall, ToolDefinition, ToolResult
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import results
 from toolwire.mcp.approvals import Approvals
@@ -211,15 +211,16 @@ def test_what_only_mcp_can_say_is_kept_for_those_who_can_hear_it() -> None:
 
 def test_a_result_that_was_shaped_since_is_what_clients_are_sent() -> None:
     given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
+    call = ToolCall("t", {})
     for declaration in (declared(), declared(outputSchema={"type": "object"})):
         made = from_mcp(given, declaration)
-        whole = to_mcp(made).model_dump(by_alias=True, exclude_none=True)
-        assert (len(whole["content"]), whole["structuredContent"]) == (2, {"all": "y" * 900})
-        short = to_mcp(replace(made, result="short")).model_dump(by_alias=True, exclude_none=True)
-        assert short["content"] == [{"type": "text", "text": "short"}]
-        assert "structuredContent" not in short
-        failed = to_mcp(replace(made, result=None, error="no")).model_dump(by_alias=True, exclude_none=True)
-        assert (failed["content"], failed["isError"]) == ([{"type": "text", "text": "no"}], True)
+        whole = to_mcp(results.shaped(lambda _, told: told)(call, made))
+        assert (len(whole.content), whole.structured_content) == (2, {"all": "y" * 900})
+        short = to_mcp(results.shaped(lambda _, told: replace(told, result="short"))(call, made))
+        assert [one.model_dump(by_alias=True, exclude_none=True) for one in short.content] == [
+            {"type": "text", "text": "short"}
+        ]
+        assert short.structured_content is None
 
 
 def test_binary_parts_are_bounded_together_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,6 +259,8 @@ def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.Monk
     monkeypatch.setattr(results, "MAX_KEPT", 100)
     made = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
     assert made.extra is None
+    own = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
+    assert [one.model_dump()["text"] for one in to_mcp(own).content] == ["y"]
     assert made.text.endswith("[what else came with this result was left out: it has more than 100 bytes]")
     sent = to_mcp(ToolResult("", "", {"a": "z" * MAX_TEXT}))
     assert (sent.structured_content, len(sent.content[0].model_dump()["text"]) < MAX_TEXT + 60) == (None, True)
