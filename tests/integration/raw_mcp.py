@@ -63,6 +63,9 @@ def call(id, params):
         elif "line" in step:
             sys.stdout.write(step["line"] + "\n")
             sys.stdout.flush()
+        elif "forever" in step:
+            while True:
+                sys.stdout.write(step["forever"])
         elif "die" in step:
             os._exit(step["die"])
         elif "change" in step:

@@ -206,6 +206,27 @@ def test_a_listing_is_bounded(
         assert sum(one.get("method") == "tools/list" for one in heard(tmp_path)) == 6 + connection.MAX_PAGES
 
 
+def test_a_message_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
+    limit = 1 << 19
+    calls = {
+        "endless": [{"forever": "x" * 65_536}],
+        "long": [{"text": "y" * limit}],
+        "fits": [{"text": "z" * (limit - 200)}],
+    }
+    server = raw(tmp_path, tools=[tool(name) for name in calls], calls=calls, max_message=limit)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            for name in ("endless", "long"):
+                error = (await desk.call(name)).error or ""
+                assert f"raw went away while the call ran (it sent a message of more than {limit} bytes)" in error
+            assert len((await desk.call("fits")).text) == limit - 200
+            assert (await desk.call("fits")).success
+
+    asyncio.run(main())
+    assert starts(tmp_path) == 3
+
+
 @pytest.mark.parametrize("told", ["told", "untold"])
 def test_a_list_that_was_refused_is_asked_for_again(told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "PAUSES", (0.0, 0.0) if told == "told" else (0.0,))

@@ -134,7 +134,7 @@ def test_ssrf_a_server_outside_cannot_send_us_to_an_address_inside(inside: str) 
                 yield request
 
         with pytest.raises(BaseExceptionGroup) as caught:
-            async with open_url(launch, Reach(), Auth(), 1.0) as (_, writing):
+            async with open_url(launch, Reach(), Auth(), 1.0, 1 << 20) as (_, writing):
                 from mcp.shared.message import SessionMessage
                 from mcp_types import JSONRPCRequest
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 import httpx2
-from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client
+from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
@@ -40,6 +40,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolwire.errors import ToolError
 from toolwire.mcp.definitions import MAX_TOOLS, Quarantined, cleaned
+from toolwire.mcp.pipes import open_program
 from toolwire.mcp.reach import HttpAuth, Reach, open_url
 from toolwire.mcp.servers import Launch, McpServer
 from toolwire.mcp.stderr import Stderr
@@ -314,9 +315,10 @@ class Connection:
         if isinstance(error, ValidationError):
             return ToolError(f"The MCP server {name} gave back what is no result: {_said(error)}.")
         if error.code == CONNECTION_CLOSED:
-            self.failure = self._because("it went away")
+            self.failure = self._because(self._reach.refused or "it went away")
+            why = f" ({self._reach.refused})" if self._reach.refused else ""
             return ToolError(
-                f"The MCP server {name} went away while the call ran; it may or may not have done its work. "
+                f"The MCP server {name} went away while the call ran{why}; it may or may not have done its work. "
                 "It was not called again."
             )
         if error.code == HEADER_MISMATCH:
@@ -353,12 +355,9 @@ class Connection:
         async with AsyncExitStack() as stack:
             if launch.argv:
                 errors = stack.enter_context(self._stderr.taken())
-                command, *args = launch.argv  # the file that somebody agreed to, if it was there then
-                command = launch.program or command
-                given = StdioServerParameters(command=command, args=args, env=dict(launch.env), cwd=launch.cwd or None)
-                transport = stdio_client(given, errors)
+                transport = open_program(launch, errors, limit=self.server.max_message, told=self._reach.refuse)
             else:
-                transport = open_url(launch, self._reach, self._auth, self.server.timeout)
+                transport = open_url(launch, self._reach, self._auth, self.server.timeout, self.server.max_message)
             dispatcher = _Dispatcher(*await stack.enter_async_context(transport))
             session = await stack.enter_async_context(
                 ClientSession(

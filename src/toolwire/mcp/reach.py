@@ -14,8 +14,6 @@ from mcp.client.streamable_http import streamable_http_client
 from toolwire.mcp.servers import Launch
 from toolwire.policy import Host
 
-MAX_ANSWER = 32 << 20
-"""Bytes of one answer, or of one event of a stream."""
 CONNECT_SECONDS = 30.0
 STREAM_SECONDS = 300.0
 """How long a stream may stay silent."""
@@ -36,21 +34,25 @@ class Reach:
 
     refused: str = ""
 
+    def refuse(self, why: str) -> None:
+        """It is of no more use."""
+        self.refused = why
+
 
 class _TooLarge(httpx2.StreamError):
     """An answer that is not read to its end."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, limit: int) -> None:
+        self._inner, self._limit = inner, limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._inner:
             size += len(piece)
-            if size > MAX_ANSWER:
-                raise _TooLarge(f"the answer has more than {MAX_ANSWER >> 20} MB")
+            if size > self._limit:
+                raise _TooLarge(f"the answer has more than {self._limit} bytes")
             yield piece
 
     async def aclose(self) -> None:
@@ -58,8 +60,10 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def open_url(launch: Launch, reach: Reach, auth: HttpAuth | None, seconds: float) -> AsyncIterator[Any]:
-    """The streams of a server at a URL.
+async def open_url(
+    launch: Launch, reach: Reach, auth: HttpAuth | None, seconds: float, limit: int
+) -> AsyncIterator[Any]:
+    """The streams of a server at a URL; `limit` is the bytes of one answer, or of one event of a stream.
 
     Requests follow redirects within the server's own origin alone. A server out in the world cannot make us ask
     addresses of this machine or its network, say as the place to sign in.
@@ -76,7 +80,7 @@ async def open_url(launch: Launch, reach: Reach, auth: HttpAuth | None, seconds:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise httpx2.DecodingError("the server compresses, which it was not asked to", request=response.request)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            response.stream = _Bounded(response.stream)
+            response.stream = _Bounded(response.stream, limit)
 
     def client(headers: Any = None, timeout: Any = None, auth: HttpAuth | None = None) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
@@ -91,7 +95,7 @@ async def open_url(launch: Launch, reach: Reach, auth: HttpAuth | None, seconds:
             streams = sse_client(launch.url, dict(launch.headers), CONNECT_SECONDS, 86_400.0, client, auth)
         else:
             opened = await stack.enter_async_context(client(dict(launch.headers), auth=auth))
-            streams = streamable_http_client(launch.url, http_client=opened, max_sse_event_size=MAX_ANSWER)
+            streams = streamable_http_client(launch.url, http_client=opened, max_sse_event_size=limit)
         yield await stack.enter_async_context(streams)
 
 

@@ -36,6 +36,8 @@ from toolwire.tools import Tier
 
 CALL_SECONDS = 60.0
 START_SECONDS = 30.0
+MAX_MESSAGE = 16 << 20
+"""Bytes of one message of a server."""
 
 Transport = Literal["stdio", "http", "sse"]
 
@@ -100,6 +102,7 @@ class McpServer(_Strict):
         transport: "http" (streamable HTTP) or "sse" (its predecessor) for a `url`, "stdio" for a `command`.
         timeout: seconds that one call may take.
         start_timeout: seconds until it must have answered for the first time.
+        max_message: bytes of one message that it sends; one that is longer ends the connection.
         enabled: whether it is used.
         trusted: whether the hints of its tools (read only, idempotent) are believed where they ask for less care.
         login: whether somebody has to sign in to it, over OAuth.
@@ -118,6 +121,7 @@ class McpServer(_Strict):
     transport: Transport | None = None
     timeout: _Seconds = CALL_SECONDS
     start_timeout: _Seconds = START_SECONDS
+    max_message: Annotated[int, Field(ge=1 << 10, le=1 << 30)] = MAX_MESSAGE
     enabled: bool = True
     trusted: bool = False
     login: bool = False
