@@ -357,7 +357,10 @@ class Connection:
                 errors = stack.enter_context(self._stderr.taken())
                 transport = open_program(launch, errors, limit=self.server.max_message, told=self._reach.refuse)
             else:
-                transport = open_url(launch, self._reach, self._auth, self.server.timeout, self.server.max_message)
+                given = self.server
+                transport = open_url(
+                    launch, self._reach, self._auth, given.timeout, given.max_message, private=given.private
+                )
             dispatcher = _Dispatcher(*await stack.enter_async_context(transport))
             session = await stack.enter_async_context(
                 ClientSession(

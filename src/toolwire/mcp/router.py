@@ -364,10 +364,10 @@ class McpRouter:
 
     async def _refresh(self, served: _Served) -> None:
         failures = 0
-        while served.stale and served.connection.open and failures < len(PAUSES):
+        while served.connection.open and failures < len(PAUSES):
             await asyncio.sleep(REFRESH_SECONDS + PAUSES[failures])
             async with served.lock:
-                if not served.stale:  # a call has asked meanwhile
+                if not served.stale:  # all is known, or a call has asked meanwhile
                     return
                 try:
                     await self._list(served)
