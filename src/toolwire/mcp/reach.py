@@ -139,7 +139,7 @@ async def open_url(
 
     Requests follow redirects within the server's own origin alone. A server out in the world cannot make us ask
     addresses of this machine or its network, say as the place to sign in: neither by what it writes, nor by a name that
-    is looked up to such an address. Where a proxy is set up, the proxy looks names up, and what they lead to is its own.
+    is looked up to such an address. Where a proxy is set up, that looks names up, and what they lead to is its own.
     """
     inside = private or _PRIVATE.surely(launch.url)
 

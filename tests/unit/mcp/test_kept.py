@@ -1,5 +1,6 @@
 """What was agreed to, kept in a file; and results, in both directions."""
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from toolwire.mcp.definitions import (
     read_tools,
     repeatable,
 )
+from toolwire.mcp.login import Logins
 from toolwire.mcp.results import MAX_IMAGES, MAX_TEXT, from_mcp, to_mcp
 from toolwire.mcp.servers import McpServer
 
@@ -44,6 +46,26 @@ def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
         assert second.tools(other) == {}
     second.forget(A)
     assert (first.server(A), first.tools(A)) == (None, {})
+
+
+def test_the_user_s_file_is_where_the_environment_says_and_theirs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
+    path = tmp_path / "mcp.sqlite3"
+    old = sqlite3.connect(path)  # as it was made before, and let all read
+    old.execute("CREATE TABLE servers (source TEXT, name TEXT, hash TEXT, shown TEXT, listed INTEGER DEFAULT 0)")
+    old.execute("INSERT INTO servers VALUES ('', 'a', 'h', 's', 1)")
+    old.commit()
+    old.close()
+    path.chmod(0o644)
+    kept = Approvals.of_user()
+    assert path.stat().st_mode & 0o777 == 0o600
+    agreed = kept.server(A)
+    assert agreed is not None
+    assert (agreed.hash, agreed.listed) == ("h", True)
+    Logins.of_user().put(A, "u", "tokens", "{}")
+    assert Logins.of_user().get(A, "u", "tokens") == "{}"
 
 
 def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
