@@ -115,6 +115,30 @@ def test_json_tells_all_of_a_call(tmp_path: Path, cli: Run) -> None:
     assert (told["result"]["result"], told["result"]["structured"]) == ("two", {"count": 2})
 
 
+def test_what_a_server_asks_in_the_middle_of_a_call_is_declined_and_told(tmp_path: Path, cli: Run) -> None:
+    older = raw(tmp_path, tools=[tool("t")], calls={"t": [{"ask": "Your\x1b[2J name?"}]})
+    (tmp_path / "own.py").write_text("import toolwire\n\n\n" + DANGER)
+    serve = ("-m", "toolwire", "mcp", "serve", "--tools", str(tmp_path / "own.py"), "--tier", "RUN")
+    newer = McpServer(name="newer", command=sys.executable, args=serve, env={"PYTHONPATH": SOURCE})
+    file = configured(tmp_path, older, newer)
+    for name in ("raw", "newer"):
+        assert cli("approve", name, "--yes", "--config", file)[0] == 0
+    said = "asks in the middle of the call, which is declined here:"
+    status, out, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
+    assert (status, json.loads(out)["action"]) == (0, "decline")
+    assert f"raw {said} Your[2J name?" in err
+    status, out, err = cli("call", "newer", "danger", "--tier", "RUN", "--yes", "--config", file)
+    assert (status, out) == (1, "")
+    assert f"newer {said} " in err
+    assert "The user refused this call of danger" in err
+
+
+DANGER = """@toolwire.tool(requires_confirmation=True, tier=toolwire.Tier.RUN)
+def danger() -> str:
+    return "ran"
+"""
+
+
 def test_tools_are_listed_by_their_names_on_their_server(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, *(raw(tmp_path, name, tools=[tool("same"), tool(name)]) for name in ("one", "two")))
     status, out, _ = cli("list", "one", "--config", file)

@@ -317,6 +317,10 @@ def _routed(
         with _SIGN.aside():
             say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
+    def declined(name: str, question: str) -> None:
+        with _SIGN.aside():
+            say(f"toolwire: {name} asks in the middle of the call, which is declined here: {question}", "yellow")
+
     async def main() -> Result:
         approvals, logins = Approvals.of_user(), Logins.of_user()
         auth = {}
@@ -324,7 +328,15 @@ def _routed(
             if server.login and server.enabled:
                 with suppress(ConfigurationError):  # the router says it
                     auth[server.name] = login(server, partial(sign_in, server.name), logins)
-        router = McpRouter(servers, registry, approvals=approvals, approve=ask, progress=_SIGN.progress, auth=auth)
+        router = McpRouter(
+            servers,
+            registry,
+            approvals=approvals,
+            approve=ask,
+            progress=_SIGN.progress,
+            auth=auth,
+            asked=declined,
+        )
         async with router:
             return await work(router)
 
