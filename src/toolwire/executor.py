@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
@@ -22,6 +24,7 @@ from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
+from toolwire.misnomers import PolicyWarning, checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
@@ -94,6 +97,12 @@ class ToolExecutor:
         concurrency: calls that run at the same time, whoever made them; those that wait for an answer do not count.
         shape: makes of each result of a call that ran what the model is told, say an envelope's.
         clock: seconds, for limits.
+        check: whether to look for names in the policy that name nothing; see `toolwire.misnomers`. Those that surely
+            let calls run which were to be denied are an error here, others a `PolicyWarning` at the first call, when
+            all tools should be there.
+
+    Raises:
+        ConfigurationError: a rule that denies or asks, or a limit, has a misspelt name, so it would do nothing.
     """
 
     def __init__(
@@ -107,6 +116,7 @@ class ToolExecutor:
         concurrency: int = 16,
         shape: Shaping | None = None,
         clock: Callable[[], float] = monotonic,
+        check: bool = True,
     ) -> None:
         self._registry = registry
         self._policy = policy or Policy()
@@ -118,6 +128,12 @@ class ToolExecutor:
         self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
         self._shape = shape
         self._clock = clock
+        self._named = 0 if check and policy is not None and (policy.rules or policy.limits) else -1
+        """How many tools the policy's names were compared with; -1: they are not."""
+        self._warned: set[str] = set()
+        if self._named >= 0:
+            with suppress(DefinitionError):  # a tool that cannot be used says so when it is called
+                checked(self._policy, registry.definitions(hidden=True))
 
     async def execute(
         self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
@@ -168,6 +184,8 @@ class ToolExecutor:
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
+        if self._named not in (-1, len(self._registry)):
+            self._warn()
         begun: list[ToolCall] = []
         unnoted: BaseException | None = None
         with Caught() as caught:  # whatever goes wrong on the way, there is a result
@@ -225,6 +243,15 @@ class ToolExecutor:
         if caught.error is not None:
             result = _failed(call, caught.message)
         return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
+
+    def _warn(self) -> None:
+        """Warn of names in the policy that name nothing, each once; the registry has other tools than before."""
+        self._named = len(self._registry)
+        with suppress(DefinitionError):
+            for one in misnomers(self._policy, self._registry.definitions(hidden=True)):
+                if str(one) not in self._warned:
+                    self._warned.add(str(one))
+                    warnings.warn(str(one), PolicyWarning, stacklevel=3)
 
     def _gate(self) -> asyncio.Semaphore:
         """What lets so many calls of a loop run at a time."""

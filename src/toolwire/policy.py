@@ -103,7 +103,7 @@ class Rule:
 
     def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
         """Whether the rule is about this call; what was said and read aside."""
-        if not self._names(definition):
+        if not self.names(definition):
             return False
         given = call.arguments
         if self.effect == "allow":
@@ -112,7 +112,8 @@ class Rule:
             given = {**_defaults(definition), **given}
         return all(key in given and one.maybe(given[key]) for key, one in self.arguments.items())
 
-    def _names(self, definition: ToolDefinition) -> bool:
+    def names(self, definition: ToolDefinition) -> bool:
+        """Whether the rule is about calls of this tool."""
         if self.tool == "*":
             return True
         name = full_name(definition)
@@ -161,6 +162,14 @@ class Limit:
     seconds: float = 0.0
     tool: str = "*"
     running: float | None = None
+
+    def names(self, definition: ToolDefinition) -> bool:
+        """Whether calls of this tool count."""
+        return self.concerns(full_name(definition))
+
+    def concerns(self, name: str) -> bool:
+        """Whether calls of the tool of this full name count."""
+        return self.tool == "*" or _may_be(name, self.tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,10 +345,7 @@ class _Case:
 
 def _met(limit: Limit, tool: str, context: Context) -> str:
     """Why a limit forbids one more call of a tool; "" if it does not."""
-
-    def concerns(name: str) -> bool:
-        return limit.tool == "*" or _may_be(name, limit.tool)
-
+    concerns = limit.concerns
     if not concerns(tool):
         return ""
     if limit.calls is not None:
