@@ -33,7 +33,7 @@ _NOTHING = {
 
 
 class PolicyWarning(UserWarning):
-    """A rule or a limit names a tool or an argument that is not there, so it does nothing."""
+    """A rule or a limit does nothing, or not all that it says: it names a tool or an argument that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,10 @@ def _of(where: str, one: Rule | Limit, does: str, known: Sequence[ToolDefinition
         return _tool(where, one.tool, does, known)
     if isinstance(one, Limit):
         return []
-    found = (_argument(where, key, one, meant) for key in one.arguments)
+    found = [_argument(where, key, one, meant) for key in one.arguments]
+    if not one.confirm and all(tool.server for tool in meant):
+        said = "confirm = false is for tools of this program; for a server's, say it at the server"
+        found.append(Misnomer(where, one.tool, "", False, said))
     return [misnomer for misnomer in found if misnomer is not None]
 
 

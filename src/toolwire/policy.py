@@ -91,6 +91,9 @@ class Rule:
         even_untrusted: for rules that allow: nobody is asked because of such text either.
         asked_for: for rules that allow: the user asked for this call, with one of these words and every value of it in
             one sentence; see `provenance`. Such a rule holds even then, and once for each call.
+        confirm: for rules that allow: False: nobody is asked because the tool wants to be agreed to each time. Tools of
+            servers ask all the same: how they describe themselves may change, and what they ask is said with the
+            server.
     """
 
     effect: Effect
@@ -100,6 +103,7 @@ class Rule:
     only_untrusted: bool = False
     even_untrusted: bool = False
     asked_for: tuple[str, ...] = ()
+    confirm: bool = True
 
     def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
         """Whether the rule is about this call; what was said and read aside."""
@@ -247,24 +251,25 @@ class _Case:
         reason = self._denied()
         if reason:
             return Deny(reason)
-        allowing, lifting = self._allowing() if self._policy.rules else (None, None)
+        allowing, lifting, settling = self._allowing() if self._policy.rules else (None, None, None)
         if allowing is None and self._definition.tier in self._policy.deny_by_default:
             return Deny(f"No rule allows this call of {call.name}.")
         if call.confidence < HEURISTIC:
             return Ask("The call was guessed from prose.")
         if context.agreed and self.key in context.agreed:
             return Allow("it was agreed to before")
-        reason = self._asked(allowing)
+        reason = self._asked(allowing, settling)
         if reason:
             return Ask(reason)
-        chosen = allowing
+        chosen = allowing if settling is None else settling
+        once = chosen is not None and bool(chosen.asked_for)
         if self._is_suspect():
             if lifting is None and self._is_planned():
                 return Allow("it was planned before text of strangers was read", once=True)
             if lifting is None:
                 return Ask(f"Text of strangers is in the conversation, and {call.name} can change things.")
-            chosen = lifting
-        return Allow("" if chosen is None else chosen.reason, once=chosen is not None and bool(chosen.asked_for))
+            chosen, once = lifting, bool(lifting.asked_for) or (settling is not None and once)
+        return Allow("" if chosen is None else chosen.reason, once=once)
 
     @property
     def key(self) -> str:
@@ -289,13 +294,13 @@ class _Case:
                 return reason
         return ""
 
-    def _asked(self, allowing: Rule | None) -> str:
+    def _asked(self, allowing: Rule | None, settling: Rule | None) -> str:
         """Why somebody is asked, whatever was read; "" if nothing says so."""
         name = self._call.name
         rule = self._rule("ask")
         if rule is not None:
             return rule.reason or f"A rule asks before {name} runs."
-        if self._definition.requires_confirmation:
+        if self._definition.requires_confirmation and settling is None:
             return f"{name} wants to be agreed to each time."
         if allowing is None and self._definition.tier in self._policy.ask_by_default:
             return f"No rule allows this call of {name}."
@@ -312,10 +317,12 @@ class _Case:
                 return rule
         return None
 
-    def _allowing(self) -> tuple[Rule | None, Rule | None]:
-        """A rule that allows the call, and one that allows it whatever was read; rules without conditions first."""
+    def _allowing(self) -> tuple[Rule | None, Rule | None, Rule | None]:
+        """Rules that allow the call: at all, whatever was read, and unasked; those without conditions first."""
         allowing: Rule | None = None
         lifting: Rule | None = None
+        settling: Rule | None = None
+        unasked = self._definition.requires_confirmation and not self._definition.server
         for rule in self._policy.rules:
             if rule.effect != "allow" or not rule.fits(self._call, self._definition):
                 continue
@@ -325,7 +332,9 @@ class _Case:
                 allowing = rule
             if rule.even_untrusted or (rule.asked_for and lifting is None):
                 lifting = rule
-        return allowing, lifting
+            if unasked and not rule.confirm and (settling is None or not rule.asked_for):
+                settling = rule
+        return allowing, lifting, settling
 
     def _is_asked_for(self, rule: Rule) -> bool:
         said = self._context.said

@@ -57,6 +57,8 @@ ANY = Text("*")
         (Rule("deny", "delete_*", {"pth": ANY}), "path", False),
         (Limit(3, tool="delet_file"), "delete_file", True),
         (Limit(3), None, None),
+        (Rule("allow", "github.create_issue", confirm=False), "", False),
+        (Rule("allow", "*", confirm=False), None, None),
     ],
 )
 def test_what_names_nothing(one: Rule | Limit, near: str | None, certain: bool | None) -> None:
