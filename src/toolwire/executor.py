@@ -18,6 +18,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from toolwire.arguments import fitted
+from toolwire.asking import answering
 from toolwire.consent import Agreement, Approval
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
 from toolwire.failures import Caught
@@ -93,7 +94,8 @@ class ToolExecutor:
         confirm: asks somebody; without it nothing that has to be asked runs.
         timeout: seconds that one call may take; None for no limit. A plain function that takes longer is left behind in
             its thread.
-        confirm_timeout: seconds that somebody has to answer; no answer is none.
+        confirm_timeout: seconds that somebody has to answer; no answer is none. Where questions wait for each other
+            they count from when one is shown; see `toolwire.asking.turn`.
         concurrency: calls that run at the same time, whoever made them; those that wait for an answer do not count.
         shape: makes of each result of a call that ran what the model is told, say an envelope's.
         clock: seconds, for limits.
@@ -221,6 +223,7 @@ class ToolExecutor:
         gate = self._gate()
         await gate.acquire()
         start = self._clock()
+        session.began(name, start)
         try:
             if noted is not None:
                 with Caught() as missed:
@@ -237,7 +240,7 @@ class ToolExecutor:
             return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
         finally:
             gate.release()
-            session.ended(name, self._clock() - start)
+            session.ended(name, start, self._clock())
         if ready.tool.definition.untrusted:
             session.untrusted = True
         if caught.error is not None:
@@ -384,7 +387,7 @@ class ToolExecutor:
         answer: Agreement | bool = False
         try:
             with Caught() as caught:
-                async with asyncio.timeout(self._confirm_timeout):
+                async with answering(self._confirm_timeout):
                     answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
         except asyncio.CancelledError:
             task = asyncio.current_task()

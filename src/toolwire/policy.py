@@ -159,7 +159,8 @@ class Limit:
         calls: so many calls; None: any number,
         seconds: in so many seconds; 0: in the whole session.
         tool: a glob over the tool's name, with or without its server; all that it fits count together.
-        running: so many seconds of running, in the whole session; None: any. A call that runs already is not stopped.
+        running: so many seconds of running, in the whole session, those of calls that run now included; None: any.
+            A call that runs already is not stopped.
     """
 
     calls: int | None = None
@@ -192,7 +193,8 @@ class Context:
             strangers.
         spent: by approval key, how often a permission for once was used.
         counts: by a tool's full name, its calls in the whole session.
-        running: by a tool's full name, the seconds that its calls ran.
+        running: by a tool's full name, the seconds that those of its calls ran which are over.
+        busy: by a tool's full name, how many of its calls run now, and the sum of the times when they began.
     """
 
     tier: Tier = Tier.CRAWL
@@ -206,6 +208,7 @@ class Context:
     spent: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     running: Mapping[str, float] = field(default_factory=dict)
+    busy: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +371,7 @@ def _met(limit: Limit, tool: str, context: Context) -> str:
             return f"{limit.tool} may run {limit.calls} times{span}, and did."
     if limit.running is not None:
         used = sum(seconds for name, seconds in context.running.items() if concerns(name))
+        used += sum(count * context.now - since for name, (count, since) in context.busy.items() if concerns(name))
         if used >= limit.running:
             return f"{limit.tool} may run for {limit.running:g} seconds in this session, and did."
     return ""
