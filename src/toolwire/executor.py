@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from toolwire.errors import DefinitionError, ToolError, UnknownTool
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
+from toolwire.jsonforms import json_form
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.misnomers import PolicyWarning, checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
@@ -479,30 +479,21 @@ def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:
     return Outcome(call, _failed(call, issue.message), issue)
 
 
-_JSON = json.JSONEncoder(allow_nan=False)
-
-
 def _result(call: ToolCall, value: Any) -> ToolResult:
-    """What a tool gave back, as a result: a result of its own, an image, any JSON value, or text."""
+    """What a tool gave back, as a result: a result of its own, an image, any value that has a JSON form, or text.
+
+    Raises:
+        ToolError: it has none.
+    """
     if isinstance(value, ToolResult):
-        result = replace(value, call_id=call.id, tool_name=call.name)
-        return result if _is_json(value.result) else _no_json(call, value.result)
+        return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
     if isinstance(value, ImagePart):
         return ToolResult(call.id, call.name, images=(value,))
-    if callable(dump := getattr(value, "model_dump", None)):
-        value = dump(mode="json")
-    return ToolResult(call.id, call.name, value) if _is_json(value) else _no_json(call, value)
+    return ToolResult(call.id, call.name, _json(value))
 
 
-def _is_json(value: Any) -> bool:
-    if value is None or isinstance(value, str | bool):
-        return True
+def _json(value: Any) -> Any:
     try:
-        _JSON.encode(value)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
-
-
-def _no_json(call: ToolCall, value: Any) -> ToolResult:
-    return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")
+        return json_form(value)
+    except ToolError as error:
+        raise ToolError(f"The tool ran, but what it gave back is no JSON: {error}") from error
