@@ -256,7 +256,7 @@ def test_what_tools_give_back() -> None:
     assert results[0].result == {"a": [1]}
     assert results[2].images == (given[2],)
     assert (results[3].call_id, results[3].error) == ("c3", "own")
-    assert "no JSON: object" in (results[4].error or "")
+    assert "no JSON: it is of the type object." in (results[4].error or "")
 
 
 class Size(Enum):
@@ -454,8 +454,11 @@ async def panic() -> str:
         (lambda r: r.register(raising(asyncio.CancelledError()), name="odd"), "CancelledError"),
         (lambda r: r.register(panic, name="odd"), "Panic: broken"),
         (lambda r: r.register(lambda: "", name="odd", description=lambda: str(1 / 0)), "could not be run"),
-        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: int"),
-        (lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"), "is no JSON: object"),
+        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: it is a number of too many digits"),
+        (
+            lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"),
+            "is no JSON: it is of the type object.",
+        ),
     ],
 )
 def test_whatever_one_call_does_the_others_keep_their_results(prepare: Any, said: str) -> None:

@@ -121,6 +121,9 @@ class Agent:
         executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
         observers: who is told of each run, besides those who always are.
         telemetry: tell those who always are, see `toolwire.telemetry.standard_observers`.
+
+    Raises:
+        ConfigurationError: the policy has a misspelt name; see `ToolExecutor`.
     """
 
     def __init__(
@@ -141,6 +144,8 @@ class Agent:
         self._policy = policy
         self._confirm = confirm
         self._executor = executor or self._usual
+        if policy is not None and executor is None:
+            self._usual(self.registry, confirm)  # what it refuses is told now
         coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
         self._observers = (*coach, *observers, *(standard_observers() if telemetry else ()))
 

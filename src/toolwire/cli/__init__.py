@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -30,8 +32,9 @@ from toolwire.cli import (
     tools,
     trace,
 )
-from toolwire.cli.screen import CliError, leave, safe
+from toolwire.cli.screen import CliError, leave, safe, say
 from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
+from toolwire.misnomers import PolicyWarning
 
 INTERRUPTED = 130
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
@@ -82,9 +85,10 @@ app.add_typer(runs.app, name="runs")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; errors are one line on standard error."""
+    """Run a command and return its exit status; errors and warnings are lines on standard error."""
     try:
-        return int(app(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+        with _warnings_shown():
+            return int(app(arguments, prog_name="toolwire", standalone_mode=False) or 0)
     except CliError as error:
         return _fail(str(error), error.status)
     except TyperException as error:
@@ -94,6 +98,24 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except ToolwireError as error:
         return _fail(str(error), 1)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """What a policy names and is not there is said in one line each, once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PolicyWarning)
+        usual, said = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, PolicyWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in said:
+                said.add(str(message))
+                say(f"toolwire: {message}", "yellow")
+
+        warnings.showwarning = show
+        yield
 
 
 def main() -> None:
