@@ -388,6 +388,23 @@ def test_repo_read(within: Te, here: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "text\n")
 
 
+def test_find_leaves_out_what_git_ignores(within: Te, here: Path) -> None:
+    for name in (".git/HEAD", "build/deep/out.txt", "src/a.py", "src/a.pyc", ".github/ci.yml", "empty/here"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    (here / "empty" / "here").unlink()
+    (here / "link").symlink_to("build")
+    (here / ".gitignore").write_text("build/\n*.pyc\n")
+
+    def found(*arguments: str) -> set[str]:
+        return set(envelope(within("find", *arguments)).content.split("\n"))
+
+    assert found() == {"src", "src/a.py", ".github", ".github/ci.yml", "empty", "link", ".gitignore"}
+    assert found("-type", "d") == {"src", ".github", "empty"}
+    assert found("--no-ignore") == found() | {"build", "build/deep", "build/deep/out.txt", "src/a.pyc"}
+    assert within("find", "src", "-name", "*.pyc")[0] == 1
+
+
 def test_find(within: Te, here: Path) -> None:
     for path in ("src/a.py", "src/deep/b.py", "tests/test_a.py", ".git/config", ".github/ci.yml", "c.md"):
         (here / path).parent.mkdir(parents=True, exist_ok=True)
@@ -519,6 +536,7 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(within: Te, here:
     document = read_envelope(out)
     assert (status, document.header.error, document.content) == (124, "timeout", "begun\n")
     assert err.startswith("te: command timed out after 0.3s: sh -c ")
+    assert err.endswith("; te --timeout 0.6 gives it twice as long\n")
     wait_until_gone(int((here / "child").read_text()))
 
 
