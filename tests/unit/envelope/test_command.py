@@ -388,6 +388,26 @@ def test_repo_read(within: Te, here: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "text\n")
 
 
+@pytest.mark.parametrize("program", ["", "none"])
+def test_grep_tells_files_and_how_many_lines_of_them_match(
+    within: Te, here: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TE_RG", program)
+    for name, text in (("src/a.py", "tea\n\ntea\n"), ("src/b.py", "tea\n"), ("tests/test_a.py", "tea\n"), ("c", "")):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
+    listed, counted = envelope(within("grep", "-l", "tea")), envelope(within("grep", "--count", "tea", "src", "tests"))
+    assert listed.content.split("\n") == ["src/a.py", "src/b.py", "tests/test_a.py"]
+    assert counted.content.split("\n") == ["src/a.py:2", "src/b.py:1", "tests/test_a.py:1"]
+    assert (listed.header.matches, listed.header.files) == (counted.header.matches, counted.header.files) == (4, 3)
+    short = envelope(within("grep", "-l", "--preview", "1", "tea"))
+    assert short.header.truncated
+    assert "tests/test_a.py" in within("--handle", short.header.handle or "")[1]
+    assert json.loads(within("--json", "grep", "-c", "^$", "src")[1])["content"].startswith("src/a.py:1")
+    assert within("grep", "-l", "coffee")[0] == 1
+    assert within("grep", "-lc", "tea")[0] == 2
+
+
 def test_find_leaves_out_what_git_ignores(within: Te, here: Path) -> None:
     for name in (".git/HEAD", "build/deep/out.txt", "src/a.py", "src/a.pyc", ".github/ci.yml", "empty/here"):
         (here / name).parent.mkdir(parents=True, exist_ok=True)
