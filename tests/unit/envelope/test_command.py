@@ -388,6 +388,43 @@ def test_repo_read(within: Te, here: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "text\n")
 
 
+@pytest.mark.parametrize("program", ["", "none"])
+def test_grep_tells_files_and_how_many_lines_of_them_match(
+    within: Te, here: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TE_RG", program)
+    for name, text in (("src/a.py", "tea\n\ntea\n"), ("src/b.py", "tea\n"), ("tests/test_a.py", "tea\n"), ("c", "")):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
+    listed, counted = envelope(within("grep", "-l", "tea")), envelope(within("grep", "--count", "tea", "src", "tests"))
+    assert listed.content.split("\n") == ["src/a.py", "src/b.py", "tests/test_a.py"]
+    assert counted.content.split("\n") == ["src/a.py:2", "src/b.py:1", "tests/test_a.py:1"]
+    assert (listed.header.matches, listed.header.files) == (counted.header.matches, counted.header.files) == (4, 3)
+    short = envelope(within("grep", "-l", "--preview", "1", "tea"))
+    assert short.header.truncated
+    assert "tests/test_a.py" in within("--handle", short.header.handle or "")[1]
+    assert json.loads(within("--json", "grep", "-c", "^$", "src")[1])["content"].startswith("src/a.py:1")
+    assert within("grep", "-l", "coffee")[0] == 1
+    assert within("grep", "-lc", "tea")[0] == 2
+
+
+def test_find_leaves_out_what_git_ignores(within: Te, here: Path) -> None:
+    for name in (".git/HEAD", "build/deep/out.txt", "src/a.py", "src/a.pyc", ".github/ci.yml", "empty/here"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    (here / "empty" / "here").unlink()
+    (here / "link").symlink_to("build")
+    (here / ".gitignore").write_text("build/\n*.pyc\n")
+
+    def found(*arguments: str) -> set[str]:
+        return set(envelope(within("find", *arguments)).content.split("\n"))
+
+    assert found() == {"src", "src/a.py", ".github", ".github/ci.yml", "empty", "link", ".gitignore"}
+    assert found("-type", "d") == {"src", ".github", "empty"}
+    assert found("--no-ignore") == found() | {"build", "build/deep", "build/deep/out.txt", "src/a.pyc"}
+    assert within("find", "src", "-name", "*.pyc")[0] == 1
+
+
 def test_find(within: Te, here: Path) -> None:
     for path in ("src/a.py", "src/deep/b.py", "tests/test_a.py", ".git/config", ".github/ci.yml", "c.md"):
         (here / path).parent.mkdir(parents=True, exist_ok=True)
@@ -519,6 +556,7 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(within: Te, here:
     document = read_envelope(out)
     assert (status, document.header.error, document.content) == (124, "timeout", "begun\n")
     assert err.startswith("te: command timed out after 0.3s: sh -c ")
+    assert err.endswith("; te --timeout 0.6 gives it twice as long\n")
     wait_until_gone(int((here / "child").read_text()))
 
 
