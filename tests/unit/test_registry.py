@@ -48,6 +48,7 @@ def test_one_name_is_one_tool() -> None:
     assert registry.lookup("read").run is other
 
 
+@pytest.mark.mission("A3")
 def test_equal_names_of_two_servers_are_kept_apart() -> None:
     registry = ToolRegistry()
     registry.register(ToolDefinition("search"), server="web", run=read)
@@ -67,6 +68,7 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
         registry.lookup("other", "docs")
 
 
+@pytest.mark.mission("C26")
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])
     with pytest.raises(UnknownTool, match=r"There is no tool 'raed'. Did you mean read\? There are: read, other."):
@@ -78,6 +80,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
         many.lookup("zzz")
 
 
+@pytest.mark.mission("C39", "C40")
 def test_hidden_and_disabled_tools() -> None:
     registry = ToolRegistry([read])
     registry.register(other, hidden=True)
@@ -94,6 +97,7 @@ def test_hidden_and_disabled_tools() -> None:
     assert len(registry) == 2
 
 
+@pytest.mark.mission("C39")
 def test_tiers_and_descriptions() -> None:
     asked = count()
     registry = ToolRegistry()
