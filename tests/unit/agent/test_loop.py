@@ -136,9 +136,12 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
 
 @pytest.mark.mission("C24", "C31")
 def test_a_required_call_is_asked_for() -> None:
-    backend = ScriptedBackend([ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))])
+    answers = [ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))]
+    backend = ScriptedBackend(answers, format="hermes")
     events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
-    assert "called no tool" in next(event.text for event in events if isinstance(event, Corrected))
+    told = next(event.text for event in events if isinstance(event, Corrected))
+    assert "called no tool" in told
+    assert '<tool_call>\n{"name": "add"' in told, "and how one is written"
     assert backend.requests[0].tool_choice.mode == "required"
 
 

@@ -44,8 +44,8 @@ def test_advice_says_each_thing_once_with_a_right_call() -> None:
         Fault("tool_failed", "add", "in the result", told=True),
         Fault("no_call", "", NO_CALL),
     ]
-    text = advice(faults, lambda name: f"EXAMPLE {name}")
-    assert text == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}"
+    text = advice(faults, lambda name: f"EXAMPLE {name or 'any'}")
+    assert text == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}\n\nEXAMPLE any"
     assert len(advice([Fault("malformed", "", "x" * 10_000)], lambda _: "")) < 1_000
 
 
