@@ -15,6 +15,7 @@ PAIRS = 60
 """Floods per format."""
 
 
+@pytest.mark.need(14, 32)
 @pytest.mark.parametrize("name", names())
 def test_floods(name: str) -> None:
     longest = 0

@@ -38,6 +38,7 @@ def body(content: str, *calls: ToolCall) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}]}
 
 
+@pytest.mark.need(1)
 @pytest.mark.parametrize("api", toolwire.apis())
 def test_a_response_is_known_by_its_shape(api: str) -> None:
     known = toolwire.get_api(api)
@@ -61,6 +62,7 @@ def test_what_is_no_response_says_so() -> None:
         toolwire.parse({}, api="openai_chatt")
 
 
+@pytest.mark.need(1)
 def test_calls_in_the_text_come_behind_native_ones() -> None:
     read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
     assert [(call.arguments, call.format) for call in read.tool_calls] == [
@@ -77,6 +79,7 @@ def test_a_copy_of_a_native_call_is_dropped_once() -> None:
     assert len(toolwire.parse(body("", NATIVE, ToolCall("f", {"a": 1}, "c2"))).tool_calls) == 2
 
 
+@pytest.mark.need(25)
 def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
     read = toolwire.parse(body(COPY))
     assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)

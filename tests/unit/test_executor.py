@@ -72,6 +72,7 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert "MainThread" not in results[0].text
 
 
+@pytest.mark.need(5, 31, 37)
 def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
     ran = Ran()
     assert one(ToolExecutor(ran.registry), "add", {"a": "4"}).result == 5
@@ -104,6 +105,7 @@ def test_a_tier_is_named() -> None:
     assert not ran.calls
 
 
+@pytest.mark.need(31)
 @pytest.mark.mission("C34")
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
@@ -150,6 +152,7 @@ def test_what_cannot_be_shown_does_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.need(27)
 @pytest.mark.mission("C36")
 def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     ran, asked = Ran(), list[str]()
@@ -451,6 +454,7 @@ async def panic() -> str:
     raise Panic("broken")
 
 
+@pytest.mark.need(34)
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [

@@ -68,6 +68,7 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
         registry.lookup("other", "docs")
 
 
+@pytest.mark.need(10, 40)
 @pytest.mark.mission("C26")
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])

@@ -42,6 +42,7 @@ def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size
     assert response.tool_calls[0].raw == text
 
 
+@pytest.mark.need(11)
 @pytest.mark.parametrize("text", ["", " ", "null", "\n", "{}", " {} "])
 def test_no_arguments_are_an_empty_object(text: str) -> None:
     response, joined = read([text])
@@ -95,6 +96,7 @@ def test_of_cut_arguments_those_that_are_whole_are_shown() -> None:
         assert response.incomplete[0].arguments == {"a": 1, "b": [2, {"c": 3}]}
 
 
+@pytest.mark.need(11)
 def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
     for reason in (FinishReason.LENGTH, FinishReason.ERROR, None):
         response, _ = read([], reason)
@@ -137,6 +139,7 @@ def test_halves_of_a_character_are_joined() -> None:
     assert collect(assembler.take()).content == "a\U0001f600b\ufffdc\ufffd"
 
 
+@pytest.mark.need(25)
 @pytest.mark.parametrize(
     ("told", "called", "reason"),
     [
