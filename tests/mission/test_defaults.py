@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 
-from toolwire import Tier, ToolExecutor
+from toolwire import Tier, ToolCall, ToolDefinition, ToolExecutor
 from toolwire.agent import Budget
-from toolwire.session import Session
+from toolwire.policy import Ask, Context, Deny, Policy
 
 
 @pytest.mark.mission("C34")
@@ -20,7 +20,7 @@ def test_twenty_rounds() -> None:
 
 
 @pytest.mark.mission("C36")
-def test_nothing_is_agreed_to_beforehand() -> None:
-    session = Session()
-    assert session.tier is Tier.CRAWL
-    assert not session.agreed
+def test_a_tool_that_changes_something_is_not_agreed_to_beforehand() -> None:
+    tool = ToolDefinition("wipe", tier=Tier.RUN, requires_confirmation=True)
+    assert isinstance(Policy().decide(ToolCall("wipe"), tool, Context()), Deny), "a session begins below its tier"
+    assert isinstance(Policy().decide(ToolCall("wipe"), tool, Context(tier=Tier.RUN)), Ask)
