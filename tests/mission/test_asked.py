@@ -10,7 +10,7 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall, ToolDefinition, ToolResult
 from toolwire.agent import Agent, AgentConfig
-from toolwire.agent.events import CallDone
+from toolwire.agent.events import ApprovalAsked, CallBegun, CallDone
 from toolwire.agent.steps import NO_TOOLS, PREFIX, Chains, ManifestInjector, Turn
 from toolwire.backends import ScriptedBackend
 
@@ -164,6 +164,33 @@ def test_what_became_of_a_call_is_told_while_others_run() -> None:
 
     assert asyncio.run(asyncio.wait_for(main(), 60)) == ["early", "late"]
     assert [part.result for part in backend.requests[1].messages[-1].parts] == ["late", "early"]  # type: ignore[union-attr]
+
+
+@pytest.mark.mission("E21")
+@pytest.mark.parametrize(
+    ("agreed", "how"), [(True, "works"), (True, "fails"), (False, "works")], ids=["done", "failed", "denied"]
+)
+def test_what_becomes_of_a_call_is_told(agreed: bool, how: str) -> None:
+    @toolwire.tool(requires_confirmation=True)
+    def act(how: str) -> str:
+        """Acts."""
+        if how == "fails":
+            raise toolwire.ToolError("broken")
+        return how
+
+    async def confirm(approval: toolwire.Approval) -> bool:
+        return agreed
+
+    backend = ScriptedBackend([calling(ToolCall("act", {"how": how}, "1")), ParsedResponse("x")])
+    found = events(Agent(backend, [act], confirm=confirm))
+    told = [event for event in found if isinstance(event, CallBegun | ApprovalAsked | CallDone)]
+    assert [type(event).__name__ for event in told] == ["CallBegun", "ApprovalAsked", "CallDone"]
+    result = told[-1].outcome.result
+    assert (result.success, result.error) == {
+        (True, "works"): (True, None),
+        (True, "fails"): (False, "broken"),
+        (False, "works"): (False, "The user refused this call of act."),
+    }[agreed, how]
 
 
 @pytest.mark.mission("D48")

@@ -70,6 +70,7 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
     return made
 
 
+@pytest.mark.mission("F19")
 @APIS
 @given(PARTS, st.integers(1, 60))
 def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:

@@ -12,6 +12,7 @@ MOST_CUTS = 100
 """Cuts of one random message."""
 
 
+@pytest.mark.mission("E6")
 @pytest.mark.parametrize("name", names())
 def test_cuts_of_messages(name: str) -> None:
     @settings(max_examples=max(10, settings().max_examples // 2))
@@ -23,6 +24,7 @@ def test_cuts_of_messages(name: str) -> None:
     check()
 
 
+@pytest.mark.mission("H9")
 @pytest.mark.parametrize("name", names())
 def test_every_cut_of_samples(name: str) -> None:
     for text in texts.samples(name):

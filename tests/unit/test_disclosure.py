@@ -176,6 +176,7 @@ class TestIndex:
 
 
 class TestCount:
+    @pytest.mark.mission("F43")
     def test_each_way_of_writing_costs_its_own(self) -> None:
         tools = many().definitions()
         counts = {

@@ -67,6 +67,7 @@ def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
     return [ToolCall(name, {}, "id")], [ToolResult("id", name, result)]
 
 
+@pytest.mark.mission("F36")
 @pytest.mark.parametrize(
     ("turns", "said"),
     [
@@ -121,6 +122,7 @@ def pairs(messages: list[Message]) -> Iterator[tuple[set[str], set[str]]]:
             yield calls, {part.call_id for part in after if isinstance(part, ToolResult)}
 
 
+@pytest.mark.mission("G7")
 @given(conversations(), st.integers(0, 500))
 def test_calls_never_part_from_their_results(messages: list[Message], limit: int) -> None:
     kept = trim(messages, limit, size)
