@@ -36,6 +36,7 @@ async def streamed(client: Client, **options: Any) -> ParsedResponse:
     return collect([event async for event in client.stream(QUESTION, tools=[TOOL], **options)])
 
 
+@pytest.mark.mission("A16")
 @pytest.mark.parametrize("api", toolwire.apis())
 def test_every_api_is_asked_and_answers(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole and streamed, with the tool's own name on both sides."""

@@ -212,6 +212,7 @@ def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
     assert calls(tmp_path) == ["good", "with space"]
 
 
+@pytest.mark.mission("A3", "A19")
 def test_calls_are_led_by_the_server_s_name(tmp_path: Path) -> None:
     servers = [raw(tmp_path, name, tools=[tool("same"), tool(f"only_{name}")]) for name in ("a", "b")]
 
@@ -365,6 +366,7 @@ def test_changed_tools_are_read_again(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.mission("C40")
 def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
     reading = {"readOnlyHint": True}
     tools = [

@@ -77,6 +77,7 @@ def test_trace_as_json_holds_all_of_it(recorded: Path, capsys: pytest.CaptureFix
     assert turns[0]["events"][0][0] == "content"
 
 
+@pytest.mark.mission("A18")
 def test_trace_gives_back_what_was_written(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "trace", "--raw", "3") == "[add(a=1, b=2)]"
     assert "no round 9" in run(capsys, "trace", "--raw", "9", status=2)

@@ -63,6 +63,7 @@ def test_a_megabyte(name: str) -> None:
     assert not whole.problems
 
 
+@pytest.mark.mission("B36", "C11")
 @pytest.mark.parametrize("name", [wire.name for wire in FORMATS if wire.blocks])
 def test_ten_megabytes(name: str) -> None:
     value = content() * 10

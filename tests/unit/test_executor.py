@@ -80,7 +80,7 @@ def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
     assert ran.calls == [(4, 1)]
 
 
-@pytest.mark.mission("E23", "F35", "F39", "G7")
+@pytest.mark.mission("C27", "B43", "E23", "F35", "F39", "G7")
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -107,7 +107,7 @@ def test_a_tier_is_named() -> None:
     assert not ran.calls
 
 
-@pytest.mark.mission("G5")
+@pytest.mark.mission("C34", "G5")
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
@@ -124,7 +124,7 @@ def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     assert seen[0].preview == "writes a"
 
 
-@pytest.mark.mission("G5")
+@pytest.mark.mission("C34", "G5")
 @pytest.mark.parametrize("answer", [False, Agreement(False, reason="not today"), None])
 def test_without_agreement_nothing_runs(answer: Any) -> None:
     ran = Ran()
@@ -141,6 +141,7 @@ def test_without_agreement_nothing_runs(answer: Any) -> None:
     assert "Nobody is there" in (one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}).error or "")
 
 
+@pytest.mark.mission("C35")
 def test_what_cannot_be_shown_does_not_run() -> None:
     ran = Ran(lambda given: str(given["none"]))
 
@@ -152,6 +153,7 @@ def test_what_cannot_be_shown_does_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.mission("C36")
 def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     ran, asked = Ran(), list[str]()
 

@@ -108,6 +108,7 @@ def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() ->
     assert decide(Policy(), call, tool, refused) is Deny
 
 
+@pytest.mark.mission("C41")
 def test_limits() -> None:
     policy = Policy(limits=(Limit(2, 60.0, "execute_*"),))
     ran = {"execute_command": [10.0, 50.0], "other": [20.0]}
@@ -129,6 +130,7 @@ def test_rules_name_servers_too() -> None:
 NPM = Command(("npm", "install"))
 
 
+@pytest.mark.mission("C36", "C37")
 @pytest.mark.parametrize(
     ("command", "allowed", "denied"),
     [
@@ -165,12 +167,14 @@ def test_commands(command: Any, allowed: bool, denied: bool) -> None:
     assert decide(Policy((Rule("deny", arguments={"command": NPM}),)), run(command)) is (Deny if denied else Allow)
 
 
+@pytest.mark.mission("C36")
 def test_an_exact_command_has_nothing_behind_it() -> None:
     status = Command(("git", "status"), exact=True)
     assert status.surely("git status")
     assert not status.surely("git status -s")
 
 
+@pytest.mark.mission("C41")
 @pytest.mark.parametrize(
     ("path", "allowed", "denied"),
     [

@@ -49,6 +49,7 @@ def test_one_name_is_one_tool() -> None:
     assert registry.lookup("read").run is other
 
 
+@pytest.mark.mission("A3")
 def test_equal_names_of_two_servers_are_kept_apart() -> None:
     registry = ToolRegistry()
     registry.register(ToolDefinition("search"), server="web", run=read)
@@ -68,7 +69,7 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
         registry.lookup("other", "docs")
 
 
-@pytest.mark.mission("F35")
+@pytest.mark.mission("C26", "F35")
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])
     with pytest.raises(UnknownTool, match=r"There is no tool 'raed'. Did you mean read\? There are: read, other."):
@@ -80,6 +81,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
         many.lookup("zzz")
 
 
+@pytest.mark.mission("C39", "C40")
 def test_hidden_and_disabled_tools() -> None:
     registry = ToolRegistry([read])
     registry.register(other, hidden=True)
@@ -96,7 +98,7 @@ def test_hidden_and_disabled_tools() -> None:
     assert len(registry) == 2
 
 
-@pytest.mark.mission("D1", "G1")
+@pytest.mark.mission("C39", "D1", "G1")
 def test_tiers_and_descriptions() -> None:
     asked = count()
     registry = ToolRegistry()

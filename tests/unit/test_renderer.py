@@ -43,6 +43,7 @@ def test_the_renderer_refuses_what_would_be_read_as_something_else() -> None:
             toolwire.render_calls([ToolCall("weather", {"city": value})], format="hermes")
 
 
+@pytest.mark.mission("C1", "C2", "C3")
 def test_text_is_escaped_or_in_cdata_never_both() -> None:
     few = toolwire.render_calls([ToolCall("weather", {"city": "a < b"})], format="forge_xml", tools=[TOOL])
     many = toolwire.render_calls([ToolCall("weather", {"city": "<a><b></b></a>"})], format="forge_xml", tools=[TOOL])
@@ -65,7 +66,7 @@ def test_results_say_what_failed() -> None:
     assert text.index('{"n": 1}') < text.index("Error: no such file")
 
 
-@pytest.mark.mission("D3")
+@pytest.mark.mission("B34", "D3")
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
 def test_a_prompt_shows_an_example_that_is_read(wire: WireFormat) -> None:
     text = toolwire.prompt([TOOL], format=wire, system="Be brief.")
@@ -152,7 +153,7 @@ def test_a_description_that_cannot_work_says_why() -> None:
             toolwire.parse("x", format=wire)
 
 
-@pytest.mark.mission("D6", "D7")
+@pytest.mark.mission("B34", "C38", "D6", "D7")
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
 def test_a_manifest_has_a_block_for_each_tool(wire: WireFormat) -> None:
     manifest = toolwire.render_manifest([SHAPED, TOOL | {"name": "other"}], format=wire)
@@ -163,7 +164,7 @@ def test_a_manifest_has_a_block_for_each_tool(wire: WireFormat) -> None:
     assert "The weather in a city." in manifest.text
 
 
-@pytest.mark.mission("D7", "D9")
+@pytest.mark.mission("B34", "D7", "D9")
 def test_what_a_manifest_says_of_lists_and_leaves_out() -> None:
     assert "one <item> element per item" in toolwire.render_manifest([SHAPED], format="forge_xml").text
     assert "written as JSON" in toolwire.render_manifest([SHAPED], format="qwen3_coder").text

@@ -55,6 +55,7 @@ def test_an_answer_that_does_not_end_does_not_hold_the_run() -> None:
     assert (end.reason, end.detail) == ("error", "the answer took longer than 0.05 seconds")
 
 
+@pytest.mark.mission("C22")
 def test_whoever_stops_a_run_is_not_told_that_the_model_was_slow() -> None:
     async def main() -> None:
         agent = Agent(Slow([ContentDelta("a")]), config=AgentConfig(silence=60.0))

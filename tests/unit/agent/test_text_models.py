@@ -92,7 +92,7 @@ def results(events: Sequence[Any]) -> list[Any]:
     return [event.outcome.result for event in events if isinstance(event, CallDone)]
 
 
-@pytest.mark.mission("F3", "F45")
+@pytest.mark.mission("A6", "A19", "C33", "F3", "F45")
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_call_is_read_run_and_answered(format: str) -> None:
     model = Scripted(call("add", format, a=2, b=3), "It is 5.")
@@ -123,6 +123,7 @@ def test_calls_without_the_markers_that_were_asked_for_are_read() -> None:
     assert end.answer == "3"
 
 
+@pytest.mark.mission("C23", "C26", "C27")
 @pytest.mark.parametrize(
     ("made", "told"),
     [
@@ -227,6 +228,7 @@ def test_no_tools_is_a_plain_conversation() -> None:
     assert "add" not in model.told[0][0]["content"]
 
 
+@pytest.mark.mission("C27")
 def test_a_nudge_stands_behind_results_in_one_prompt_alone() -> None:
     model = Scripted(call("add", a=1, b=1), call("fail", why="x"), call("add", a=2, b=2), "4")
     run(agent(model, after_results=NUDGE, after_failures=FAILED))
