@@ -32,7 +32,6 @@ def _update() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "docs" / "update.py"), run_name="docs_update")
 
 
-@pytest.mark.mission("D60")
 @pages
 def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "page"
@@ -161,7 +160,6 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_text("utf-8").splitlines()) <= README_LINES
 
 
-@pytest.mark.mission("D60")
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_pages_hold_nothing_of_one_machine(page: Path) -> None:
     text = page.read_text("utf-8")
