@@ -240,12 +240,22 @@ def _needs() -> str:
     return _table(("", "what hurts", "what Toolwire does", "tests"), rows)
 
 
+def _contradictions() -> str:
+    sys.path.insert(0, str(ROOT))
+    from tests.mission.rows import CONTRADICTIONS
+
+    return _table(
+        ("topic", "what they say", "what Toolwire does"), ((row.key, row.asked, row.answer) for row in CONTRADICTIONS)
+    )
+
+
 def _shown_by(answer: str, tests: list[str]) -> str:
     return "<br>".join([*([answer] if answer else []), *(f"`{name}`" for name in tests)])
 
 
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
+    "contradictions": _contradictions,
     "formats": _formats,
     "mission": _mission,
     "needs": _needs,

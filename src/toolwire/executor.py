@@ -453,12 +453,14 @@ _JSON = json.JSONEncoder(allow_nan=False)
 
 
 def _result(call: ToolCall, value: Any) -> ToolResult:
-    """What a tool gave back, as a result: a result of its own, an image, any JSON value, or text."""
+    """What a tool gave back, as a result: a result of its own, an image or several, any JSON value, or text."""
     if isinstance(value, ToolResult):
         result = replace(value, call_id=call.id, tool_name=call.name)
         return result if _is_json(value.result) else _no_json(call, value.result)
     if isinstance(value, ImagePart):
         return ToolResult(call.id, call.name, images=(value,))
+    if isinstance(value, list | tuple) and value and all(isinstance(one, ImagePart) for one in value):
+        return ToolResult(call.id, call.name, images=tuple(value))
     if callable(dump := getattr(value, "model_dump", None)):
         value = dump(mode="json")
     return ToolResult(call.id, call.name, value) if _is_json(value) else _no_json(call, value)

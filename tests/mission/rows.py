@@ -47,6 +47,8 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {path.stem: _rows(path) for path in
 
 ROWS: list[Row] = [row for _, rows in SECTIONS.values() for row in rows]
 NEEDS: list[Row] = _rows(HERE / "needs.tsv")[1] if (HERE / "needs.tsv").exists() else []
+CONTRADICTIONS: list[Row] = _rows(HERE / "contradictions.tsv")[1]
+"""By topic: what the documents say, and what Toolwire does."""
 
 
 def _keys(node: ast.AST, mark: str) -> Iterator[str]:

@@ -71,6 +71,7 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
 
 
 @pytest.mark.need(21)
+@pytest.mark.mission("F19")
 @APIS
 @given(PARTS, st.integers(1, 60))
 def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:

@@ -64,6 +64,7 @@ def _tries(name: str) -> int:
     return 0
 
 
+@pytest.mark.mission("E3")
 def test_partial_markers_that_are_not_held_back_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _tries("kimi_k2")
     search = Literals.search

@@ -306,6 +306,7 @@ def test_llm01_text_of_strangers_never_makes_a_call_more_likely_to_run() -> None
         assert not isinstance(policy.decide(ToolCall("send", arguments), SEND, tainted), Allow), arguments
 
 
+@pytest.mark.mission("F38", "F41")
 def test_llm06_a_session_does_no_more_than_its_tier() -> None:
     generous = Policy((Rule("allow"), Rule("allow", even_untrusted=True)), ask_when_untrusted=None)
     call = ToolCall("send", {"to": "anna"})

@@ -43,6 +43,7 @@ def test_design_3_a_call_that_is_shown_in_a_fence_does_not_run(format: str) -> N
 
 
 @pytest.mark.need(7)
+@pytest.mark.mission("F17")
 def test_design_3_prose_that_promises_a_call_runs_nothing_unasked() -> None:
     ran = list[str]()
     registry = ToolRegistry()

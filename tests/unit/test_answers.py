@@ -63,6 +63,7 @@ def test_what_is_no_response_says_so() -> None:
 
 
 @pytest.mark.need(1)
+@pytest.mark.mission("F14", "F18", "F25", "F31")
 def test_calls_in_the_text_come_behind_native_ones() -> None:
     read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
     assert [(call.arguments, call.format) for call in read.tool_calls] == [
@@ -73,6 +74,7 @@ def test_calls_in_the_text_come_behind_native_ones() -> None:
     assert toolwire.sources(read) == {"openai_chat": 1, "hermes": 1}
 
 
+@pytest.mark.mission("F18", "F31")
 def test_a_copy_of_a_native_call_is_dropped_once() -> None:
     assert toolwire.parse(body(COPY, NATIVE)).tool_calls == (NATIVE,)
     assert len(toolwire.parse(body(COPY + COPY, NATIVE)).tool_calls) == 2
@@ -80,6 +82,7 @@ def test_a_copy_of_a_native_call_is_dropped_once() -> None:
 
 
 @pytest.mark.need(25)
+@pytest.mark.mission("F25")
 def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
     read = toolwire.parse(body(COPY))
     assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)
@@ -91,6 +94,7 @@ def test_reasoning_in_the_text_is_told_from_content() -> None:
     assert (read.reasoning, read.content) == ("hm", "hi")
 
 
+@pytest.mark.mission("F33")
 def test_a_broken_call_in_the_text_is_shown_with_its_problem() -> None:
     read = toolwire.parse(body('<tool_call>\n{"name": "f", "arguments": {"a": ', NATIVE), format="hermes")
     assert [call.name for call in read.incomplete] == ["f"]

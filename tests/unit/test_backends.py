@@ -61,6 +61,7 @@ def test_calls_are_read_from_text_in_pieces() -> None:
     assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
+@pytest.mark.mission("E7")
 def test_without_tools_markers_are_text() -> None:
     assert answer(backend(CALL), tools=()).content == CALL
 

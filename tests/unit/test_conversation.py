@@ -39,6 +39,7 @@ def test_what_is_in_order_stays() -> None:
     assert not notes
 
 
+@pytest.mark.mission("D51", "D52")
 def test_results_come_in_one_message_in_the_order_of_the_calls() -> None:
     made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), answers(ToolResult("1", "a", 1)), user("go on")])
     assert made == [says(A, B), answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)), user("go on")]
@@ -51,6 +52,7 @@ def test_what_the_user_says_between_comes_behind_the_results() -> None:
 
 
 @pytest.mark.need(17)
+@pytest.mark.mission("D52", "G7")
 def test_a_call_without_a_result_gets_an_error() -> None:
     made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
     assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
@@ -75,6 +77,7 @@ def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> N
 
 
 @pytest.mark.need(23)
+@pytest.mark.mission("G8")
 def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
     first, second = ToolCall("a", {"n": 1}), ToolCall("a", {"n": 2})
     made, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])

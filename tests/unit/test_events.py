@@ -10,6 +10,7 @@ TEXT = """<think>why</think>Look: <tool_call>
 </tool_call> and <tool_call>{"name": "g", "arguments": {"b": """
 
 
+@pytest.mark.mission("E2")
 def test_a_replayed_response_folds_into_itself() -> None:
     read = parse(TEXT, format="hermes")
     assert (len(read.tool_calls), len(read.incomplete), len(read.problems)) == (1, 1, 1)

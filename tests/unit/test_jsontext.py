@@ -86,6 +86,7 @@ def test_what_is_not_json_is_refused(text: str, why: str, padding: str) -> None:
         read_json(text + padding)
 
 
+@pytest.mark.mission("E13")
 @pytest.mark.parametrize("text", PLAIN + [row[0] for row in REPAIRED] + [row[0] for row in REFUSED])
 def test_pieces_of_any_size_give_the_same(text: str) -> None:
     outcomes = {repr(in_pieces(text + " ", size)) for size in (1, 2, 3, 7, len(text) + 1)}

@@ -11,6 +11,7 @@ ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").re
 
 
 @pytest.mark.need(1)
+@pytest.mark.mission("F21")
 @pytest.mark.parametrize(("name", "format"), ROWS)
 def test_names(name: str, format: str) -> None:
     found = toolwire.profile(name)
@@ -26,6 +27,7 @@ def test_the_table_is_large_and_every_family_is_in_it() -> None:
         assert family.api or toolwire.get_format(family.format).blocks
 
 
+@pytest.mark.mission("D17")
 def test_an_unknown_model_says_so() -> None:
     found = toolwire.profile("my-own/model-7b")
     assert (found.format, found.known, found.spans) == ("auto", False, ())

@@ -46,7 +46,7 @@ def said(backend: ScriptedBackend, at: int) -> str:
     )
 
 
-@pytest.mark.mission("A19")
+@pytest.mark.mission("A19", "D50", "D52", "F3", "G7")
 def test_calls_run_and_the_model_is_told() -> None:
     calls = [ToolCall("add", {"a": 1, "b": 2}, "1"), ToolCall("add", {"a": 3, "b": 4}, "2")]
     backend = ScriptedBackend([calling(*calls, content="Let me add."), ParsedResponse("3 and 7")])
@@ -67,7 +67,7 @@ def test_a_conversation_goes_on() -> None:
     assert [message.role for message in backend.requests[1].messages] == ["user", "assistant", "user"]
 
 
-@pytest.mark.mission("C28")
+@pytest.mark.mission("C28", "D46", "F34")
 def test_a_correction_is_for_one_prompt_alone() -> None:
     problem = Problem("malformed", 0, "<tool_call>{", "The call could not be read.", 0)
     broken = ParsedResponse("<tool_call>{", incomplete=(ToolCall("add"),), problems=(problem,))
@@ -84,7 +84,7 @@ def test_a_correction_is_for_one_prompt_alone() -> None:
 
 
 @pytest.mark.need(33)
-@pytest.mark.mission("C32", "C41")
+@pytest.mark.mission("C32", "C41", "F36")
 @pytest.mark.parametrize(
     ("budget", "what"),
     [
@@ -121,7 +121,7 @@ def test_failures_of_one_kind_and_tool_end_the_run() -> None:
 
 
 @pytest.mark.need(33)
-@pytest.mark.mission("C29")
+@pytest.mark.mission("C29", "F36")
 def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
     backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
@@ -147,7 +147,7 @@ def test_a_required_call_is_asked_for() -> None:
     assert backend.requests[0].tool_choice.mode == "required"
 
 
-@pytest.mark.mission("C30")
+@pytest.mark.mission("C30", "D56")
 def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
     cut = ParsedResponse("half", finish_reason=FinishReason.ERROR)
     backend = ScriptedBackend([cut, ParsedResponse("whole")])
@@ -159,6 +159,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
     assert (end.reason, end.detail) == ("error", "no route")
 
 
+@pytest.mark.mission("F38", "G1", "G2")
 def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
     done = list[str]()
 
@@ -209,7 +210,7 @@ def test_ask_gives_the_answer_or_says_why_not() -> None:
         asyncio.run(Agent(ScriptedBackend([ProviderError("no route")])).ask("?"))
 
 
-@pytest.mark.mission("C22")
+@pytest.mark.mission("C22", "F36")
 def test_closing_the_iterator_stops_tools() -> None:
     stopped = list[str]()
 

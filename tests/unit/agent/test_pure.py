@@ -72,6 +72,7 @@ def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
 
 
 @pytest.mark.need(33)
+@pytest.mark.mission("F36")
 @pytest.mark.parametrize(
     ("turns", "said"),
     [
@@ -126,7 +127,7 @@ def pairs(messages: list[Message]) -> Iterator[tuple[set[str], set[str]]]:
             yield calls, {part.call_id for part in after if isinstance(part, ToolResult)}
 
 
-@pytest.mark.mission("C42")
+@pytest.mark.mission("C42", "G7")
 @given(conversations(), st.integers(0, 500))
 def test_calls_never_part_from_their_results(messages: list[Message], limit: int) -> None:
     kept = trim(messages, limit, size)

@@ -92,7 +92,7 @@ def results(events: Sequence[Any]) -> list[Any]:
     return [event.outcome.result for event in events if isinstance(event, CallDone)]
 
 
-@pytest.mark.mission("A6", "A19", "C33")
+@pytest.mark.mission("A6", "A19", "C33", "F3", "F45")
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_call_is_read_run_and_answered(format: str) -> None:
     model = Scripted(call("add", format, a=2, b=3), "It is 5.")
@@ -107,6 +107,7 @@ def test_a_call_is_read_run_and_answered(format: str) -> None:
     assert "5" in result["content"]
 
 
+@pytest.mark.mission("D50")
 def test_several_calls_in_one_message_all_run() -> None:
     both = toolwire.render_calls(
         [ToolCall("add", {"a": 1, "b": 2}), ToolCall("add", {"a": 3, "b": 4})], format="hermes"
@@ -143,6 +144,7 @@ def test_what_went_wrong_is_told(made: str, told: str) -> None:
 
 
 @pytest.mark.need(15)
+@pytest.mark.mission("D46", "E6")
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml"])
 def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     whole = call("add", format, a=2, b=3)
@@ -171,6 +173,7 @@ def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
     assert run(agent(Scripted(other), "hermes"))[1].answer == other
 
 
+@pytest.mark.mission("F36")
 def test_a_repeated_call_is_warned_of_and_then_an_answer_is_asked_for() -> None:
     again = call("add", a=1, b=1)
     model = Scripted(again, again, again, "It is 2.", "never said")
@@ -222,6 +225,7 @@ def test_a_model_that_goes_on_after_its_call_is_stopped() -> None:
     assert model.told[1][2]["content"] == call("add", a=1, b=1)
 
 
+@pytest.mark.mission("E7")
 def test_no_tools_is_a_plain_conversation() -> None:
     model = Scripted("Hello " + call("add", a=1, b=1))
     assert run(agent(model, tools=()))[1].answer == "Hello " + call("add", a=1, b=1)

@@ -57,6 +57,7 @@ def called(name: str = "weather", id: str = "x1", **arguments: Any) -> ToolCall:
     return ToolCall(name, arguments, id)
 
 
+@pytest.mark.mission("E20")
 def test_definitions() -> None:
     body = API.encode_request([USER], tools=[WEATHER, CLOCK])
     assert body["tools"] == [
@@ -485,6 +486,7 @@ def test_pitfall_23_all_results_of_a_turn_in_one_content() -> None:
 
 
 @pytest.mark.need(22)
+@pytest.mark.mission("E20")
 def test_pitfall_24_schemas_are_lowered_with_notes_or_not_at_all() -> None:
     schema = {
         "type": "object",

@@ -43,6 +43,7 @@ def thinking(text: str, **members: Any) -> dict[str, Any]:
     return {"type": "thinking", "thinking": [{"type": "text", "text": text}], **members}
 
 
+@pytest.mark.mission("E20")
 @pytest.mark.parametrize(
     ("choice", "written"),
     [("required", "any"), ("none", "none"), ("f", {"type": "function", "function": {"name": "f"}})],
