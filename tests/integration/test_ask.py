@@ -33,6 +33,7 @@ def test_the_answer_is_shown_once_and_alone(root: Path, capsys: pytest.CaptureFi
     assert [one["function"]["name"] for one in model.asked[0]["tools"]] == ["list_dir", "read_file", "search_files"]
 
 
+@pytest.mark.need(26)
 def test_a_format_is_written_into_the_text(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = toolwire.render_calls([READ], format="hermes")
     with scripted(ParsedResponse(call), ParsedResponse("30")) as model:
@@ -43,6 +44,7 @@ def test_a_format_is_written_into_the_text(root: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "30\n"
 
 
+@pytest.mark.need(38)
 def test_a_trace_leaves_nothing_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unknown = ToolCall("write_file", {"path": "a.txt", "content": ""}, "c2")
     first = ParsedResponse("", tool_calls=(READ, unknown), usage=Usage(100, 20))

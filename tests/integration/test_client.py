@@ -167,6 +167,7 @@ def test_closing_a_stream_cancels_the_request() -> None:
     assert closed == [True]
 
 
+@pytest.mark.need(9)
 def test_what_a_model_wrote_wrong_is_no_failure_of_the_server() -> None:
     error = {"error": {"message": "failed", "code": "tool_use_failed", "failed_generation": "<function=f{}"}}
     transport = ScriptedTransport(toolwire.get_api("groq"), [(400, json.dumps(error).encode())] * 2)
@@ -179,6 +180,7 @@ def test_what_a_model_wrote_wrong_is_no_failure_of_the_server() -> None:
     run(work)
 
 
+@pytest.mark.need(26)
 def test_calls_in_the_text_are_found_on_the_way() -> None:
     text = 'See: <tool_call>\n{"name": "files.read", "arguments": {"path": "b"}}\n</tool_call>'
     api = toolwire.get_api("ollama")

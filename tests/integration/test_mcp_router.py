@@ -403,6 +403,7 @@ def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.need(36)
 def test_any_argument_name_reaches_the_tool(tmp_path: Path) -> None:
     names = ("self", "name", "arguments", "a-b", "__class__", "__proto__")
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}

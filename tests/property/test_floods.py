@@ -16,6 +16,7 @@ PAIRS = 60
 
 
 @pytest.mark.mission("D20")
+@pytest.mark.need(14, 32)
 @pytest.mark.parametrize("name", names())
 def test_floods(name: str) -> None:
     longest = 0

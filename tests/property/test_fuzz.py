@@ -23,6 +23,7 @@ def _fuzz(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
 
 
+@pytest.mark.need(9, 16)
 def test_two_thousand_texts_break_no_law() -> None:
     done = _fuzz("--seed", "1", "--turns", str(TURNS))
     assert done.returncode == 0, done.stdout + done.stderr

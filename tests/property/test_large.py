@@ -28,6 +28,7 @@ def content() -> str:
     return block * (SIZE // len(block)) + "end"
 
 
+@pytest.mark.need(6, 14)
 @pytest.mark.parametrize("name", [wire.name for wire in FORMATS])
 def test_a_megabyte(name: str) -> None:
     value = content()

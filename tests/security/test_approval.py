@@ -235,6 +235,7 @@ def test_ssrf_no_spelling_of_a_private_address_gets_through(url: str) -> None:
 # -- design rules ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.need(31)
 def test_design_2_what_was_repaired_and_validated_is_what_is_decided_about_agreed_to_and_run() -> None:
     seen = dict[str, Any]()
     registry = ToolRegistry()
@@ -275,6 +276,7 @@ def test_design_2_what_was_repaired_and_validated_is_what_is_decided_about_agree
     assert seen["ran"] == {"amount": 5, "to": ["anna", "changed while it runs"]}
 
 
+@pytest.mark.need(29)
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [

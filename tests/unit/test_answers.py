@@ -38,6 +38,7 @@ def body(content: str, *calls: ToolCall) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}]}
 
 
+@pytest.mark.need(1)
 @pytest.mark.parametrize("api", toolwire.apis())
 def test_a_response_is_known_by_its_shape(api: str) -> None:
     known = toolwire.get_api(api)
@@ -62,6 +63,7 @@ def test_what_is_no_response_says_so() -> None:
 
 
 @pytest.mark.mission("F14", "F18", "F25", "F31")
+@pytest.mark.need(1)
 def test_calls_in_the_text_come_behind_native_ones() -> None:
     read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
     assert [(call.arguments, call.format) for call in read.tool_calls] == [
@@ -80,6 +82,7 @@ def test_a_copy_of_a_native_call_is_dropped_once() -> None:
 
 
 @pytest.mark.mission("F25")
+@pytest.mark.need(25)
 def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
     read = toolwire.parse(body(COPY))
     assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)

@@ -80,6 +80,7 @@ def test_a_cut_answer_says_so() -> None:
     assert [call.name for call in response.incomplete] == ["add"]
 
 
+@pytest.mark.need(17)
 def test_a_conversation_as_text() -> None:
     image = ImagePart("iVBORw0KGgo=", "image/png")
     messages = [

@@ -17,6 +17,7 @@ def test_a_replayed_response_folds_into_itself() -> None:
     assert collect(replay(read), raw=TEXT) == read
 
 
+@pytest.mark.need(25)
 def test_finish_reasons() -> None:
     assert collect([]).finish_reason == "stop"
     assert parse(TEXT, format="hermes").finish_reason is toolwire.FinishReason.TOOL_CALLS

@@ -74,6 +74,7 @@ def test_results_come_in_the_order_of_the_calls() -> None:
 
 
 @pytest.mark.mission("F39")
+@pytest.mark.need(5, 31, 37)
 def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
     ran = Ran()
     assert one(ToolExecutor(ran.registry), "add", {"a": "4"}).result == 5
@@ -108,6 +109,8 @@ def test_a_tier_is_named() -> None:
 
 
 @pytest.mark.mission("C34", "G5")
+@pytest.mark.need(31)
+@pytest.mark.mission("C34")
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
@@ -153,6 +156,7 @@ def test_what_cannot_be_shown_does_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.need(27)
 @pytest.mark.mission("C36")
 def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     ran, asked = Ran(), list[str]()
@@ -459,6 +463,7 @@ async def panic() -> str:
     raise Panic("broken")
 
 
+@pytest.mark.need(34)
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [

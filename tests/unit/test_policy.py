@@ -21,6 +21,7 @@ def run(command: Any) -> ToolCall:
     return ToolCall("execute_command", {"command": command})
 
 
+@pytest.mark.need(27)
 def test_the_tier_decides_where_nothing_else_does() -> None:
     assert decide(Policy(), run("ls")) is Allow
     denied = Policy().decide(run("ls"), RUN, Context())
@@ -28,6 +29,7 @@ def test_the_tier_decides_where_nothing_else_does() -> None:
     assert decide(Policy((Rule("allow"),)), run("ls"), RUN, Context(tier=Tier.WALK)) is Deny
 
 
+@pytest.mark.need(27)
 def test_deny_beats_ask_beats_allow_in_any_order() -> None:
     rules = (Rule("allow"), Rule("ask", reason="why"), Rule("deny", "execute_*", reason="no"))
     assert Policy(rules).decide(run("ls"), RUN, ALL) == Deny("no")
@@ -54,6 +56,7 @@ def test_a_call_that_was_guessed_is_asked_about() -> None:
     assert decide(Policy(), guessed, tool, Context(agreed=frozenset({approval_key(guessed, tool)}))) is Ask
 
 
+@pytest.mark.need(28)
 def test_text_of_strangers_makes_tools_ask() -> None:
     met = Context(tier=Tier.RUN, untrusted=True)
     assert decide(Policy(), run("ls"), RUN, met) is Ask
@@ -174,6 +177,7 @@ def test_an_exact_command_has_nothing_behind_it() -> None:
     assert not status.surely("git status -s")
 
 
+@pytest.mark.need(27)
 @pytest.mark.mission("C41")
 @pytest.mark.parametrize(
     ("path", "allowed", "denied"),

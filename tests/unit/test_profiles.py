@@ -11,6 +11,7 @@ ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").re
 
 
 @pytest.mark.mission("F21")
+@pytest.mark.need(1)
 @pytest.mark.parametrize(("name", "format"), ROWS)
 def test_names(name: str, format: str) -> None:
     found = toolwire.profile(name)
@@ -75,6 +76,7 @@ def test_every_quirk_has_a_family_and_a_meaning() -> None:
     assert used == set(QUIRKS)
 
 
+@pytest.mark.need(18)
 @pytest.mark.parametrize(
     ("template", "format", "started"),
     [

@@ -82,6 +82,7 @@ def test_a_stream_ends_once() -> None:
         parser.feed("x")
 
 
+@pytest.mark.need(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -151,6 +152,7 @@ def test_long_arguments_are_coerced_alike_whole_and_in_pieces(value: str, repair
     assert (whole.tool_calls, whole.problems) == (pieces.tool_calls, pieces.problems)
 
 
+@pytest.mark.need(4)
 @pytest.mark.parametrize(
     ("format", "text"),
     [
@@ -188,6 +190,7 @@ def test_fallback_drops_the_problems_of_what_it_reads() -> None:
     assert (read.tool_calls[0].arguments, read.problems) == ({"s": "<tool_call>x"}, ())
 
 
+@pytest.mark.need(8)
 @pytest.mark.parametrize("format", ["qwen3_coder", "kimi_k2", "auto"])
 def test_a_marker_that_reasoning_only_mentions_stays_reasoning(format: str) -> None:
     text = "<think>I should use <tool_call> or <|tool_call_begin|> for this.</think>Answer"
@@ -254,6 +257,7 @@ def test_half_of_a_surrogate_pair_makes_no_call(members: str) -> None:
         assert [problem.kind for problem in read.problems] == ["malformed"]
 
 
+@pytest.mark.need(40)
 @pytest.mark.mission("C25", "B43")
 @pytest.mark.parametrize(
     ("format", "text", "example"),
@@ -296,6 +300,7 @@ def test_code_on_one_line_ends_where_its_backticks_do(format: str) -> None:
         assert (read.tool_calls, read.content) == ((), text)
 
 
+@pytest.mark.need(7)
 @pytest.mark.parametrize(
     "text",
     [

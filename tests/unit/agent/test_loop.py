@@ -84,6 +84,8 @@ def test_a_correction_is_for_one_prompt_alone() -> None:
 
 
 @pytest.mark.mission("C32", "C41", "F36")
+@pytest.mark.need(33)
+@pytest.mark.mission("C32", "C41")
 @pytest.mark.parametrize(
     ("budget", "what"),
     [
@@ -120,6 +122,8 @@ def test_failures_of_one_kind_and_tool_end_the_run() -> None:
 
 
 @pytest.mark.mission("C29", "F36")
+@pytest.mark.need(33)
+@pytest.mark.mission("C29")
 def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
     backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
@@ -178,6 +182,7 @@ def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
     assert done == ["written"]
 
 
+@pytest.mark.need(35)
 def test_many_tools_are_found_on_demand() -> None:
     def made(at: int) -> toolwire.ToolDefinition:
         return toolwire.ToolDefinition(f"measure_{at}", "Measures something rather particular. " * 9, tier=Tier.CRAWL)

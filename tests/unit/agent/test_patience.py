@@ -36,6 +36,7 @@ class Slow:
             self.closed += 1
 
 
+@pytest.mark.need(13)
 def test_a_model_that_falls_silent_is_asked_once_more_and_does_not_hold_the_run() -> None:
     half: list[Event] = [ContentDelta("half"), UsageCounted(Usage(5, 1))]
     backend = Slow(half, half)

@@ -72,6 +72,7 @@ def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
 
 
 @pytest.mark.mission("F36")
+@pytest.mark.need(33)
 @pytest.mark.parametrize(
     ("turns", "said"),
     [

@@ -117,12 +117,14 @@ def test_several_calls_in_one_message_all_run() -> None:
     assert end.calls == 2
 
 
+@pytest.mark.need(1, 2)
 def test_calls_without_the_markers_that_were_asked_for_are_read() -> None:
     _, end = run(agent(Scripted('{"name": "add", "arguments": {"a": 1, "b": 2}}', "3"), "hermes"))
     assert ran == [(1, 2)]
     assert end.answer == "3"
 
 
+@pytest.mark.need(10, 34, 40)
 @pytest.mark.mission("C23", "C26", "C27")
 @pytest.mark.parametrize(
     ("made", "told"),
@@ -142,6 +144,7 @@ def test_what_went_wrong_is_told(made: str, told: str) -> None:
 
 
 @pytest.mark.mission("D46", "E6")
+@pytest.mark.need(15)
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml"])
 def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     whole = call("add", format, a=2, b=3)
@@ -199,6 +202,7 @@ def test_an_answer_cut_by_its_length_says_so() -> None:
     assert run(agent(Scripted("It is and", reason=FinishReason.LENGTH)))[1].reason == "length"
 
 
+@pytest.mark.need(3)
 def test_markers_of_results_are_no_part_of_the_answer() -> None:
     model = Scripted(call("add", a=1, b=1), "<tool_result>\n2\n</tool_result>\nIt is 2.")
     assert run(agent(model))[1].answer == "2\n\nIt is 2."

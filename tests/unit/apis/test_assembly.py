@@ -44,6 +44,7 @@ def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size
 
 
 @pytest.mark.mission("D23")
+@pytest.mark.need(11)
 @pytest.mark.parametrize("text", ["", " ", "null", "\n", "{}", " {} "])
 def test_no_arguments_are_an_empty_object(text: str) -> None:
     response, joined = read([text])
@@ -98,6 +99,7 @@ def test_of_cut_arguments_those_that_are_whole_are_shown() -> None:
         assert response.incomplete[0].arguments == {"a": 1, "b": [2, {"c": 3}]}
 
 
+@pytest.mark.need(11)
 def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
     for reason in (FinishReason.LENGTH, FinishReason.ERROR, None):
         response, _ = read([], reason)
@@ -142,6 +144,7 @@ def test_halves_of_a_character_are_joined() -> None:
 
 
 @pytest.mark.mission("F12")
+@pytest.mark.need(25)
 @pytest.mark.parametrize(
     ("told", "called", "reason"),
     [

@@ -269,6 +269,7 @@ def test_what_the_provider_did_itself_is_passed_on() -> None:
     assert contents(Message("assistant", read.parts))[0]["parts"] == [code, {"text": "1"}]
 
 
+@pytest.mark.need(24, 25)
 @pytest.mark.parametrize(
     ("response", "reason", "kinds"),
     [
@@ -291,6 +292,7 @@ def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
     assert [problem.kind for problem in read.problems] == kinds
 
 
+@pytest.mark.need(24)
 def test_the_refused_call_is_shown() -> None:
     read = API.decode_response(answer(finishReason="MALFORMED_FUNCTION_CALL", finishMessage="call:f{"))
     assert read.problems[0].raw == "call:f{"
@@ -484,6 +486,7 @@ def test_pitfall_23_all_results_of_a_turn_in_one_content() -> None:
 
 
 @pytest.mark.mission("E20")
+@pytest.mark.need(22)
 def test_pitfall_24_schemas_are_lowered_with_notes_or_not_at_all() -> None:
     schema = {
         "type": "object",

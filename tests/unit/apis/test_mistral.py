@@ -185,6 +185,7 @@ def test_a_stream_gives_each_call_whole() -> None:
     assert (response.tool_calls, response.incomplete[0].name) == ((), "f")
 
 
+@pytest.mark.need(23)
 def test_pitfall_15_ids_of_nine_letters_and_digits() -> None:
     ids = ["call_0123456789abcdef", "call_0123456789abcdeg", "abcdefgh1", "short", ""]
     history = [

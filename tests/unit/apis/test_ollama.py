@@ -257,6 +257,7 @@ def test_a_signature_is_lost_with_a_note() -> None:
     assert [note.where for note in notes] == ["reasoning"]
 
 
+@pytest.mark.need(12)
 def test_pitfall_07_ids_indexes_and_the_reason() -> None:
     twice = [call("f", {"a": 1}), call("f", {"a": 2})]
     for one in twice:

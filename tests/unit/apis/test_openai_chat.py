@@ -335,6 +335,7 @@ def test_pitfall_06_written_indexes_are_dense() -> None:
     assert '"finish_reason":"tool_calls"' in text
 
 
+@pytest.mark.need(12)
 def test_pitfall_07_one_id_for_all_chunks_and_ids_for_calls() -> None:
     lines = b"".join(CHAT.encode_stream(replay(RESPONSE))).decode().split("\n\n")
     assert len({json.loads(line[6:])["id"] for line in lines if line and "[DONE]" not in line}) == 1
@@ -344,6 +345,7 @@ def test_pitfall_07_one_id_for_all_chunks_and_ids_for_calls() -> None:
     assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
+@pytest.mark.need(12)
 def test_pitfall_08_an_index_that_is_used_again() -> None:
     response = decode(CHAT, chunks(piece(0, '{"a": 1}', "f", "x"), piece(0, '{"b": 2}', "f", "y")))
     assert calls(response) == [("f", {"a": 1}), ("f", {"b": 2})]
@@ -360,6 +362,7 @@ def test_pitfall_10_no_index_or_text(index: Any) -> None:
     assert calls(response) == [("f", {"a": 1})]
 
 
+@pytest.mark.need(12)
 def test_pitfall_11_another_id_in_every_delta() -> None:
     response = decode(CHAT, chunks(piece(0, "", "f", "x"), piece(0, '{"a":', None, "y"), piece(0, "1}", None, "z")))
     assert [(call.id, call.arguments) for call in response.tool_calls] == [("x", {"a": 1})]
@@ -395,6 +398,7 @@ def test_pitfall_14_arguments_that_are_no_json_or_no_text() -> None:
     assert calls(decode(CHAT, chunks(piece(0, {"a": 1}, "f", "a")))) == [("f", {"a": 1})]
 
 
+@pytest.mark.need(23)
 def test_pitfall_16_ids_that_are_too_long() -> None:
     long = ["chatcmpl-tool-" + "0" * 40 + end for end in "ab"]
     history = [
