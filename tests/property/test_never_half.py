@@ -27,7 +27,6 @@ def test_cuts_of_messages(name: str) -> None:
 
 @pytest.mark.mission("B31", "C18", "H9")
 @pytest.mark.need(15)
-@pytest.mark.mission("B31", "C18")
 @pytest.mark.parametrize("name", names())
 def test_every_cut_of_samples(name: str) -> None:
     for text in texts.samples(name):

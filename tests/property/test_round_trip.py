@@ -62,7 +62,6 @@ def _may_refuse(wire: WireFormat, calls: list[ToolCall]) -> bool:
 
 @pytest.mark.mission("B36", "B41", "F45")
 @pytest.mark.need(6)
-@pytest.mark.mission("B36", "B41")
 @pytest.mark.parametrize("wire", WITH_CALLS)
 def test_typed_arguments(wire: WireFormat) -> None:
     counts = {"all": 0, "refused": 0}

@@ -110,7 +110,6 @@ def test_a_tier_is_named() -> None:
 
 @pytest.mark.mission("C34", "G5")
 @pytest.mark.need(31)
-@pytest.mark.mission("C34")
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
