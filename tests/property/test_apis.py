@@ -70,8 +70,8 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
     return made
 
 
-@pytest.mark.need(21)
 @pytest.mark.mission("F19")
+@pytest.mark.need(21)
 @APIS
 @given(PARTS, st.integers(1, 60))
 def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:

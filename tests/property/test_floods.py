@@ -15,8 +15,8 @@ PAIRS = 60
 """Floods per format."""
 
 
-@pytest.mark.need(14, 32)
 @pytest.mark.mission("D20")
+@pytest.mark.need(14, 32)
 @pytest.mark.parametrize("name", names())
 def test_floods(name: str) -> None:
     longest = 0

@@ -42,8 +42,8 @@ def test_design_3_a_call_that_is_shown_in_a_fence_does_not_run(format: str) -> N
     assert not toolwire.parse(text, format=format, tools=[TOOL]).tool_calls
 
 
-@pytest.mark.need(7)
 @pytest.mark.mission("F17")
+@pytest.mark.need(7)
 def test_design_3_prose_that_promises_a_call_runs_nothing_unasked() -> None:
     ran = list[str]()
     registry = ToolRegistry()

@@ -328,8 +328,8 @@ WRITE = ToolDefinition(
 )
 
 
-@pytest.mark.need(15)
 @pytest.mark.mission("E6", "H9")
+@pytest.mark.need(15)
 @pytest.mark.parametrize("format", FORMATS)
 def test_design_1_a_call_that_was_cut_never_runs(format: str) -> None:
     whole = {"path": "notes/a.txt", "content": "first line of two\nlast line 12345"}

@@ -62,8 +62,8 @@ def test_what_is_no_response_says_so() -> None:
         toolwire.parse({}, api="openai_chatt")
 
 
-@pytest.mark.need(1)
 @pytest.mark.mission("F14", "F18", "F25", "F31")
+@pytest.mark.need(1)
 def test_calls_in_the_text_come_behind_native_ones() -> None:
     read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
     assert [(call.arguments, call.format) for call in read.tool_calls] == [
@@ -81,8 +81,8 @@ def test_a_copy_of_a_native_call_is_dropped_once() -> None:
     assert len(toolwire.parse(body("", NATIVE, ToolCall("f", {"a": 1}, "c2"))).tool_calls) == 2
 
 
-@pytest.mark.need(25)
 @pytest.mark.mission("F25")
+@pytest.mark.need(25)
 def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
     read = toolwire.parse(body(COPY))
     assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)

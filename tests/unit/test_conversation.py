@@ -51,8 +51,8 @@ def test_what_the_user_says_between_comes_behind_the_results() -> None:
     assert made == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
 
 
-@pytest.mark.need(17)
 @pytest.mark.mission("D52", "G7")
+@pytest.mark.need(17)
 def test_a_call_without_a_result_gets_an_error() -> None:
     made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
     assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
@@ -76,8 +76,8 @@ def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> N
     assert len(notes) == 1
 
 
-@pytest.mark.need(23)
 @pytest.mark.mission("G8")
+@pytest.mark.need(23)
 def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
     first, second = ToolCall("a", {"n": 1}), ToolCall("a", {"n": 2})
     made, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])

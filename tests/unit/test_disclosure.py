@@ -177,8 +177,8 @@ class TestIndex:
 
 
 class TestCount:
-    @pytest.mark.need(35)
     @pytest.mark.mission("F43")
+    @pytest.mark.need(35)
     def test_each_way_of_writing_costs_its_own(self) -> None:
         tools = many().definitions()
         counts = {

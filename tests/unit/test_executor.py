@@ -73,8 +73,8 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert "MainThread" not in results[0].text
 
 
-@pytest.mark.need(5, 31, 37)
 @pytest.mark.mission("F39")
+@pytest.mark.need(5, 31, 37)
 def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
     ran = Ran()
     assert one(ToolExecutor(ran.registry), "add", {"a": "4"}).result == 5
@@ -108,8 +108,8 @@ def test_a_tier_is_named() -> None:
     assert not ran.calls
 
 
-@pytest.mark.need(31)
 @pytest.mark.mission("C34", "G5")
+@pytest.mark.need(31)
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 

@@ -10,8 +10,8 @@ from toolwire.profiles import FAMILIES, QUIRKS
 ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
 
 
-@pytest.mark.need(1)
 @pytest.mark.mission("F21")
+@pytest.mark.need(1)
 @pytest.mark.parametrize(("name", "format"), ROWS)
 def test_names(name: str, format: str) -> None:
     found = toolwire.profile(name)

@@ -69,8 +69,8 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
         registry.lookup("other", "docs")
 
 
-@pytest.mark.need(10, 40)
 @pytest.mark.mission("C26", "F35")
+@pytest.mark.need(10, 40)
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])
     with pytest.raises(UnknownTool, match=r"There is no tool 'raed'. Did you mean read\? There are: read, other."):

@@ -83,8 +83,8 @@ def test_a_correction_is_for_one_prompt_alone() -> None:
     assert all("could not be read" not in str(message) for message in end.messages)
 
 
-@pytest.mark.need(33)
 @pytest.mark.mission("C32", "C41", "F36")
+@pytest.mark.need(33)
 @pytest.mark.parametrize(
     ("budget", "what"),
     [
@@ -120,8 +120,8 @@ def test_failures_of_one_kind_and_tool_end_the_run() -> None:
     assert end.reason == "answered", "each was another tool"
 
 
-@pytest.mark.need(33)
 @pytest.mark.mission("C29", "F36")
+@pytest.mark.need(33)
 def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
     backend = ScriptedBackend([same, same, same, ParsedResponse("2")])

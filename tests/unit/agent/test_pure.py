@@ -71,8 +71,8 @@ def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
     return [ToolCall(name, {}, "id")], [ToolResult("id", name, result)]
 
 
-@pytest.mark.need(33)
 @pytest.mark.mission("F36")
+@pytest.mark.need(33)
 @pytest.mark.parametrize(
     ("turns", "said"),
     [

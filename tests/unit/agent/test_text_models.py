@@ -143,8 +143,8 @@ def test_what_went_wrong_is_told(made: str, told: str) -> None:
     assert end.answer == "Sorry."
 
 
-@pytest.mark.need(15)
 @pytest.mark.mission("D46", "E6")
+@pytest.mark.need(15)
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml"])
 def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     whole = call("add", format, a=2, b=3)

@@ -97,8 +97,8 @@ def test_definitions_and_choice() -> None:
     assert (request.tools, request.tool_choice.name, request.parallel) == ((TOOL,), "get_weather", False)
 
 
-@pytest.mark.need(22)
 @pytest.mark.mission("D9")
+@pytest.mark.need(22)
 def test_a_bad_tool_is_left_out_and_the_others_go_on() -> None:
     notes = Notes()
     bad = ToolDefinition("bad", parameters={"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}})

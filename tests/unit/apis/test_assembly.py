@@ -43,8 +43,8 @@ def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size
     assert response.tool_calls[0].raw == text
 
 
-@pytest.mark.need(11)
 @pytest.mark.mission("D23")
+@pytest.mark.need(11)
 @pytest.mark.parametrize("text", ["", " ", "null", "\n", "{}", " {} "])
 def test_no_arguments_are_an_empty_object(text: str) -> None:
     response, joined = read([text])
@@ -143,8 +143,8 @@ def test_halves_of_a_character_are_joined() -> None:
     assert collect(assembler.take()).content == "a\U0001f600b\ufffdc\ufffd"
 
 
-@pytest.mark.need(25)
 @pytest.mark.mission("F12")
+@pytest.mark.need(25)
 @pytest.mark.parametrize(
     ("told", "called", "reason"),
     [

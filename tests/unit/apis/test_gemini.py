@@ -485,8 +485,8 @@ def test_pitfall_23_all_results_of_a_turn_in_one_content() -> None:
     assert len(made) == 4
 
 
-@pytest.mark.need(22)
 @pytest.mark.mission("E20")
+@pytest.mark.need(22)
 def test_pitfall_24_schemas_are_lowered_with_notes_or_not_at_all() -> None:
     schema = {
         "type": "object",
