@@ -54,6 +54,22 @@ def test_wrappers_that_are_missing_or_called_otherwise(format: str, text: str) -
     assert response.content == ""
 
 
+@pytest.mark.need(2)
+@pytest.mark.parametrize("end", ["</tool_call>", "\n</tool_call>\n", "</tools>"])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_closing_tag_alone_behind_a_bare_call(end: str, size: int) -> None:
+    text = '{"name": "look", "arguments": {"path": "a.txt"}}' + end
+    parser = toolwire.StreamParser(format="hermes", tools=[LOOK], fallback=("bare_json",))
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    response = toolwire.collect([*events, *parser.finish()])
+    assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"path": "a.txt"}, ("fallback",))]
+    assert (response.content, response.problems) == ("", ())
+    other = text.replace("look", "nobody")
+    assert toolwire.parse(other, format="hermes", tools=[LOOK], fallback=("bare_json",)).content == other
+    other = text.partition("}}")[0] + end
+    assert toolwire.parse(other, format="hermes", tools=[LOOK], fallback=("bare_json",)).tool_calls == ()
+
+
 @pytest.mark.need(3, 16)
 @pytest.mark.parametrize("name", WITH_MARKERS)
 @pytest.mark.parametrize("size", [1, 4])
@@ -87,6 +103,10 @@ def test_json_is_repaired_where_one_reading_is_left_and_never_made_empty(
     assert (repair in read.repairs) if repair else read.problem is not None
 
 
+BETWEEN_TOKENS = {"functiongemma", "gemma4", "k2_horizon", "kimi_k3", "minimax_m3", "step3"}
+"""Values stand between tokens as they are: text that holds these very tokens in their order cannot be written."""
+
+
 @pytest.mark.need(6)
 @pytest.mark.parametrize("name", WITH_MARKERS)
 def test_a_value_may_speak_of_the_tags_it_stands_in(name: str) -> None:
@@ -97,6 +117,7 @@ def test_a_value_may_speak_of_the_tags_it_stands_in(name: str) -> None:
         try:
             text = toolwire.render_calls([call], format=name, tools=[LOOK])
         except toolwire.RenderError:
+            assert name in BETWEEN_TOKENS
             continue
         assert [one.arguments for one in toolwire.parse(text, format=name, tools=[LOOK]).tool_calls] == [call.arguments]
 
