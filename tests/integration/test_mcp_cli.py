@@ -104,6 +104,7 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
 
 
+@pytest.mark.need(30)
 def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
@@ -121,6 +122,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     assert cli("call", "raw", "t", "--tier", "RUN", "--config", file)[:2] == (0, "t\n")
 
 
+@pytest.mark.need(29)
 def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     rules = tmp_path / "rules.toml"

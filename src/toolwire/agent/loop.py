@@ -616,12 +616,12 @@ class _Run:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
-            definition = tools.get(name)
+            definition = tools.get(name) if name else next(iter(turn.tools), None)
             if definition is None:
                 return ""
             if turn.format:
                 return call_example(get_format(turn.format), definition, tools)
-            return f"The arguments of {name} look like this: {json.dumps(example_arguments(definition))}"
+            return f"The arguments of {definition.name} look like this: {json.dumps(example_arguments(definition))}"
 
         return example
 

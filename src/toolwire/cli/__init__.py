@@ -9,45 +9,16 @@ import errno
 import importlib
 import os
 import sys
-<<<<<<< HEAD
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
-from typing import Annotated, Any
-=======
-from collections.abc import Sequence
-from typing import Annotated, Final
->>>>>>> a999e7665c6cb24c981a512ebe8fd9fffdd24572
+from typing import Annotated, Any, Final
 
 import typer
 from typer.exceptions import TyperException
 
-<<<<<<< HEAD
-from toolwire.cli import (
-    ask,
-    call,
-    chat,
-    coach,
-    convert,
-    formats,
-    init,
-    mcp,
-    parse,
-    profile,
-    render,
-    runs,
-    stats,
-    te,
-    tools,
-    trace,
-)
 from toolwire.cli.screen import CliError, leave, safe, say
-=======
-from toolwire.cli.screen import CliError, leave, safe
->>>>>>> a999e7665c6cb24c981a512ebe8fd9fffdd24572
-from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
-from toolwire.misnomers import PolicyWarning
+from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
 
 INTERRUPTED = 130
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
@@ -106,17 +77,11 @@ def _add(app: typer.Typer, name: str) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-<<<<<<< HEAD
     """Run a command and return its exit status; errors and warnings are lines on standard error."""
-    try:
-        with _warnings_shown():
-            return int(app(arguments, prog_name="toolwire", standalone_mode=False) or 0)
-=======
-    """Run a command and return its exit status; errors are one line on standard error."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return int(_app(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
->>>>>>> a999e7665c6cb24c981a512ebe8fd9fffdd24572
+        with _warnings_shown():
+            return int(_app(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
     except CliError as error:
         return _fail(str(error), error.status)
     except TyperException as error:
