@@ -396,7 +396,6 @@ def test_repo_read(within: Te, here: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "text\n")
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("program", ["", "none"])
 def test_grep_tells_files_and_how_many_lines_of_them_match(
     within: Te, here: Path, program: str, monkeypatch: pytest.MonkeyPatch
@@ -434,9 +433,7 @@ def test_find_leaves_out_what_git_ignores(within: Te, here: Path) -> None:
     assert within("find", "src", "-name", "*.pyc")[0] == 1
 
 
-=======
 @pytest.mark.mission("G23")
->>>>>>> b210fb29b5b4819cd6d788a069b9960d598be7dc
 def test_find(within: Te, here: Path) -> None:
     for path in ("src/a.py", "src/deep/b.py", "tests/test_a.py", ".git/config", ".github/ci.yml", "c.md"):
         (here / path).parent.mkdir(parents=True, exist_ok=True)
