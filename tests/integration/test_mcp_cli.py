@@ -154,6 +154,7 @@ def test_tools_are_listed_by_their_names_on_their_server(tmp_path: Path, cli: Ru
     assert cli("call", "two", "same", "--tier", "RUN", "--config", file)[:2] == (0, "same\n")
 
 
+@pytest.mark.need(30)
 def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
@@ -173,6 +174,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     assert cli("call", "raw", "t", "--tier", "RUN", "--config", file)[:2] == (0, "t\n")
 
 
+@pytest.mark.need(29)
 def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     rules = tmp_path / "rules.toml"

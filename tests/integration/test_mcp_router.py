@@ -285,6 +285,7 @@ def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
     assert calls(tmp_path) == ["good", "with space"]
 
 
+@pytest.mark.mission("A3", "A19")
 def test_calls_are_led_by_the_server_s_name(tmp_path: Path) -> None:
     servers = [raw(tmp_path, name, tools=[tool("same"), tool(f"only_{name}")]) for name in ("a", "b")]
 
@@ -438,6 +439,7 @@ def test_changed_tools_are_read_again(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.mission("C40")
 def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
     reading = {"readOnlyHint": True}
     tools = [
@@ -474,6 +476,7 @@ def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.need(36)
 def test_any_argument_name_reaches_the_tool(tmp_path: Path) -> None:
     names = ("self", "name", "arguments", "a-b", "__class__", "__proto__")
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}

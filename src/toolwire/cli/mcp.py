@@ -21,8 +21,9 @@ from rich.status import Status
 from toolwire.arguments import read_arguments
 from toolwire.cli.call import DENIED, STATUS, described
 from toolwire.cli.consent import Consent, somebody
+from toolwire.cli.gathering import Roots, ToolFiles, gather
 from toolwire.cli.screen import CliError, console, emit, plain, safe, say, styled
-from toolwire.cli.source import Roots, ToolFiles, gather, read_pieces
+from toolwire.cli.source import read_pieces
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import load_configuration
 from toolwire.errors import ConfigurationError

@@ -97,6 +97,7 @@ def test_descriptions_are_stored_and_read_back() -> None:
     assert from_stored({"name": "t"}, A) is None
 
 
+@pytest.mark.need(36)
 @pytest.mark.parametrize(
     ("name", "safe"),
     [
