@@ -45,7 +45,7 @@ def _options(
     """Tool calling with any language model."""
 
 
-def _app(arguments: Sequence[str]) -> typer.Typer:
+def program(arguments: Sequence[str]) -> typer.Typer:
     """The program, with the command that is given alone; with all of them where none is, for help and suggestions."""
     app = typer.Typer(
         name="toolwire",
@@ -78,7 +78,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; errors are one line on standard error."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return int(_app(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+        return int(program(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
     except CliError as error:
         return _fail(str(error), error.status)
     except TyperException as error:
