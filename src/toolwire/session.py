@@ -29,6 +29,16 @@ class Session:
     _spent: Counter[str] = field(default_factory=Counter)
     _counts: Counter[str] = field(default_factory=Counter)
     _running: dict[str, float] = field(default_factory=dict)
+    _busy: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the tier.
+
+        Raises:
+            TypeError: it is none.
+        """
+        if not isinstance(self.tier, Tier):
+            raise TypeError(f"tier is a Tier, such as Tier.RUN, not {self.tier!r:.80}")
 
     def context(self, *, now: float, untrusted: bool | None = None) -> Context:
         """What a decision may know; for this moment, and for calls that the model wrote when it had read so much."""
@@ -44,6 +54,7 @@ class Session:
             self._spent,
             self._counts,
             self._running,
+            self._busy,
         )
 
     def said(self, text: str) -> None:
@@ -61,16 +72,24 @@ class Session:
         self._spent[key] += 1
 
     def ran(self, name: str, at: float) -> None:
-        """A call runs now."""
+        """A call may run now, and counts."""
         times = self._ran.setdefault(name, [])
         times.append(at)
         if len(times) >= 2 * REMEMBERED:
             del times[:REMEMBERED]
         self._counts[name] += 1
 
-    def ended(self, name: str, seconds: float) -> None:
-        """A call ran for so long."""
-        self._running[name] = self._running.get(name, 0.0) + seconds
+    def began(self, name: str, at: float) -> None:
+        """A call that was counted begins to run."""
+        count, since = self._busy.get(name, (0, 0.0))
+        self._busy[name] = count + 1, since + at
+
+    def ended(self, name: str, at: float, now: float) -> None:
+        """A call that began then runs no more."""
+        count, since = self._busy.pop(name, (1, at))
+        if count > 1:
+            self._busy[name] = count - 1, since - at
+        self._running[name] = self._running.get(name, 0.0) + now - at
 
     def decided(self, key: str, *, agreed: bool) -> None:
         """Somebody has decided for the session."""

@@ -121,6 +121,9 @@ class Agent:
         executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
         observers: who is told of each run, besides those who always are.
         telemetry: tell those who always are, see `toolwire.telemetry.standard_observers`.
+
+    Raises:
+        ConfigurationError: the policy has a misspelt name; see `ToolExecutor`.
     """
 
     def __init__(
@@ -141,6 +144,8 @@ class Agent:
         self._policy = policy
         self._confirm = confirm
         self._executor = executor or self._usual
+        if policy is not None and executor is None:
+            self._usual(self.registry, confirm)  # what it refuses is told now
         self._observers = (*observers, *(standard_observers() if telemetry else ()))
 
     def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
@@ -611,12 +616,12 @@ class _Run:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
-            definition = tools.get(name)
+            definition = tools.get(name) if name else next(iter(turn.tools), None)
             if definition is None:
                 return ""
             if turn.format:
                 return call_example(get_format(turn.format), definition, tools)
-            return f"The arguments of {name} look like this: {json.dumps(example_arguments(definition))}"
+            return f"The arguments of {definition.name} look like this: {json.dumps(example_arguments(definition))}"
 
         return example
 

@@ -177,6 +177,7 @@ def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
     ]
 
 
+@pytest.mark.need(34)
 @pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
 @pytest.mark.parametrize("cut", range(14))
 def test_a_run_that_is_cut_anywhere_comes_to_the_same(cut: int, before: bool) -> None:
