@@ -217,15 +217,22 @@ def local_source(model: Writer) -> Source:
         threading.Thread(target=write, name="toolwire-local", daemon=True).start()
         try:
             while (piece := await pieces.get()) is not None:
-                if isinstance(piece, ToolwireError) or (piece and not isinstance(piece, str | Finish | Exception)):
-                    raise piece
-                if isinstance(piece, Exception):
-                    raise ProviderError(f"the model in this process failed: {type(piece).__name__}: {piece}") from piece
+                if isinstance(piece, BaseException):
+                    raise piece if isinstance(piece, ToolwireError) else _failed(piece)
                 yield piece if isinstance(piece, Finish) else ContentDelta(piece)
         finally:
             left.set()
 
     return stream
+
+
+def _failed(error: BaseException) -> BaseException:
+    """What a model's own trouble is to whoever asked it; an interrupt is none."""
+    if not isinstance(error, Exception):
+        return error
+    failed = ProviderError(f"the model in this process failed: {type(error).__name__}: {error}")
+    failed.__cause__ = error
+    return failed
 
 
 _TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text

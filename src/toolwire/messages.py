@@ -237,7 +237,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the provider reported them; cached tokens are among the input, reasoning among the output."""
+    """Token counts as the provider reported them; cached tokens are among the input, reasoning among the output.
+
+    Where nobody reports any, `backends.TextBackend` estimates them.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

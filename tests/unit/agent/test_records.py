@@ -204,6 +204,7 @@ def plain(session: Session, ago: float) -> dict[str, Any]:
     return {
         one.name: {name: [at - ago for at in times] for name, times in value.items()} if one.name == RAN else value
         for one in dataclasses.fields(session)
+        if one.name not in MOMENTARY
         for value in [getattr(session, one.name)]
     }
 

@@ -67,7 +67,9 @@ def test_a_run_is_kept_whole(recorder: Recorder) -> None:
     )
     first, second, third, last = found.turns
     assert first["raw"] == "Adding. " + ADD % '"1"'
-    assert [kind for kind, _, _ in first["events"]] == ["content", "call start", "arguments", "call end", "finish"]
+    assert [kind for kind, _, _ in first["events"]] == [
+        *("content", "call start", "arguments", "call end", "usage", "finish")
+    ]
     assert first["repairs"] == {"coerced": 1}
     assert first["found"] == ["hermes"]
     (call,) = first["calls"]
