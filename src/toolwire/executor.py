@@ -104,6 +104,7 @@ class ToolExecutor:
             all tools should be there.
 
     Raises:
+        TypeError: `policy` is no policy, or `confirm` is no async function.
         ConfigurationError: a rule that denies or asks, or a limit, has a misspelt name, so it would do nothing.
     """
 
@@ -120,6 +121,10 @@ class ToolExecutor:
         clock: Callable[[], float] = monotonic,
         check: bool = True,
     ) -> None:
+        if policy is not None and not isinstance(policy, Policy):
+            raise TypeError(_no_policy(policy))
+        if confirm is not None:
+            _check_hook(confirm)
         self._registry = registry
         self._policy = policy or Policy()
         self._confirm = confirm
@@ -427,6 +432,31 @@ class ToolExecutor:
                 raise  # it is the tool's own
             name, goes_on = ready.call.name, "" if _stops(ready.tool) else " It may still be at work."
             raise ToolError(f"{name} took longer than {self._timeout:g} seconds.{goes_on}") from error
+
+
+def _no_policy(value: object) -> str:
+    hint = "; PolicyTable.model_validate(...).made() makes one of a dict" if isinstance(value, dict) else ""
+    return f"policy is a Policy, not {type(value).__name__}{hint}"
+
+
+def _check_hook(confirm: object) -> None:
+    """Tell who made an executor that nobody could be asked, before the first question.
+
+    Raises:
+        TypeError: it is not callable, or a plain function that does not say that it gives something to be awaited.
+    """
+    if not callable(confirm):
+        raise TypeError(f"confirm is an async function, not {type(confirm).__name__}")
+    called = confirm if inspect.isroutine(confirm) else type(confirm).__call__
+    if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(called):
+        return
+    if not (inspect.isfunction(called) or inspect.ismethod(called)) or called.__name__ == "<lambda>":
+        return  # what it gives is seen when it is asked
+    if getattr(called, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
+        name = getattr(confirm, "__qualname__", type(confirm).__name__)
+        raise TypeError(
+            f"confirm is an async function: make {name} one with `async def`, or say that it returns an Awaitable"
+        )
 
 
 def _stops(tool: Registered) -> bool:

@@ -290,7 +290,7 @@ def test_seconds_of_the_earlier_lives_count() -> None:
 def test_what_a_tool_gives_back_that_cannot_be_recorded_is_told_as_an_error() -> None:
     def odd() -> ToolResult:
         """Gives back something odd."""
-        return ToolResult("", "", {1, 2})
+        return ToolResult("", "", object())
 
     registry = ToolRegistry([odd])
     made = PlannedBackend(
