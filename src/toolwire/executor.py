@@ -191,7 +191,7 @@ class ToolExecutor:
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
-        if self._named not in (-1, len(self._registry)):
+        if self._named >= 0 and self._named != len(self._registry):
             self._warn()
         begun: list[ToolCall] = []
         unnoted: BaseException | None = None
