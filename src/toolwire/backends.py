@@ -12,9 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mappi
 from contextlib import aclosing, closing, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.client import Client
 from toolwire.conversation import ChatRequest, Notes, settled
 from toolwire.errors import ProviderError, RenderError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, replay
@@ -24,6 +23,9 @@ from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextP
 from toolwire.prompting import render_calls, render_results
 from toolwire.reading import StreamParser
 from toolwire.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from toolwire.client import Client  # whoever has one has loaded it; a model of text needs no HTTP
 
 BABBLE = 20
 """Characters of prose behind a complete call at which a model of text is stopped: small ones invent results there."""

@@ -19,13 +19,13 @@ from weakref import WeakKeyDictionary
 from toolwire.arguments import fitted
 from toolwire.asking import answering
 from toolwire.consent import Agreement, Approval
-from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTool
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
 from toolwire.jsonforms import json_form
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
-from toolwire.misnomers import PolicyWarning, checked, misnomers
+from toolwire.misnomers import checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
@@ -510,7 +510,7 @@ def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:
 
 
 def _result(call: ToolCall, value: Any) -> ToolResult:
-    """What a tool gave back, as a result: a result of its own, an image, any value that has a JSON form, or text.
+    """What a tool gave back, as a result: of its own, an image or several, any value that has a JSON form, or text.
 
     Raises:
         ToolError: it has none.
@@ -519,6 +519,8 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
         return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
     if isinstance(value, ImagePart):
         return ToolResult(call.id, call.name, images=(value,))
+    if isinstance(value, list | tuple) and value and all(isinstance(one, ImagePart) for one in value):
+        return ToolResult(call.id, call.name, images=tuple(value))
     return ToolResult(call.id, call.name, _json(value))
 
 

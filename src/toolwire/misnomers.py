@@ -32,10 +32,6 @@ _NOTHING = {
 }
 
 
-class PolicyWarning(UserWarning):
-    """A rule or a limit does nothing, or not all that it says: it names a tool or an argument that is not there."""
-
-
 @dataclass(frozen=True, slots=True)
 class Misnomer:
     """A name in a policy that names nothing.

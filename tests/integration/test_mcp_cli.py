@@ -1,5 +1,6 @@
 """`toolwire mcp`: servers listed, agreed to, called and served, with the exit status that says how it went."""
 
+import http.client
 import json
 import os
 import pty
@@ -7,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +104,7 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
 
 
+@pytest.mark.need(30)
 def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
@@ -118,6 +122,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     assert cli("call", "raw", "t", "--tier", "RUN", "--config", file)[:2] == (0, "t\n")
 
 
+@pytest.mark.need(29)
 def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     rules = tmp_path / "rules.toml"
@@ -206,3 +211,123 @@ def test_a_server_over_http_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path
             assert wanted in lines.readline()
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130
+
+
+SLOW = """
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import time
+
+import toolwire
+
+
+@toolwire.tool(isolated=True)
+def alone(place: str) -> str:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    folder = pathlib.Path(place)
+    (folder / "part").write_text(f"{os.getpid()} {child.pid}")
+    (folder / "part").rename(folder / "pids")
+    time.sleep(300)
+    return ""
+"""
+SCRIPT = "echo $$ $PPID > part; sleep 300 & echo $! >> part; mv part pids; wait"
+
+
+def _ends(pid: int) -> bool:
+    """Whether a process has ended, or is about to."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in "ZX"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked at in /proc")
+@pytest.mark.parametrize(
+    ("tool_", "over", "number"),
+    [
+        ("execute_command", "stdio", signal.SIGTERM),
+        ("execute_command", "http", signal.SIGINT),
+        ("alone", "stdio", signal.SIGINT),
+        ("alone", "http", signal.SIGTERM),
+        ("te_run", "stdio", signal.SIGTERM),
+    ],
+)
+def test_a_server_that_is_ended_leaves_nothing_behind(
+    tool_: str, over: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (tmp_path / "own.py").write_text(SLOW)
+    (folder / "slow.sh").write_text(SCRIPT)
+    arguments: dict[str, dict[str, Any]] = {
+        "execute_command": {"command": ["sh", "slow.sh"]},
+        "alone": {"place": str(folder)},
+        "te_run": {"args": ["run", "sh", "slow.sh"]},
+    }
+    command = [sys.executable, "-m", "toolwire", "mcp", "serve", "--root", str(folder)]
+    command += ["--tools", str(tmp_path / "own.py"), "--tier", "RUN", "--yes"]
+    command += ["--envelope", "qwen-local"] if tool_ == "te_run" else []
+    command += ["--http", "0", "--no-token"] if over == "http" else []
+    state = str(tmp_path / "state")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SOURCE,
+        "TOOLWIRE_STATE": state,
+        "COLUMNS": "200",
+        "TMPDIR": str(tmp_path),
+    }
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+    closing = ExitStack()
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+        params = {"name": tool_, "arguments": arguments[tool_]}
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        if over == "stdio":
+            for message in (begin, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call):
+                process.stdin.write(json.dumps(message) + "\n")
+                process.stdin.flush()
+        else:
+            found = re.search(r"http://(\S+):(\d+)/mcp", process.stderr.readline())
+            assert found is not None
+            connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=30)
+            closing.callback(connection.close)
+            kinds = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+            connection.request("POST", "/mcp", json.dumps(begin), kinds)
+            answer = connection.getresponse()
+            answer.read()
+            session = {"mcp-session-id": answer.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+            connection.request("POST", "/mcp", json.dumps(call), {**kinds, **session})
+        running = _written(folder / "pids", process)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+        assert process.returncode in (128 + number, -number)
+        assert len(running) >= 2
+        left = [pid for pid in running if pid != process.pid]
+        _until(lambda: all(map(_ends, left)))
+        assert not list(tmp_path.glob("toolwire-*"))
+    finally:
+        closing.close()
+        process.kill()
+        process.communicate()
+
+
+def _written(path: Path, process: "subprocess.Popen[str]") -> list[int]:
+    """The numbers in a file that another process writes."""
+    _until(lambda: path.exists() or process.poll() is not None)
+    return [int(one) for one in path.read_text().split()]
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -66,6 +66,7 @@ def one(executor: ToolExecutor, name: str, arguments: dict[str, Any], **options:
     return result
 
 
+@pytest.mark.mission("D51", "D52")
 def test_results_come_in_the_order_of_the_calls() -> None:
     ran = Ran()
     calls = [ToolCall("slow", {"seconds": 0.05}, "1"), ToolCall("add", {"a": 1}, "2"), ToolCall("nope", {}, "3")]
@@ -75,12 +76,15 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert "MainThread" not in results[0].text
 
 
+@pytest.mark.mission("F39")
+@pytest.mark.need(5, 31, 37)
 def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
     ran = Ran()
     assert one(ToolExecutor(ran.registry), "add", {"a": "4"}).result == 5
     assert ran.calls == [(4, 1)]
 
 
+@pytest.mark.mission("C27", "B43", "E23", "F35", "F39", "G7")
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -99,6 +103,7 @@ def test_what_goes_wrong_answers_the_model(name: str, arguments: dict[str, Any],
     assert "Traceback" not in (result.error or "")
 
 
+@pytest.mark.mission("F38")
 def test_a_tier_is_named() -> None:
     ran = Ran()
     result = one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}, session=Session())
@@ -106,6 +111,8 @@ def test_a_tier_is_named() -> None:
     assert not ran.calls
 
 
+@pytest.mark.mission("C34", "G5")
+@pytest.mark.need(31)
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
@@ -122,6 +129,7 @@ def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     assert seen[0].preview == "writes a"
 
 
+@pytest.mark.mission("C34", "G5")
 @pytest.mark.parametrize("answer", [False, Agreement(False, reason="not today"), None])
 def test_without_agreement_nothing_runs(answer: Any) -> None:
     ran = Ran()
@@ -138,6 +146,7 @@ def test_without_agreement_nothing_runs(answer: Any) -> None:
     assert "Nobody is there" in (one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}).error or "")
 
 
+@pytest.mark.mission("C35")
 def test_what_cannot_be_shown_does_not_run() -> None:
     ran = Ran(lambda given: str(given["none"]))
 
@@ -149,6 +158,8 @@ def test_what_cannot_be_shown_does_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.need(27)
+@pytest.mark.mission("C36")
 def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     ran, asked = Ran(), list[str]()
 
@@ -163,6 +174,7 @@ def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     assert [path for path, _ in ran.calls] == ["a", "a", "b"]
 
 
+@pytest.mark.mission("H9")
 def test_calls_that_were_not_read_whole_do_not_run() -> None:
     ran = Ran()
     parsed = toolwire.parse('<tool_call>{"name": "add", "arguments": {"a": 1, "a": 2}}</tool_call>', format="hermes")
@@ -173,6 +185,7 @@ def test_calls_that_were_not_read_whole_do_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.mission("F49")
 def test_preflight_runs_nothing() -> None:
     ran = Ran()
     executor, session = ToolExecutor(ran.registry, policy=Policy((Rule("deny", "add"),))), Session(tier=Tier.RUN)
@@ -238,6 +251,7 @@ def test_no_more_run_at_a_time_than_may() -> None:
     assert most == [3]
 
 
+@pytest.mark.mission("D54")
 def test_what_tools_give_back() -> None:
     registry = ToolRegistry()
     given: list[Any] = [
@@ -292,6 +306,7 @@ def test_functions_get_what_their_signatures_ask_for() -> None:
     assert len(got) == 3
 
 
+@pytest.mark.mission("F39")
 @pytest.mark.parametrize("refusal", ["say", "raise"])
 def test_a_check_of_ones_own_refuses_what_the_schema_admits(refusal: str) -> None:
     def check(arguments: dict[str, Any]) -> str | None:
@@ -311,6 +326,7 @@ def test_a_check_of_ones_own_refuses_what_the_schema_admits(refusal: str) -> Non
     assert executor.preflight_check(ToolCall("half", {"n": 5}), Session())[0].kind == "invalid_arguments"
 
 
+@pytest.mark.mission("D52")
 @pytest.mark.parametrize("together", [1, 3])
 def test_a_lost_result_is_an_error_of_its_own(together: int) -> None:
     registry = ToolRegistry()
@@ -449,6 +465,7 @@ async def panic() -> str:
     raise Panic("broken")
 
 
+@pytest.mark.need(34)
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [

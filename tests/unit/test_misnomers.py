@@ -10,9 +10,9 @@ from toolwire import Tier, ToolCall, ToolDefinition
 from toolwire.agent import load_agent
 from toolwire.builtin import builtin_tools
 from toolwire.cli import run
-from toolwire.errors import ConfigurationError
+from toolwire.errors import ConfigurationError, PolicyWarning
 from toolwire.executor import ToolExecutor
-from toolwire.misnomers import BUILTIN, PolicyWarning, misnomers
+from toolwire.misnomers import BUILTIN, misnomers
 from toolwire.policy import Limit, Policy, Rule, Text
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session

@@ -31,10 +31,10 @@ from toolwire.configuration import (
 )
 from toolwire.envelope.shaping import Envelope
 from toolwire.envelope.tools import read_handle
-from toolwire.errors import ConfigurationError, ToolError
+from toolwire.errors import ConfigurationError, PolicyWarning, ToolError
 from toolwire.executor import Confirm, Shaping, ToolExecutor
 from toolwire.intent import TierGate
-from toolwire.misnomers import PolicyWarning, checked, misnomers
+from toolwire.misnomers import checked, misnomers
 from toolwire.models import Models
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry

@@ -146,8 +146,7 @@ class Agent:
         self._executor = executor or self._usual
         if policy is not None and executor is None:
             self._usual(self.registry, confirm)  # what it refuses is told now
-        coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
-        self._observers = (*coach, *observers, *(standard_observers() if telemetry else ()))
+        self._observers = (*observers, *(standard_observers() if telemetry else ()))
 
     def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm)
@@ -269,8 +268,14 @@ class _Run:
         self._hinted = False  # that a call which is only shown does not run
         self._choice = ""  # why the model is asked in this format, where something chose it
         model = self._backend
+        coach = (model.coach,) if isinstance(model, CoachedBackend) else ()  # the model may be another than before
         self._watch = Watch(
-            agent._observers, run_id, agent.config.name, model=model.model, api=model.api, format=model.format
+            (*coach, *agent._observers),
+            run_id,
+            agent.config.name,
+            model=model.model,
+            api=model.api,
+            format=model.format,
         )
         told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
@@ -425,8 +430,10 @@ class _Run:
     def _told(self, answer: Answer, turn: Turn) -> ParsedResponse:
         """What the model answered before, told again."""
         self._emit(TurnBegun(turn.round))
-        for event in replay(answer.response):
+        events = list(replay(answer.response))
+        for event in events:
             self._emit(event)
+        self._asked(turn, 1, again=True).came(answer.response, events)
         return answer.response
 
     async def _answer(self, turn: Turn, note: str, used_up: str) -> ParsedResponse:
@@ -439,15 +446,7 @@ class _Run:
         request = self._request(turn, note)
         for attempt in range(ATTEMPTS):
             self._emit(TurnBegun(turn.round))
-            watched = self._watch.asks(
-                turn.round,
-                attempt + 1,
-                model=turn.model,
-                api=turn.api,
-                format=turn.format,
-                tools=turn.tools,
-                choice=self._choice,
-            )
+            watched = self._asked(turn, attempt + 1)
             try:
                 response = await self._heard(request, watched)
             except ProviderError as error:
@@ -466,6 +465,18 @@ class _Run:
             if attempt == ATTEMPTS - 1:
                 raise ProviderError(why)
         raise AssertionError("unreachable")
+
+    def _asked(self, turn: Turn, attempt: int, *, again: bool = False) -> Asked:
+        return self._watch.asks(
+            turn.round,
+            attempt,
+            model=turn.model,
+            api=turn.api,
+            format=turn.format,
+            tools=turn.tools,
+            choice=self._choice,
+            again=again,
+        )
 
     async def _heard(self, request: ChatRequest, watched: Asked) -> ParsedResponse:
         """One answer, told while it comes."""
@@ -605,12 +616,12 @@ class _Run:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
-            definition = tools.get(name)
+            definition = tools.get(name) if name else next(iter(turn.tools), None)
             if definition is None:
                 return ""
             if turn.format:
                 return call_example(get_format(turn.format), definition, tools)
-            return f"The arguments of {name} look like this: {json.dumps(example_arguments(definition))}"
+            return f"The arguments of {definition.name} look like this: {json.dumps(example_arguments(definition))}"
 
         return example
 

@@ -96,13 +96,15 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
 
     Args:
         faults: of the turn.
-        example: a right call of a tool in the form that the model writes; "" if there is none.
+        example: a right call of a tool in the form that the model writes; "" if there is none. Asked for the tool ""
+            it gives one of any tool, since who called none may not know how.
     """
     lines: dict[str, None] = {}
     for fault in faults:
         if not fault.told:
             lines[_cut(fault.message)] = None
-        if fault.tool and fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated"):
+        broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated")
+        if (fault.tool and broken) or fault.message == NO_CALL:
             shown = example(fault.tool)
             if shown and not any(shown in line for line in lines):
                 lines[shown] = None

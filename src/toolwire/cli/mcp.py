@@ -21,12 +21,14 @@ from rich.status import Status
 from toolwire.arguments import read_arguments
 from toolwire.cli.call import DENIED, STATUS, described
 from toolwire.cli.consent import Consent, somebody
+from toolwire.cli.gathering import Roots, ToolFiles, gather
 from toolwire.cli.screen import CliError, console, emit, plain, safe, say, styled
-from toolwire.cli.source import Roots, ToolFiles, gather, read_pieces
+from toolwire.cli.source import read_pieces
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.executor import Outcome, Shaping, ToolExecutor
+from toolwire.isolation import remove_all
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.processes import kill_all
@@ -268,6 +270,7 @@ def _enveloped(registry: ToolRegistry, agent: str, root: list[str] | None) -> Sh
 def _leave(number: int, _: object) -> None:
     """End at once with what runs: a thread waits for the next line and cannot be told to stop."""
     kill_all()
+    remove_all()
     os._exit(128 + number)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
 from toolwire.hashing import definition_hash
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.connection import Connection, ServerDown
+from toolwire.mcp.connection import PAUSES, Connection, ServerDown
 from toolwire.mcp.definitions import (
     Declared,
     Quarantined,
@@ -343,7 +343,11 @@ class McpRouter:
 
     async def _list(self, served: _Served) -> None:
         served.stale = False
-        given, unreadable = await served.connection.tools()
+        try:
+            given, unreadable = await served.connection.tools()
+        except ToolError:
+            served.stale = True  # whoever needs it next asks again
+            raise
         declared, bad = read_tools(given, served.server, self._known)
         agreed = self._approvals.server(served.server)
         if agreed is not None and not agreed.listed:
@@ -359,14 +363,18 @@ class McpRouter:
                 served.refresh = asyncio.create_task(self._refresh(served))
 
     async def _refresh(self, served: _Served) -> None:
-        while served.stale and served.connection.open:
-            await asyncio.sleep(REFRESH_SECONDS)
+        failures = 0
+        while served.connection.open and failures < len(PAUSES):
+            await asyncio.sleep(REFRESH_SECONDS + PAUSES[failures])
             async with served.lock:
+                if not served.stale:  # all is known, or a call has asked meanwhile
+                    return
                 try:
                     await self._list(served)
                 except ToolError as error:
-                    served.reason = str(error)
-                    return
+                    served.reason, failures = str(error), failures + 1
+                else:
+                    served.state, served.reason, failures = "ready", "", 0
 
     # -- tools ---------------------------------------------------------------------------------------------------
 
