@@ -23,7 +23,7 @@ from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTo
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
-from toolwire.jsonforms import json_form
+from toolwire.jsonforms import PLAIN, json_form
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.misnomers import checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
@@ -515,6 +515,8 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
     Raises:
         ToolError: it has none.
     """
+    if isinstance(value, PLAIN):
+        return ToolResult(call.id, call.name, value)
     if isinstance(value, ToolResult):
         return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
     if isinstance(value, ImagePart):
