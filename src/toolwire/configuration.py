@@ -115,7 +115,13 @@ class BudgetTable(_Strict):
     tokens: Annotated[int, Field(ge=0)] | None = None
     seconds: Annotated[float, Field(ge=0)] | None = None
     money: Annotated[float, Field(ge=0)] | None = None
-    prices: PriceTable = Field(default_factory=PriceTable)
+    prices: PriceTable | None = None
+
+    @model_validator(mode="after")
+    def _counted(self) -> BudgetTable:
+        if self.money is not None and self.prices is None:
+            raise ValueError("money is counted by prices = { input = ..., output = ... }, for a million tokens each")
+        return self
 
 
 class GateTable(_Strict):

@@ -19,10 +19,14 @@ class Session:
     Attributes:
         tier: how far it is unlocked.
         untrusted: text of strangers has entered it.
+        handed_on: its tasks are a model's words; see `hand_on`.
+        ceiling: no words of a task unlock more.
     """
 
     tier: Tier = Tier.CRAWL
     untrusted: bool = False
+    handed_on: bool = False
+    ceiling: Tier = Tier.RUN
     _ran: dict[str, list[float]] = field(default_factory=dict)
     _agreed: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
@@ -57,6 +61,21 @@ class Session:
             self._counts,
             self._running,
             self._busy,
+        )
+
+    def hand_on(self) -> Session:
+        """A session for a task that a model hands on.
+
+        What the user said, agreed to and refused holds there, and so does what was read. The task itself is a model's
+        words: they vouch for nothing, and unlock no more than is unlocked here.
+        """
+        return Session(
+            untrusted=self.untrusted,
+            handed_on=True,
+            ceiling=min(self.tier, self.ceiling),
+            _agreed=set(self._agreed),
+            _refused=set(self._refused),
+            _said=self._said,
         )
 
     def said(self, text: str) -> None:

@@ -63,6 +63,12 @@ def call(id, params):
         elif "line" in step:
             sys.stdout.write(step["line"] + "\n")
             sys.stdout.flush()
+        elif "ask" in step:
+            form = {"type": "object", "properties": {"who": {"type": "string"}}}
+            body = {"message": step["ask"], "requestedSchema": form}
+            send({"id": "question", "method": "elicitation/create", "params": body})
+            answer = json.loads(sys.stdin.readline())
+            send({"id": id, "result": {"content": [{"type": "text", "text": json.dumps(answer.get("result"))}]}})
         elif "forever" in step:
             while True:
                 sys.stdout.write(step["forever"])

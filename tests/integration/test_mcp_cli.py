@@ -104,6 +104,56 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
 
 
+def test_json_tells_all_of_a_call(tmp_path: Path, cli: Run) -> None:
+    answer = {"content": [{"type": "text", "text": "two"}], "structuredContent": {"count": 2}}
+    file = configured(tmp_path, raw(tmp_path, tools=[tool("t")], calls={"t": [{"result": answer}]}))
+    assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
+    status, out, _ = cli("call", "raw", "t", "{'a': 1,}", "--json", "--tier", "RUN", "--config", file)
+    told = json.loads(out)
+    assert (status, told["call"]["server"], told["call"]["arguments"]) == (0, "raw", {"a": 1})
+    assert set(told["call"]["repairs"]) >= {"single_quotes", "trailing_comma"}
+    assert (told["result"]["result"], told["result"]["structured"]) == ("two", {"count": 2})
+
+
+def test_what_a_server_asks_in_the_middle_of_a_call_is_declined_and_told(tmp_path: Path, cli: Run) -> None:
+    older = raw(tmp_path, tools=[tool("t")], calls={"t": [{"ask": "Your\x1b[2J name?"}]})
+    (tmp_path / "own.py").write_text("import toolwire\n\n\n" + DANGER)
+    serve = ("-m", "toolwire", "mcp", "serve", "--tools", str(tmp_path / "own.py"), "--tier", "RUN")
+    newer = McpServer(name="newer", command=sys.executable, args=serve, env={"PYTHONPATH": SOURCE})
+    file = configured(tmp_path, older, newer)
+    for name in ("raw", "newer"):
+        assert cli("approve", name, "--yes", "--config", file)[0] == 0
+    said = "asks in the middle of the call, which is declined here:"
+    status, out, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
+    assert (status, json.loads(out)["action"]) == (0, "decline")
+    assert f"raw {said} Your[2J name?" in err
+    status, out, err = cli("call", "newer", "danger", "--tier", "RUN", "--yes", "--config", file)
+    assert (status, out) == (1, "")
+    assert f"newer {said} " in err
+    assert "The user refused this call of danger" in err
+
+
+DANGER = """@toolwire.tool(requires_confirmation=True, tier=toolwire.Tier.RUN)
+def danger() -> str:
+    return "ran"
+"""
+
+
+def test_tools_are_listed_by_their_names_on_their_server(tmp_path: Path, cli: Run) -> None:
+    file = configured(tmp_path, *(raw(tmp_path, name, tools=[tool("same"), tool(name)]) for name in ("one", "two")))
+    status, out, _ = cli("list", "one", "--config", file)
+    assert (status, "`toolwire mcp approve one` asks about it" in out) == (1, True)
+    status, _, err = cli("call", "one", "same", "--tier", "RUN", "--config", file)
+    assert (status, "`toolwire mcp approve one` asks about it" in err) == (3, True)
+    for name in ("one", "two"):
+        assert cli("approve", name, "--yes", "--config", file)[0] == 0
+    for names in (["one"], ["one", "two"]):
+        status, out, _ = cli("list", *names, "--config", file)
+        listed = [line.split()[0] for line in out.splitlines() if " RUN " in line]
+        assert (status, listed) == (0, [word for name in names for word in ("same", name)])
+    assert cli("call", "two", "same", "--tier", "RUN", "--config", file)[:2] == (0, "same\n")
+
+
 @pytest.mark.need(30)
 def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
@@ -115,6 +165,8 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--yes", "--config", file)
     assert status == 3
     assert "`toolwire mcp approve raw t` does" in err
+    status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
+    assert (status, "`toolwire mcp approve raw t` asks about its description" in err) == (3, True)
     assert not calls(tmp_path)
     assert cli("approve", "raw", "--config", file)[0] == 3
     status, _, err = cli("approve", "raw", "t", "--yes", "--config", file)

@@ -305,5 +305,5 @@ def _config(name: str, table: AgentTable) -> AgentConfig:
 
 
 def _budget(table: BudgetTable) -> Budget:
-    prices = Prices(**table.prices.model_dump())
+    prices = None if table.prices is None else Prices(**table.prices.model_dump())
     return Budget(table.rounds, table.calls, table.tokens, table.seconds, table.money, prices)

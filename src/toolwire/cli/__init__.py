@@ -47,7 +47,7 @@ def _options(
     """Tool calling with any language model."""
 
 
-def _app(arguments: Sequence[str]) -> typer.Typer:
+def program(arguments: Sequence[str]) -> typer.Typer:
     """The program, with the command that is given alone; with all of them where none is, for help and suggestions."""
     app = typer.Typer(
         name="toolwire",
@@ -81,7 +81,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with _warnings_shown():
-            return int(_app(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+            return int(program(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
     except CliError as error:
         return _fail(str(error), error.status)
     except TyperException as error:

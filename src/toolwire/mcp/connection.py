@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 import httpx2
 from mcp import ClientSession, MCPError
+from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
@@ -28,6 +29,9 @@ from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitResult,
     Implementation,
     InputRequiredResult,
     ListToolsResult,
@@ -53,6 +57,8 @@ LIST_SECONDS = 120.0
 LOGIN_SECONDS = 300.0
 """What somebody has to sign in, where that is asked for."""
 MAX_REASON = 500
+MAX_QUESTION = 2_000
+"""Characters of a question of a server's that are passed on."""
 STOP_SECONDS = 10.0
 """What a server has to end in when it is asked to; then it is cancelled."""
 WRITE_SECONDS = 5.0
@@ -149,6 +155,7 @@ class Connection:
         *,
         changed: Callable[[], None],
         auth: HttpAuth | None = None,
+        asked: Callable[[str], None] | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -156,11 +163,14 @@ class Connection:
             server: the server.
             changed: called when it says that its tools are others now.
             auth: what signs its requests in.
+            asked: hears what the server asks of the user, which is declined; without it the server is told that nobody
+                can be asked.
         """
         self.server = server
         self.protocol = self.about = self.failure = ""
         self._changed = changed
         self._auth = auth
+        self._asked = asked
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -274,23 +284,44 @@ class Connection:
             if report is not None:
                 report(progress, total, cleaned(message or "", MAX_REASON))
 
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
-        seconds = self.server.timeout
-        try:
-            async with asyncio.timeout(seconds + WRITE_SECONDS):
-                answer = await session.send_request(
-                    request,
-                    _ANSWER,
-                    request_read_timeout_seconds=seconds,
-                    progress_callback=told if report is not None else None,
-                )
-        except (MCPError, TimeoutError, ValidationError) as error:
-            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
-                dispatcher.ended.set()  # it knows in a moment; the next call must not wait for that
-            raise self._broken(error) from error
+        async def sent(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+            seconds = self.server.timeout
+            try:
+                async with asyncio.timeout(seconds + WRITE_SECONDS):
+                    return await session.send_request(
+                        CallToolRequest(params=params),
+                        _ANSWER,
+                        request_read_timeout_seconds=seconds,
+                        progress_callback=told if report is not None else None,
+                    )
+            except (MCPError, TimeoutError, ValidationError) as error:
+                if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                    dispatcher.ended.set()  # it knows in a moment; the next call must not wait for that
+                raise self._broken(error) from error
+
+        params = CallToolRequestParams(name=tool, arguments=arguments)
+        answer = await sent(params)
+        if isinstance(answer, InputRequiredResult) and (declined := self._declined(answer)):
+            update = {"input_responses": declined, "request_state": answer.request_state}
+            answer = await sent(params.model_copy(update=update))
         if isinstance(answer, InputRequiredResult):
             raise ToolError(f"{tool} wants to ask somebody first, and cannot be answered here; it did not run.")
         return answer
+
+    def _declined(self, answer: InputRequiredResult) -> dict[str, ElicitResult]:
+        """The answers to questions that a call waits for; none if it waits for something else."""
+        asked = answer.input_requests or {}
+        if self._asked is None or not all(isinstance(one, ElicitRequest) for one in asked.values()):
+            return {}
+        return {key: self._decline(one.params) for key, one in asked.items() if isinstance(one, ElicitRequest)}
+
+    def _decline(self, params: ElicitRequestParams) -> ElicitResult:
+        if self._asked is not None:
+            self._asked(" ".join(cleaned(params.message, MAX_QUESTION).split()))
+        return ElicitResult(action="decline")
+
+    async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return self._decline(params)
 
     async def close(self) -> None:
         """End it, if it is there."""
@@ -366,6 +397,7 @@ class Connection:
                 ClientSession(
                     dispatcher=dispatcher,
                     message_handler=self._heard,
+                    elicitation_callback=None if self._asked is None else self._elicited,
                     client_info=Implementation(name="toolwire", version=version("toolwire")),
                 )
             )

@@ -63,6 +63,7 @@ def from_mcp(given: CallToolResult, declared: Declared) -> ToolResult:
         if written is not None and len(written) > MAX_TEXT:
             structured = None
             read.note(f"[structured content was left out: it {_too_long(written)}]")
+        read.more = read.more or structured is not None
         extra = _kept(read, structured)
         return ToolResult("", "", read.text, images=images, extra=extra)
     if given.structured_content is None:
@@ -122,6 +123,13 @@ def shaped(shape: Shaping) -> Shaping:
     return made
 
 
+def structured_content(result: ToolResult) -> Any:
+    """The structured content of a result of `from_mcp`; None if it has none."""
+    if result.extra is not None and result.extra.provider == PROVIDER:
+        return result.extra.data.get("structuredContent")
+    return None if isinstance(result.result, str) else result.result
+
+
 def _own_words(result: ToolResult) -> CallToolResult | None:
     """What the tool itself wrote in MCP's words; None if it did not, or wrote too much."""
     if result.extra is None or result.extra.provider != PROVIDER or _size_of(result.extra.data) > MAX_KEPT:
@@ -137,7 +145,7 @@ class _Reading:
         parts: what a model is told.
         images: what it is shown.
         blocks: the same as MCP writes it, with words for what was left out.
-        more: whether there was something that is neither text nor an image.
+        more: whether text and images do not say it all.
         left: bytes that may still come in base64.
     """
 

@@ -191,6 +191,7 @@ class McpRouter:
         progress: Report | None = None,
         changed: Callable[[str], None] | None = None,
         auth: Mapping[str, HttpAuth] | None = None,
+        asked: Callable[[str, str], None] | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -202,6 +203,8 @@ class McpRouter:
             progress: hears how far calls have come.
             changed: called with a server's name when its tools were registered anew.
             auth: what signs requests in, by server name.
+            asked: hears a server's name and what it asks of the user in the middle of a call, which is declined;
+                without it servers are told that nobody can be asked.
 
         Raises:
             ConfigurationError: two servers have the same name.
@@ -213,12 +216,18 @@ class McpRouter:
         self._changed = changed
         self._known = by_name(servers)
         self._auth = auth or {}
+        self._asked = asked
         self._served: dict[str, _Served] = {}
 
     async def __aenter__(self) -> McpRouter:
         """Register what is known already."""
         for name, server in self._known.items():
-            connection = Connection(server, changed=partial(self._stale, name), auth=self._auth.get(name))
+            connection = Connection(
+                server,
+                changed=partial(self._stale, name),
+                auth=self._auth.get(name),
+                asked=None if self._asked is None else partial(self._asked, name),
+            )
             served = self._served[name] = _Served(server, connection)
             if not server.enabled:
                 served.state = "off"
