@@ -23,7 +23,7 @@ from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTo
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
-from toolwire.jsonforms import json_form
+from toolwire.jsonforms import PLAIN, json_form
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.misnomers import checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
@@ -104,6 +104,7 @@ class ToolExecutor:
             all tools should be there.
 
     Raises:
+        TypeError: `policy` is no policy, or `confirm` is no async function.
         ConfigurationError: a rule that denies or asks, or a limit, has a misspelt name, so it would do nothing.
     """
 
@@ -120,6 +121,10 @@ class ToolExecutor:
         clock: Callable[[], float] = monotonic,
         check: bool = True,
     ) -> None:
+        if policy is not None and not isinstance(policy, Policy):
+            raise TypeError(_no_policy(policy))
+        if confirm is not None:
+            _check_hook(confirm)
         self._registry = registry
         self._policy = policy or Policy()
         self._confirm = confirm
@@ -186,7 +191,7 @@ class ToolExecutor:
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
-        if self._named not in (-1, len(self._registry)):
+        if self._named >= 0 and self._named != len(self._registry):
             self._warn()
         begun: list[ToolCall] = []
         unnoted: BaseException | None = None
@@ -429,6 +434,31 @@ class ToolExecutor:
             raise ToolError(f"{name} took longer than {self._timeout:g} seconds.{goes_on}") from error
 
 
+def _no_policy(value: object) -> str:
+    hint = "; PolicyTable.model_validate(...).made() makes one of a dict" if isinstance(value, dict) else ""
+    return f"policy is a Policy, not {type(value).__name__}{hint}"
+
+
+def _check_hook(confirm: object) -> None:
+    """Tell who made an executor that nobody could be asked, before the first question.
+
+    Raises:
+        TypeError: it is not callable, or a plain function that does not say that it gives something to be awaited.
+    """
+    if not callable(confirm):
+        raise TypeError(f"confirm is an async function, not {type(confirm).__name__}")
+    called = confirm if inspect.isroutine(confirm) else type(confirm).__call__
+    if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(called):
+        return
+    if not (inspect.isfunction(called) or inspect.ismethod(called)) or called.__name__ == "<lambda>":
+        return  # what it gives is seen when it is asked
+    if getattr(called, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
+        name = getattr(confirm, "__qualname__", type(confirm).__name__)
+        raise TypeError(
+            f"confirm is an async function: make {name} one with `async def`, or say that it returns an Awaitable"
+        )
+
+
 def _stops(tool: Registered) -> bool:
     """Whether a call of the tool ends when nobody waits for it any more."""
     return tool.isolation is not None or tool.is_async
@@ -485,6 +515,8 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
     Raises:
         ToolError: it has none.
     """
+    if isinstance(value, PLAIN):
+        return ToolResult(call.id, call.name, value)
     if isinstance(value, ToolResult):
         return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
     if isinstance(value, ImagePart):

@@ -16,6 +16,8 @@ from toolwire.errors import ToolError
 
 DEEPEST = 60
 """How far down the place of what cannot be written is looked for."""
+PLAIN = (str, bool, type(None))
+"""Values that are JSON whatever they hold."""
 
 _JSON = json.JSONEncoder(allow_nan=False)
 _UNFIT = (TypeError, ValueError, RecursionError)
@@ -27,7 +29,7 @@ def json_form(value: Any) -> Any:
     Raises:
         ToolError: something in it has no such form; the message names its place, as a JSON pointer, and its type.
     """
-    if value is None or isinstance(value, str | bool):
+    if isinstance(value, PLAIN):
         return value
     try:
         _JSON.encode(value)

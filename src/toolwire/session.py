@@ -9,6 +9,8 @@ from toolwire.policy import REMEMBERED, Context
 from toolwire.provenance import sentences
 from toolwire.tools import Tier
 
+_NONE = 0, 0.0
+
 
 @dataclass(slots=True)
 class Session:
@@ -100,7 +102,7 @@ class Session:
 
     def began(self, name: str, at: float) -> None:
         """A call that was counted begins to run."""
-        count, since = self._busy.get(name, (0, 0.0))
+        count, since = self._busy.get(name, _NONE)
         self._busy[name] = count + 1, since + at
 
     def ended(self, name: str, at: float, now: float) -> None:

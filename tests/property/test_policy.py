@@ -72,6 +72,7 @@ def rules_of(*effects: str) -> st.SearchStrategy[Rule]:
         st.booleans(),
         st.booleans(),
         st.sampled_from([(), ("send",), ("send", "npm")]),
+        st.booleans(),
     )
 
 

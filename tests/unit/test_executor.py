@@ -3,9 +3,12 @@
 import asyncio
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from datetime import date
 from enum import Enum
+from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from pydantic import BaseModel
@@ -610,3 +613,45 @@ def test_a_tools_own_timeout_is_its_own() -> None:
     registry = ToolRegistry()
     registry.register(raising(TimeoutError("the database is slow")), name="query")
     assert one(ToolExecutor(registry, timeout=60), "query", {}).error == "TimeoutError: the database is slow"
+
+
+async def agrees(_: Approval) -> bool:
+    return True
+
+
+def agrees_at_once(_: Approval) -> bool:
+    return True
+
+
+def later(approval: Approval) -> Awaitable[bool]:
+    return agrees(approval)
+
+
+class Hook:
+    async def __call__(self, _: Approval) -> bool:
+        return True
+
+    def ask(self, _: Approval) -> Agreement:
+        return Agreement(True)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy is a Policy, not dict; PolicyTable"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm is an async function, not bool"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "make agrees_at_once one with `async def`"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "make Hook.ask one with `async def`"),  # type: ignore[arg-type]
+        (lambda: Session(tier="RUN"), "tier is a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
+        (lambda: ToolCall("a", '{"b": 1}'), "arguments is a dict of JSON values, not str; json.loads"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_kind_is_told_at_once(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("hook", [agrees, later, lambda one: agrees(one), Hook(), partial(agrees), AsyncMock()])
+def test_whatever_gives_something_to_await_can_ask(hook: Any) -> None:
+    ToolExecutor(ToolRegistry(), confirm=hook)
