@@ -9,14 +9,16 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Final
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, Final
 
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli.screen import CliError, leave, safe
-from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
+from toolwire.cli.screen import CliError, leave, safe, say
+from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
 
 INTERRUPTED = 130
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
@@ -45,7 +47,7 @@ def _options(
     """Tool calling with any language model."""
 
 
-def _app(arguments: Sequence[str]) -> typer.Typer:
+def program(arguments: Sequence[str]) -> typer.Typer:
     """The program, with the command that is given alone; with all of them where none is, for help and suggestions."""
     app = typer.Typer(
         name="toolwire",
@@ -75,10 +77,11 @@ def _add(app: typer.Typer, name: str) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; errors are one line on standard error."""
+    """Run a command and return its exit status; errors and warnings are lines on standard error."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return int(_app(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+        with _warnings_shown():
+            return int(program(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
     except CliError as error:
         return _fail(str(error), error.status)
     except TyperException as error:
@@ -88,6 +91,24 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except ToolwireError as error:
         return _fail(str(error), 1)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """What a policy names and is not there is said in one line each, once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PolicyWarning)
+        usual, said = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, PolicyWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in said:
+                said.add(str(message))
+                say(f"toolwire: {message}", "yellow")
+
+        warnings.showwarning = show
+        yield
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from toolwire.cli.gathering import Roots, ToolFiles
 from toolwire.cli.options import (
     Api,
     BaseUrl,
@@ -24,7 +25,6 @@ from toolwire.cli.options import (
     missing,
 )
 from toolwire.cli.screen import CliError, output_is_ours, say
-from toolwire.cli.source import Roots, ToolFiles
 
 EXAMPLES = """Examples:
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from toolwire.cli.consent import Consent
+from toolwire.cli.gathering import Roots, ToolFiles, gather
 from toolwire.cli.screen import CliError, console, emit, output_is_ours, plain, safe, say
-from toolwire.cli.source import Roots, ToolFiles, gather, loads, read_json
+from toolwire.cli.source import loads, read_json
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import load_configuration
 from toolwire.executor import Outcome, ToolExecutor

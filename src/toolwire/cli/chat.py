@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from toolwire.cli.consent import somebody
+from toolwire.cli.gathering import Roots, ToolFiles
 from toolwire.cli.options import (
     BY_WORDS,
     Api,
@@ -29,7 +30,6 @@ from toolwire.cli.options import (
 )
 from toolwire.cli.screen import output_is_ours
 from toolwire.cli.small import CHAT_SYSTEM
-from toolwire.cli.source import Roots, ToolFiles
 
 EXAMPLES = """Examples:
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
+from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
 from rich.console import Console
@@ -77,7 +78,7 @@ def output_is_ours() -> Iterator[None]:
     Standard output is for what the command line itself writes, which others may be reading as JSON.
     """
     before = sys.stdout
-    if before is not sys.__stdout__:  # another stream stands in for it, whose descriptor is none of ours
+    if before is not sys.__stdout__ or not isinstance(before, TextIOWrapper):  # something else stands in for it
         token = _OURS.set(before)
         try:
             with redirect_stdout(sys.stderr):

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from toolwire.cli.gathering import Roots, ToolFiles, file_tools, gather
 from toolwire.cli.screen import CliError, console, emit, output_is_ours, plain, say, styled
-from toolwire.cli.source import Roots, ToolFiles, file_tools, gather, named, read_json
+from toolwire.cli.source import named, read_json
 from toolwire.errors import DefinitionError
 from toolwire.tools import Tier, ToolDefinition, as_definition
 
@@ -90,6 +91,7 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="One JSON object per definition.")] = False,
 ) -> None:
     """Check definitions, in any provider's shape: names, schemas, references, patterns; each is told apart."""
+    value: Any
     if file.endswith(".py"):
         with output_is_ours():
             value = [as_definition(one) for one in file_tools(file)]

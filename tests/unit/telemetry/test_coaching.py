@@ -66,6 +66,7 @@ def coach_at_work(good: str, runs: int = 30, **options: object) -> tuple[Model, 
     return model, backend, heard
 
 
+@pytest.mark.mission("F48")
 @pytest.mark.parametrize("good", FORMATS)
 def test_it_settles_on_the_format_that_the_model_writes(good: str) -> None:
     model, backend, heard = coach_at_work(good)
