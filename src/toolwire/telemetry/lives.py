@@ -38,11 +38,19 @@ class Life:
         row: the id that its row has.
         root: the row of the outermost run that it is inside of.
         known: secrets that were told in any run of that one.
+        earlier: the row of the run that has the same id and ended before this one began; "" if there is none.
     """
 
     row: str
     root: str
     known: set[str] = field(default_factory=set)
+    earlier: str = ""
+
+    def resumed(self, connection: sqlite3.Connection) -> None:
+        """It is no run of its own after all: the earlier one is told again."""
+        connection.execute("DELETE FROM runs WHERE id = ?", (self.row,))
+        self.row = self.root = self.earlier
+        self.earlier = ""
 
 
 class Lives:
@@ -58,8 +66,8 @@ class Lives:
             row = parent.row + run.id.removeprefix(run.parent)
             life = Life(row, parent.root, parent.known)
         else:
-            row = self._row(connection, run, content=content)
-            life = Life(row, row)
+            row, earlier = self._row(connection, run, content=content)
+            life = Life(row, row, earlier=earlier)
         self._remember((run.id, run.life), life)
         return life
 
@@ -85,16 +93,16 @@ class Lives:
             del self._lives[next(iter(self._lives))]
         return life
 
-    def _row(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> str:
+    def _row(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> tuple[str, str]:
         if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
-            return run.id
+            return run.id, ""
         rows = of_one_name(connection, run.id)
         count, id, agent, task, reason = rows[-1]
         going = any(one.row == id for one in self._lives.values())
         same = agent == run.agent and _alike(task, kept(run.task, MAX_TEXT) if content else "")
         if same and not going and reason in (None, STOPPED):
-            return id
-        return f"{run.id}#{count + 1}"
+            return id, ""
+        return f"{run.id}#{count + 1}", "" if going or not same else id
 
 
 def of_one_name(connection: sqlite3.Connection, id: str) -> list[tuple[int, str, str, str, str | None]]:

@@ -194,11 +194,15 @@ class Recorder:
             _insert(connection, "runs", run_row(told, content=self._content, known=life.known))
         elif isinstance(record, EndRecord):
             life = self._lives.end(record)
+            if life.earlier and record.rounds and not _told(connection, life.row):
+                life.resumed(connection)  # it had ended, and was only told again
             row = end_row(record, content=self._content, known=life.known)
             names = ", ".join(f"{name} = :{name}" for name in row)
             connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": life.row})
         elif isinstance(record, TurnRecord):
             life = self._lives.of(record)
+            if record.again and life.earlier:
+                life.resumed(connection)
             record = replace(record, run=life.row)
             if self._content:
                 self._learn(connection, life, secrets_of(record))
@@ -329,6 +333,10 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     return connection.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", row).lastrowid or 0
+
+
+def _told(connection: sqlite3.Connection, run: str) -> bool:
+    return connection.execute("SELECT 1 FROM turns WHERE run = ? LIMIT 1", (run,)).fetchone() is not None
 
 
 def _earlier(connection: sqlite3.Connection, turn: TurnRecord) -> tuple[int, int] | None:

@@ -244,6 +244,17 @@ def test_a_run_that_was_stopped_and_goes_on_stays_one(recorder: Recorder) -> Non
     assert runs == {"mine": (2, "answered"), "mine#2": (1, "stopped"), "mine#3": (1, "answered")}
 
 
+def test_a_run_that_had_ended_and_is_told_again_stays_one(recorder: Recorder) -> None:
+    for life in (1, 2, 3):
+        recorder.begin(RunRecord("mine", "agent", "tiny", "", "hermes", "Work.", "", time.time(), life))
+        if life != 2:  # nothing is told of answers that came before, but for calls that were made since
+            recorder.turn(turn(run="mine", life=life, again=life == 3))
+        recorder.end(EndRecord("mine", "budget" if life == 1 else "answered", good=True, rounds=1, life=life))
+    found = archive_of(recorder).run("mine")
+    assert (found.run["reason"], len(found.turns), len(found.turns[0]["calls"])) == ("answered", 1, 2)
+    assert len(archive_of(recorder).runs()) == 1
+
+
 def test_pieces_of_arguments_that_come_in_turns_are_put_together() -> None:
     events = (
         CallStart(0, "a", "1"),
