@@ -103,8 +103,10 @@ def test_the_last_conversation_can_be_taken_up(folder: Path) -> None:
     assert "you  Hi" in notes
     asked = [message["content"] for message in model.asked[3]["messages"] if message["role"] == "user"]
     assert asked == ["Hi", "Are you there?", "Really?"], "what was taken up is kept on"
-    assert [oct(one.stat().st_mode & 0o777) for one in copies.iterdir()] == ["0o600"]
-    with scripted() as model:
+    assert [oct(one.stat().st_mode & 0o777) for one in copies.iterdir()] == ["0o600"] * 3
+    with scripted(ParsedResponse("Hello.")) as model:
+        piped(folder, model, ["Hi", "/undo"])
+        assert len(list(copies.iterdir())) == 3, "what is forgotten is not kept"
         done = subprocess.run(
             [*COMMAND, "--root", str(folder), *model.options, "--resume", "last"],
             input="",

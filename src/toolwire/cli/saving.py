@@ -69,6 +69,17 @@ class Copy:
             with suppress(OSError):  # another conversation took it away
                 old.unlink()
 
+    def forget(self) -> None:
+        """Take it away, if it is there.
+
+        Raises:
+            CliError: it cannot be.
+        """
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise CliError(f"{self.path} cannot be taken away: {error}") from error
+
 
 def newest() -> Copy:
     """The conversation that was kept last.

@@ -46,12 +46,9 @@ STOPPED = "The user stopped this before its result was there. It may have done i
 
 async def talk(wanted: Wanted, file: str, *, agree: bool, trace: bool) -> None:
     """Converse with the agent that the options describe, from where a file was left if there is one."""
-    copy = Copy.standard()
-    if file == LAST:
-        file, copy = "", newest()
-        history = load(str(copy.path))
-    else:
-        history = load(file) if file else ()
+    history = load(str(newest().path) if file == LAST else file) if file else ()
+    file = "" if file == LAST else file
+    copy = Copy.standard()  # a new one, since the other terminal may go on too
     confirm = InTurn(_Aside(Consent(agree=agree, remember=True)))
     async with opened(wanted, confirm) as found:
         made = Chat(found, confirm, history=history, file=file, copy=copy, trace=trace)
@@ -224,9 +221,12 @@ class Chat:
 
     def _keep(self) -> None:
         """Copy the conversation, so that a terminal that is closed does not lose it."""
-        if self._copy is None or not self.history:
+        if self._copy is None:
             return
         try:
+            if not self.history:
+                self._copy.forget()
+                return
             self._copy.save(self.history, self._found.agent.backend.model)
         except CliError as error:
             self._copy = None

@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -30,7 +30,7 @@ from opentelemetry.util.types import AttributeValue
 from toolwire.messages import Usage
 from toolwire.redaction import redact_value
 from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
-from toolwire.telemetry.rows import MAX_RAW, MAX_TEXT, kept, secrets_of
+from toolwire.telemetry.rows import MAX_RAW, MAX_TEXT, NOT_KEPT, kept, secrets_of
 
 CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _WITH_CONTENT: Final = frozenset({"span_only", "span_and_event", "true"})
@@ -158,7 +158,7 @@ class Tracing:
             self._chat(run, turn)
         begun = turn.begun + turn.seconds
         for call in turn.calls:
-            self._call(run, call, begun)
+            self._call(run, call, begun, turn.offered)
 
     def end(self, end: EndRecord, /) -> None:
         """See `Observer`."""
@@ -217,10 +217,11 @@ class Tracing:
         for name, count in turn.problems.items():
             self._problems.add(count, {**format, "toolwire.problem": name}, run.context)
 
-    def _call(self, run: _Open, one: CallRecord, begun: float) -> None:
+    def _call(self, run: _Open, one: CallRecord, begun: float, offered: Container[str]) -> None:
+        name = one.call.name if self._content or one.call.name in offered else NOT_KEPT  # made up: the model's text
         failed = "" if one.result.success else one.issue.kind if one.issue is not None else "tool_error"
         about: _Attributes = {
-            "gen_ai.tool.name": one.call.name,
+            "gen_ai.tool.name": name,
             "gen_ai.tool.type": "function",
             "gen_ai.agent.name": run.run.agent,
         }
@@ -236,7 +237,7 @@ class Tracing:
             arguments = json.dumps(redact_value(one.call.arguments), ensure_ascii=False, default=str)
             attributes["gen_ai.tool.call.arguments"] = kept(arguments, MAX_TEXT, run.secrets)
             attributes["gen_ai.tool.call.result"] = kept(one.result.text, MAX_TEXT, run.secrets)
-        self._span(run, f"execute_tool {one.call.name}", SpanKind.INTERNAL, attributes, begun, one.seconds, failed)
+        self._span(run, f"execute_tool {name}", SpanKind.INTERNAL, attributes, begun, one.seconds, failed)
         self._tools.record(one.seconds, about, run.context)
 
     def _span(

@@ -87,7 +87,10 @@ def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: 
     assert load(str(newest().path)) == WHOLE
     assert [copy.path.exists() for copy in made] == [False, False, True, True, True]
     assert {one.stat().st_mode & 0o777 for one in made[2].path.parent.iterdir()} == {0o600}
-    assert made[2].path.parent.stat().st_mode & 0o777 == 0o700
+    assert newest().path.parent.stat().st_mode & 0o777 == 0o700
+    made[2].forget()
+    made[2].forget()
+    assert newest() == made[4]
     monkeypatch.setattr(saving, "MOST_BYTES", 100)
     with pytest.raises(CliError, match="/save FILE keeps it"):
         made[4].save(WHOLE, "m")

@@ -184,6 +184,14 @@ def test_runs_inside_a_run_and_the_spans_of_tools_stand_below_it(traced: Traced)
     assert own.parent.span_id == inner.context.span_id
 
 
+@pytest.mark.parametrize(("content", "name"), [(False, "(not kept)"), (True, "my_diagnosis")])
+def test_a_name_that_the_model_made_up_is_text(content: bool, name: str) -> None:
+    traced = Traced(content=content)
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("my_diagnosis", {}, "1"),))])
+    asyncio.run(Agent(backend, [add], observers=[traced.observer], telemetry=False).ask("?"))
+    assert f"execute_tool {name}" in traced.spans()
+
+
 def test_a_run_that_fails_is_an_error(traced: Traced) -> None:
     backend = ScriptedBackend([toolwire.ProviderError("no route")])
     with pytest.raises(toolwire.ToolwireError):
