@@ -203,7 +203,8 @@ class Recorder:
             life = self._lives.of(record)
             if record.again and life.earlier:
                 life.resumed(connection)
-            record = replace(record, run=life.row)
+            if record.run != life.row:
+                record = replace(record, run=life.row)
             if self._content:
                 self._learn(connection, life, secrets_of(record))
             rows = turn_rows(record, content=self._content, known=life.known)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from toolwire.telemetry.records import TurnRecord
 
 _RECORD: Final = 1_000
-_EVENT: Final = 160
+_EVENT: Final = 110
 """Bytes of an event with a short text; long ones stand in the answer too, which is counted twice for that."""
 _VALUE: Final = 60
 _FEW: Final = 20
