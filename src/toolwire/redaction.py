@@ -15,6 +15,8 @@ from typing import Any
 GONE = "[redacted]"
 LEAST = 4
 """Characters of a secret that stands without quotes, or that is looked for elsewhere; shorter ones are words."""
+_SHORTEST = 7
+"""Characters that a text has at least if it names a secret: `pwd="x"`."""
 DEEPEST = 50
 """Levels of a value that are looked at; what lies deeper goes as a whole."""
 
@@ -34,6 +36,11 @@ _SHAPES = re.compile(
     r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"  # a signed token
     r")"
 )
+_PIN = re.compile(
+    r"((?<![A-Za-z])(?i:pin|otp)\\{0,3}[\"'`]?\s{0,3}(?:[:=]\s{0,3}|>\s{0,20})"
+    r"\\{0,3}[\"'`]?)\d{4,8}(?![\w.:/-])"
+)
+"""Short numbers that a name of their own makes secrets; pins of a chip have smaller ones."""
 _OPTIONS = r"[^\n|;&]{0,200}?[\s\"']"
 """The rest of a command, up to an option."""
 _NEXT = r"[\"'],\s{0,3}"
@@ -49,14 +56,18 @@ _GUARDED = (
     ),
     ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{GONE}@"),  # user and password
     ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {GONE}"),
+    *((name, _PIN, rf"\1{GONE}") for name in ("pin", "PIN", "otp")),
     ("asic ", re.compile(r"asic [A-Za-z0-9+/]{8,}+={1,2}"), f"asic {GONE}"),
-    # addresses that are secrets themselves
+)
+_ADDRESSES = (
     ("hooks.slack.com/", re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]{8,}+"), rf"\1{GONE}"),
     ("/api/webhooks/", re.compile(r"(/api/webhooks/\d{5,25}/)[\w-]{16,}+"), rf"\1{GONE}"),
     ("api.telegram.org/bot", re.compile(r"(api\.telegram\.org/bot)\d{5,15}:[\w-]{16,}+"), rf"\1{GONE}"),
     ("sig=", re.compile(r"((?:[?&;]|%3[Ff]|%26|&amp;)sig=)[\w%+/=.-]{10,}+"), rf"\1{GONE}"),
     ("ignature=", re.compile(r"([?&;](?:X-Amz-|X-Goog-)?Signature=)[\w%+/=.~-]{16,}+"), rf"\1{GONE}"),
-    # command lines, and lists of their words
+)
+"""Addresses that are secrets themselves."""
+_COMMANDS = (
     (
         "curl",
         re.compile(
@@ -87,13 +98,9 @@ _GUARDED = (
         rf"\1{GONE}",
     ),
 )
+"""Command lines, and lists of their words."""
 _SHORT = frozenset({"pin", "otp"})
 _SHORT_VALUE = re.compile(r"\d{4,8}\Z")
-_PIN = re.compile(
-    r"(?<![A-Za-z])(?i:pin|otp)\\{0,3}[\"'`]?\s{0,3}(?:[:=]\s{0,3}|>\s{0,20})"
-    r"\\{0,3}[\"'`]?(?P<value>\d{4,8})(?![\w.:/-])"
-)
-"""Short numbers that a name of their own makes secrets; pins of a chip have smaller ones."""
 
 # -- by name ---------------------------------------------------------------------------------------------------------
 
@@ -164,8 +171,11 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         text: of any kind: prose, JSON, markup, command lines.
         known: secrets that are known, say by `secrets_in`; they go wherever they stand.
     """
-    for secret in spellings(known):
-        text = text.replace(secret, GONE)
+    if known:
+        for secret in spellings(known):
+            text = text.replace(secret, GONE)
+    if len(text) < _SHORTEST:
+        return text
     made: list[str] = []
     done = 0
     for start, end in _named(text):
@@ -173,9 +183,12 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         done = end
     if made:
         text = "".join((*made, text[done:]))
-    if "pin" in text or "PIN" in text or "otp" in text or "OTP" in text:
-        text = _PIN.sub(_unvalued, text)
-    for sign, pattern, instead in _GUARDED:
+    guarded = _GUARDED
+    if "/" in text or "=" in text:
+        guarded += _ADDRESSES
+    if "-" in text or "passwd " in text:
+        guarded += _COMMANDS
+    for sign, pattern, instead in guarded:
         if sign in text:
             text = pattern.sub(instead, text)
     return _LONG.sub(_unshaped, text)
@@ -211,10 +224,6 @@ def secret_name(name: str) -> bool:
 
 def _unshaped(word: re.Match[str]) -> str:
     return _SHAPES.sub(GONE, word[0])
-
-
-def _unvalued(found: re.Match[str]) -> str:
-    return found[0][: found.start("value") - found.start()] + GONE
 
 
 def _named(text: str) -> Iterator[tuple[int, int]]:

@@ -37,6 +37,7 @@ _MARGIN: Final = 2_000
 """Characters behind a limit that are looked at, so that a secret which it would cut is found."""
 NOT_KEPT: Final = "(not kept)"
 """Stands where there was text, and only figures are kept."""
+_PIECES: Final = frozenset({"content", "reasoning", "arguments"})
 LEFT_OUT: Final = "… ({} characters are left out)"
 
 SCHEMA: Final = (
@@ -145,18 +146,17 @@ def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> 
         "cached_tokens": usage.cached_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
     }
-    names = frozenset(turn.offered)
+    names = frozenset(turn.offered)  # a name that a model makes up is text of the model
     return TurnRows(row, tuple(_call(at, one, names, known, content=content) for at, one in enumerate(turn.calls)))
 
 
 def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str], *, content: bool) -> Row:
     call, issue, consent = one.call, one.issue, one.consent
-    named = content or call.name in names  # what a model makes up is text of the model
     reason = consent.reason if consent is not None else issue.message if issue is not None else ""
     return {
         "position": at,
-        "id": kept(call.id, MAX_EVENT, known) if content else "",
-        "tool": kept(call.name, MAX_EVENT, known) if named else NOT_KEPT,
+        "id": _encodable(call.id[:MAX_EVENT]) if content else "",
+        "tool": call.name if call.name in names else kept(call.name, MAX_EVENT, known) if content else NOT_KEPT,
         "arguments": kept(_json(redact_value(call.arguments)), MAX_TEXT, known) if content else "",
         "format": call.format,
         "repairs": " ".join(call.repairs),
@@ -206,22 +206,23 @@ def _events(events: Iterable[Event], known: Iterable[str]) -> str:
     come in between, as a secret must not be looked for in halves.
     """
     made: list[list[Any]] = []
-    growing: dict[tuple[str, int], list[Any]] = {}
+    growing: dict[str | int, list[Any]] = {}  # by kind, and the arguments by the number of their call
     for event in events:
         kind, text = _event(event)
-        if not isinstance(event, ContentDelta | ReasoningDelta | ArgumentsDelta):
+        if kind not in _PIECES:
             ended = event.index if isinstance(event, CallEnd) else None
-            growing = {key: one for key, one in growing.items() if key[0] == "arguments" and key[1] != ended}
+            growing = {key: one for key, one in growing.items() if isinstance(key, int) and key != ended}
             made.append([kind, text, 1])
             continue
-        key = kind, event.index if isinstance(event, ArgumentsDelta) else 0
-        one = growing.get(key)
-        if one is None:
-            growing[key] = one = [kind, "", 0]
+        key = event.index if isinstance(event, ArgumentsDelta) else kind
+        if key in growing:
+            one = growing[key]
+            one[2] += 1
+            if len(one[1]) <= MAX_EVENT + _MARGIN:
+                one[1] += text
+        else:
+            growing[key] = one = [kind, text, 1]
             made.append(one)
-        one[2] += 1
-        if len(one[1]) <= MAX_EVENT + _MARGIN:
-            one[1] += text
     if len(made) > MAX_EVENTS:
         made = [*made[:MAX_EVENTS], ["left out", f"{len(made) - MAX_EVENTS} more", 1]]
     return json.dumps([[kind, kept(text, MAX_EVENT, known), count] for kind, text, count in made], ensure_ascii=False)
