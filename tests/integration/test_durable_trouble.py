@@ -1,0 +1,110 @@
+"""Durable runs where something breaks: the database, the provider, whoever listens."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.integration.test_durable import agent_of, ended, file, heard, results, written
+
+from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
+from toolwire.agent import Agent, AgentConfig, Budget
+from toolwire.agent.durable import DurableRuns
+from toolwire.agent.events import CallDone
+from toolwire.backends import ScriptedBackend
+from toolwire.errors import JournalError, ProviderError, RunFailed
+
+
+@contextmanager
+def broken(database: str) -> Iterator[None]:
+    """Meanwhile the database has none of its tables."""
+
+    def rename(old: str, new: str) -> None:
+        with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            for table in ("operation_outputs", "workflow_status"):
+                connection.execute(f"ALTER TABLE {old}{table} RENAME TO {new}{table}")
+
+    rename("", "gone_")
+    try:
+        yield
+    finally:
+        rename("gone_", "")
+
+
+def test_whoever_listens_hears_that_the_database_broke(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
+            events = runs.run("Write.", run_id="one")
+            await anext(events)
+            with broken(file(tmp_path)), pytest.raises(JournalError, match="cannot be recorded"):
+                async with asyncio.timeout(30):
+                    await heard(events)
+            assert ended(await heard(runs.resume("one"))).answer == "Done."
+
+    asyncio.run(main())
+
+
+def test_an_outage_of_the_provider_stops_the_run_which_asks_again_when_it_is_resumed(tmp_path: Path) -> None:
+    call = ToolCall("write", {"number": 1}, "1")
+    model = ScriptedBackend(
+        [
+            ParsedResponse(tool_calls=(call,), finish_reason=FinishReason.TOOL_CALLS),
+            ProviderError("503: overloaded"),
+            ProviderError("503: still overloaded"),
+            ParsedResponse("Done."),
+        ]
+    )
+    agent = Agent(model, agent_of(tmp_path).registry, AgentConfig(name="writer", tier=Tier.RUN))
+
+    async def main() -> None:
+        async with DurableRuns(agent, database=file(tmp_path)) as runs:
+            end = ended(await heard(runs.run("Write.", run_id="one")))
+            assert (end.reason, end.detail) == ("error", "503: overloaded")
+            (info,) = await runs.all()
+            assert (info.state, info.reason) == ("stopped", "error: 503: overloaded")
+            with pytest.raises(JournalError, match="was stopped: error: 503: overloaded"):
+                await heard(runs.watch("one"))
+            with pytest.raises(RunFailed, match="still overloaded"):
+                await runs.ask("Write.", run_id="one")
+            again = await heard(runs.resume("one"))
+            assert results(again) == ["wrote 1"]
+            assert (ended(again).answer, ended(again).rounds) == ("Done.", 2)
+            (info,) = await runs.all()
+            assert (info.state, info.reason) == ("ended", "answered")
+
+    asyncio.run(main())
+    assert len(model.requests) == 4
+    assert written(tmp_path) == ["1"]
+
+
+def test_an_answer_that_the_provider_stopped_is_the_end(tmp_path: Path) -> None:
+    filtered = ParsedResponse("I", finish_reason=FinishReason.CONTENT_FILTER)
+    agent = Agent(ScriptedBackend([filtered]), config=AgentConfig(name="writer"))
+
+    async def main() -> None:
+        async with DurableRuns(agent, database=file(tmp_path)) as runs:
+            end = ended(await heard(runs.run("Write.", run_id="one")))
+            assert ended(await heard(runs.resume("one"))) == end
+            assert [(one.state, one.reason) for one in await runs.all()] == [("ended", "error")]
+
+    asyncio.run(main())
+
+
+def test_a_budget_may_grow_until_the_run_has_ended(tmp_path: Path) -> None:
+    def budget(rounds: int, waits: int = 0) -> Agent:
+        return agent_of(tmp_path, waits=waits, budget=Budget(rounds=rounds))
+
+    async def main() -> None:
+        async with DurableRuns(budget(3, waits=2), database=file(tmp_path)) as runs:
+            await heard(runs.run("Write.", run_id="one"), CallDone)
+        async with DurableRuns(budget(3), database=file(tmp_path)) as runs:
+            assert ended(await heard(runs.run("Write.", run_id="two"))).reason == "budget"
+        async with DurableRuns(budget(9), database=file(tmp_path)) as runs:
+            assert ended(await heard(runs.resume("one"))).reason == "answered"
+            end = ended(await heard(runs.resume("two")))
+            assert end.reason == "budget"
+            assert ended(await heard(runs.run("Go on.", history=end.messages))).reason == "answered"
+
+    asyncio.run(main())
