@@ -2,17 +2,20 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.integration.test_durable import agent_of, ended, file, heard, results, written
 
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
-from toolwire.agent import Agent, AgentConfig, Budget
+from toolwire.agent import Agent, AgentConfig, Budget, durable
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.events import CallDone
+from toolwire.agent.events import AgentEvent, CallDone
+from toolwire.agent.lives import FileLives
 from toolwire.backends import ScriptedBackend
 from toolwire.errors import JournalError, ProviderError, RunFailed
 
@@ -108,3 +111,50 @@ def test_a_budget_may_grow_until_the_run_has_ended(tmp_path: Path) -> None:
             assert ended(await heard(runs.run("Go on.", history=end.messages))).reason == "answered"
 
     asyncio.run(main())
+
+
+def test_a_run_that_is_cancelled_while_it_begins_is_stopped(tmp_path: Path) -> None:
+    async def left(events: AsyncGenerator[AgentEvent], after: int) -> None:
+        first = asyncio.ensure_future(anext(events))
+        for _ in range(after):
+            await asyncio.sleep(0)
+        first.cancel()
+        with suppress(asyncio.CancelledError):
+            await first
+        await events.aclose()
+
+    async def main() -> None:
+        async with DurableRuns(agent_of(tmp_path, waits=1), database=file(tmp_path)) as runs:
+            for after in (1, 2, 5, 20):
+                await left(runs.run("Write.", run_id=f"after-{after}"), after)
+                await left(runs.resume(f"after-{after}"), after)
+            assert {one.state for one in await runs.all()} == {"stopped"}
+        async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
+            for one in await runs.all():
+                assert ended(await heard(runs.resume(one.id))).answer == "Done."
+
+    asyncio.run(main())
+
+
+def test_a_process_looks_for_dead_ones_again_when_it_could_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(durable, "RESCUE_SECONDS", 0.01)
+    kept: list[Exception | None] = [psycopg.OperationalError("the connection is lost"), OSError("no route"), None]
+    tried = threading.Event()
+
+    def keep(_: FileLives) -> None:
+        if (failure := kept.pop(0)) is not None:
+            raise failure
+        tried.set()
+        kept.append(None)
+
+    monkeypatch.setattr(FileLives, "keep", keep)
+
+    async def main() -> None:
+        async with DurableRuns(agent_of(tmp_path), database=file(tmp_path), worker=True):
+            assert await asyncio.to_thread(tried.wait, 30)
+
+    asyncio.run(main())
+    assert "the connection is lost" in caplog.text
+    assert "no route" in caplog.text

@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import Any, Final, Self
@@ -25,7 +25,7 @@ from toolwire.agent.loop import Agent, answer_of
 from toolwire.agent.records import SessionRecord, from_json, to_json
 from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Order, RunInfo, RunStore, attributes, owner_of
 from toolwire.agent.team import AgentTeam
-from toolwire.agent.workflow import FAILURES, Driver, Life, clock_of, drive_with, outside, work
+from toolwire.agent.workflow import FAILURES, Driver, Life, clock_of, drive_with, outside, to_the_end, work
 from toolwire.errors import DefinitionError, JournalError, StateError
 from toolwire.messages import Message
 from toolwire.session import Session
@@ -45,6 +45,7 @@ SETTLE_SECONDS: Final = 0.01
 MAX_NAME: Final = 200
 """Characters of a run's name."""
 
+_log = logging.getLogger("toolwire.agent")
 _open = False
 
 
@@ -212,26 +213,40 @@ class DurableRuns:
             JournalError: the run cannot be recorded, or another one has its name.
         """
         order, run_id = self._ordered(task, agent, history, session), _named(run_id)
-        text = to_json(order)
-        life = Life(session, fresh=True)
-        driver = self._driving
-        driver.claim(run_id, life)
-        begun = False
-        try:
-            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
-                await DBOS.start_workflow_async(work, text)
-            begun = True
-        except error.DBOSWorkflowIDInUseError:
-            await self._same(run_id, order)
-        except FAILURES as failure:
-            raise JournalError(f"the run cannot be recorded: {failure}") from failure
-        finally:
-            if not begun:
-                del driver.lives[run_id]
+        text, life = to_json(order), Life(session, fresh=True)
+        self._driving.claim(run_id, life)
+        begun = await self._claimed(run_id, life, self._begun(run_id, order, text))
         running = self._heard(run_id, life) if begun else self.resume(run_id, session=session)
         async with aclosing(running) as events:
             async for event in events:
                 yield event
+
+    async def _begun(self, run_id: str, order: Order, text: str) -> bool:
+        """Whether the run is a new one."""
+        try:
+            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
+                await DBOS.start_workflow_async(work, text)
+        except error.DBOSWorkflowIDInUseError:
+            await self._same(run_id, order)
+            return False
+        except FAILURES as failure:
+            raise JournalError(f"the run cannot be recorded: {failure}") from failure
+        return True
+
+    async def _claimed(self, run_id: str, life: Life, beginning: Coroutine[Any, Any, bool]) -> bool:
+        """Whether a run that was claimed is to go on here. One that begins while nobody waits any more is stopped."""
+        task = asyncio.create_task(beginning)
+        here = False
+        try:
+            here = await to_the_end(task)
+        except asyncio.CancelledError:
+            if not task.cancelled() and task.exception() is None and task.result():
+                await asyncio.shield(self._stopped(run_id, life))
+            raise
+        finally:
+            if not here and self._driver is not None:
+                self._driver.leave(run_id, life)
+        return here
 
     async def ask(self, task: str, **options: Any) -> str:
         """The answer to a task; see `run` for the arguments.
@@ -310,15 +325,7 @@ class DurableRuns:
             driver.check(run_id, order)
         life = Life(session, changed=changed)
         driver.claim(run_id, life)
-        ended = True
-        try:
-            ended = await outside(self.store.hand_over, run_id, HERE + self._name, me=self._name)
-        except FAILURES as failure:
-            raise JournalError(f"the run {run_id!r} cannot be resumed: {failure}") from failure
-        finally:
-            if ended:
-                del driver.lives[run_id]
-        if not ended:
+        if await self._claimed(run_id, life, self._handed(run_id)):
             async with aclosing(self._heard(run_id, life)) as events:
                 async for event in events:
                     yield event
@@ -328,6 +335,13 @@ class DurableRuns:
         for event in told(MemoryJournal(records)):
             yield event
         yield from_json(RunEnded, records[END])
+
+    async def _handed(self, run_id: str) -> bool:
+        """Whether the run is to go on here; else it has ended."""
+        try:
+            return not await outside(self.store.hand_over, run_id, HERE + self._name, me=self._name)
+        except FAILURES as failure:
+            raise JournalError(f"the run {run_id!r} cannot be resumed: {failure}") from failure
 
     async def watch(self, run_id: str) -> AsyncGenerator[AgentEvent]:
         """The events of a run that any process has, as its records tell them, to its end.
@@ -383,9 +397,9 @@ class DurableRuns:
 
     async def _stopped(self, run_id: str, life: Life) -> None:
         await life.stop()
-        if self._store is not None and self._driver is not None:
-            self._driver.lives.pop(run_id, None)
-            await outside(self._store.put_down, run_id)
+        if self._driver is not None:
+            await self._driver.put_down(run_id)
+            self._driver.leave(run_id, life)
 
     # -- looking after others ------------------------------------------------------------------------------------
 
@@ -396,10 +410,12 @@ class DurableRuns:
     async def _tend(self) -> None:
         """Say that this process lives; as a worker, take the runs of those that do not."""
         while True:
-            with suppress(JournalError, *FAILURES):
+            try:
                 await outside(self.store.lives.keep)
                 if self._worker:
                     await outside(self._rescue)
+            except (JournalError, *FAILURES) as failure:
+                _log.warning("runs of dead processes cannot be looked for now: %s", failure)
             await asyncio.sleep(RESCUE_SECONDS)
 
     def _rescue(self) -> None:

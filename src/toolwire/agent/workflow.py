@@ -176,6 +176,13 @@ class Driver:
         if self.lives.get(run_id) is life:
             del self.lives[run_id]
 
+    async def put_down(self, run_id: str, why: str = "") -> None:
+        """Stop a run that has not ended, see `RunStore.put_down`; a database that is broken hinders nobody."""
+        try:
+            await outside(self._store.put_down, run_id, why)
+        except (JournalError, *FAILURES) as failure:
+            _log.warning("the run %s could not be put down: %s", run_id, failure)
+
     async def drive(self, run_id: str, text: str) -> str:
         """Run an agent inside its workflow, which goes on to its end or is left open.
 
@@ -197,11 +204,11 @@ class Driver:
             if (raised := working.exception()) is not None:
                 life.failed = raised
                 if not isinstance(raised, Lost):
-                    await self._put_down(run_id, f"{type(raised).__name__}: {raised}")
+                    await self.put_down(run_id, f"{type(raised).__name__}: {raised}")
                 raise asyncio.CancelledError
             end, final = working.result()
             if not final:
-                await self._put_down(run_id, f"{end.reason}: {end.detail}")
+                await self.put_down(run_id, f"{end.reason}: {end.detail}")
             self.leave(run_id, life)
             life.tell(end)
             if not final:
@@ -210,12 +217,6 @@ class Driver:
         finally:
             self.leave(run_id, life)
             life.tell(None)
-
-    async def _put_down(self, run_id: str, why: str) -> None:
-        try:
-            await outside(self._store.put_down, run_id, why)
-        except (JournalError, *FAILURES) as failure:  # whoever listens hears of the run all the same
-            _log.warning("the run %s could not be put down (%s): %s", run_id, why, failure)
 
     async def _worked(self, run_id: str, order: Order, life: Life) -> tuple[RunEnded, bool]:
         """How it ended, and whether that is its end: without an answer of the model it can be gone on with."""
@@ -264,6 +265,15 @@ async def outside(function: Callable[..., T], *arguments: Any, **more: Any) -> T
     """What a function gives back, called in a thread as if no workflow were running, so that it is no step of one."""
     call = partial(function, *arguments, **more)
     return await asyncio.get_running_loop().run_in_executor(None, Context().run, call)
+
+
+async def to_the_end(task: asyncio.Future[T]) -> T:
+    """What a task gives back; whoever is cancelled while he waits hears so when it has come to its end."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 def clock_of(agent: Agent) -> Callable[[], float]:
