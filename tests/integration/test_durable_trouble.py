@@ -4,18 +4,21 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import aclosing, closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from dbos import DBOSClient
 from tests.integration.test_durable import agent_of, ended, file, heard, results, written
 
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
 from toolwire.agent import Agent, AgentConfig, Budget, durable
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.events import AgentEvent, CallDone
+from toolwire.agent.events import AgentEvent, CallBegun, CallDone
 from toolwire.agent.lives import FileLives
+from toolwire.agent.runs import Growing, RunStore
 from toolwire.backends import ScriptedBackend
 from toolwire.errors import JournalError, ProviderError, RunFailed
 
@@ -158,3 +161,74 @@ def test_a_process_looks_for_dead_ones_again_when_it_could_not(
     asyncio.run(main())
     assert "the connection is lost" in caplog.text
     assert "no route" in caplog.text
+
+
+def test_workers_that_end_of_their_own_will_are_no_deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "RESCUE_SECONDS", 0.05)
+    monkeypatch.setattr(durable, "RESCUES", 1)
+
+    async def main() -> None:
+        for life in ("1", "2", "3"):
+            agent = agent_of(tmp_path, waits=int(life))
+            async with DurableRuns(agent, database=file(tmp_path), worker=True) as runs:
+                await runs.submit("Write.", run_id="one")
+                async with aclosing(runs.watch("one")) as events:
+                    async for event in events:
+                        if isinstance(event, CallBegun) and event.call.id == life:
+                            break
+                assert runs.store.info("one").state == "running"
+
+    asyncio.run(main())
+
+
+def test_opening_waits_for_other_processes_beside_the_loop(tmp_path: Path) -> None:
+    with RunStore(file(tmp_path), make=True) as store:
+
+        async def main() -> None:
+            runs = DurableRuns(agent_of(tmp_path), database=file(tmp_path))
+            with store.only():
+                opening = asyncio.create_task(runs.__aenter__())
+                for _ in range(100):
+                    await asyncio.sleep(0)
+            await opening
+            await runs.__aexit__()
+            with store.only():
+                opening = asyncio.create_task(runs.__aenter__())
+                await asyncio.sleep(0)
+                opening.cancel()
+                await asyncio.sleep(0)
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+            async with runs:
+                assert await runs.all() == []
+
+        asyncio.run(main())
+
+
+def test_looking_after_living_processes_locks_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[int] = []
+    load = DBOSClient.list_workflow_steps
+
+    def counted(self: DBOSClient, run_id: str, **options: Any) -> Any:
+        steps = load(self, run_id, **options)
+        loaded.append(len(steps))
+        return steps
+
+    def neighbour(folder: FileLives) -> Any:
+        raise AssertionError("locked")
+
+    async def main() -> None:
+        async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
+            with RunStore(file(tmp_path)) as other:
+                monkeypatch.setattr(FileLives, "only", neighbour)
+                await heard(runs.run("Write.", run_id="one"))
+                assert [one.state for one in other.all()] == ["ended"]
+                growing = Growing(other, "one")
+                monkeypatch.setattr(DBOSClient, "list_workflow_steps", counted)
+                assert growing.load()
+                assert not growing.load()
+                assert (growing.records, growing.last) == other.records("one")
+            assert loaded == [growing.last, 0, growing.last]
+            runs._rescue()
+
+    asyncio.run(main())

@@ -23,10 +23,10 @@ from toolwire.agent.identity import configuration
 from toolwire.agent.journal import MemoryJournal, told
 from toolwire.agent.loop import Agent, answer_of
 from toolwire.agent.records import SessionRecord, from_json, to_json
-from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Order, RunInfo, RunStore, attributes, owner_of
+from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Growing, Order, RunInfo, RunStore, attributes, owner_of
 from toolwire.agent.team import AgentTeam
-from toolwire.agent.workflow import FAILURES, Driver, Life, clock_of, drive_with, outside, to_the_end, work
-from toolwire.errors import DefinitionError, JournalError, StateError
+from toolwire.agent.workflow import FAILURES, Driver, Life, aside, clock_of, drive_with, outside, to_the_end, work
+from toolwire.errors import DefinitionError, JournalError
 from toolwire.messages import Message
 from toolwire.session import Session
 
@@ -91,14 +91,16 @@ class DurableRuns:
         if _open:
             raise JournalError("this process has durable runs open already")
         _open = True
+        opened = False
         try:
+            await aside(self._prepare)
             self._launch()
-        except (JournalError, StateError):
-            await self._close()
-            raise
+            opened = True
         except FAILURES as failure:
-            await self._close()
             raise JournalError(f"the database of the runs cannot be used: {failure}") from failure
+        finally:
+            if not opened:
+                await self._close()
         self._tending = asyncio.create_task(self._tend())
         return self
 
@@ -106,15 +108,15 @@ class DurableRuns:
         """Let go of all runs; they can be resumed, and workers that have their agents take them."""
         await self._close()
 
-    def _launch(self) -> None:
+    def _prepare(self) -> None:
+        """Make and lock what has to be; this may wait for other processes."""
         logger = logging.getLogger("dbos")
         if not logger.handlers:  # else it writes to standard error by itself
             logger.addHandler(logging.NullHandler())
         self._store = store = RunStore(self._database, make=True)
         store.lives.begin(self._name)
         store.put_away()
-        queues = [f"{QUEUE}{name}" for name in self._agents]
-        for queue in queues:
+        for queue in self._queues:
             store.client.register_queue(
                 queue,
                 worker_concurrency=self._concurrency,
@@ -122,6 +124,9 @@ class DurableRuns:
                 on_conflict="always_update" if self._worker else "never_update",
             )
         store.client.register_queue(HERE + self._name, polling_interval_sec=TAKE_SECONDS)
+
+    def _launch(self) -> None:
+        store = self.store
         config = DBOSConfig(
             name=APPLICATION,
             system_database_url=store.url,
@@ -136,7 +141,7 @@ class DurableRuns:
         if DBOS.executor_id != self._name:
             raise JournalError("this program uses DBOS itself: give durable runs a process of their own")
         self._launched = True
-        DBOS.listen_queues([HERE + self._name, *(queues if self._worker else ())])
+        DBOS.listen_queues([HERE + self._name, *(self._queues if self._worker else ())])
         self._driver = Driver(self._agents, store)
         drive_with(self._driver)
         DBOS.launch()
@@ -145,27 +150,32 @@ class DurableRuns:
         global _open
         store, driver = self._store, self._driver
         self._store = self._driver = None  # nothing begins any more
-        if self._tending is not None:
-            self._tending.cancel()
-            await asyncio.wait([self._tending])
-        if driver is not None:
-            await asyncio.gather(*(life.stop() for life in list(driver.lives.values())))
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1) as pool:
-            await loop.run_in_executor(pool, self._closed, store)
-        if self._launched:  # DBOS had lent its threads to the loop, and has ended them
-            loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
-        self._launched = _open = False
+        try:
+            if self._tending is not None:
+                self._tending.cancel()
+                await asyncio.wait([self._tending])
+            lives = {} if driver is None else dict(driver.lives)
+            await asyncio.gather(*(life.stop() for life in lives.values()))
+            await aside(self._closed, store, list(lives))
+        finally:
+            if self._launched:  # DBOS had lent its threads to the loop, and has ended them
+                asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
+            self._launched = _open = False
 
-    def _closed(self, store: RunStore | None) -> None:
+    def _closed(self, store: RunStore | None, left: list[str]) -> None:
         if self._launched:
             DBOS.destroy()
             drive_with(None)
         if store is not None:
             with suppress(*FAILURES):
+                store.left(left, self._name)
                 store.client.delete_queue(HERE + self._name)
             store.lives.end()
             store.close()
+
+    @property
+    def _queues(self) -> list[str]:
+        return [f"{QUEUE}{name}" for name in self._agents]
 
     @property
     def store(self) -> RunStore:
@@ -349,16 +359,16 @@ class DurableRuns:
         Raises:
             JournalError: there is no such run, or it was stopped.
         """
-        seen = 0
+        seen, growing = 0, Growing(self.store, run_id)
         while True:
-            info = await outside(self.store.info, run_id)
-            records, _ = await outside(self.store.records, run_id)
-            events = list(told(MemoryJournal(records)))
-            for event in events[seen:]:
-                yield event
-            seen = len(events)
+            info = await outside(self.store.info, run_id, look=False)
+            if await outside(growing.load):
+                events = list(told(MemoryJournal(growing.records)))
+                for event in events[seen:]:
+                    yield event
+                seen = len(events)
             if info.state == "ended":
-                yield from_json(RunEnded, records[END])
+                yield from_json(RunEnded, growing.records[END])
                 return
             if info.state == "stopped":
                 raise JournalError(f"the run {run_id!r} was stopped{f': {info.reason}' if info.reason else ''}")
@@ -420,11 +430,14 @@ class DurableRuns:
 
     def _rescue(self) -> None:
         store = self.store
-        for found in store.statuses(status=["PENDING", "ENQUEUED"], load_output=False):
-            said = found.attributes or {}
-            if owner_of(found) not in ("", self._name) and (name := said.get("agent")) in self._agents:
-                with suppress(JournalError):  # it lives, or another worker was faster
-                    store.hand_over(found.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
+        found = store.statuses(status=["PENDING", "ENQUEUED"], load_output=False)
+        owners = set(map(owner_of, found)) - {"", self._name}
+        dead = owners - store.lives.living(owners)
+        for one in found:
+            name = (one.attributes or {}).get("agent")
+            if owner_of(one) in dead and name in self._agents:
+                with suppress(JournalError):  # another worker was faster
+                    store.hand_over(one.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
 
 
 def _named(run_id: str) -> str:
