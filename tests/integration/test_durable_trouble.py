@@ -52,6 +52,26 @@ def test_whoever_listens_hears_that_the_database_broke(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_an_end_is_told_though_the_database_takes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "SETTLES_IN", 0.1)
+
+    async def main() -> None:
+        async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
+            events = runs.run("Write.", run_id="one")
+            await anext(events)
+            with closing(sqlite3.connect(file(tmp_path), isolation_level=None)) as connection:
+                full = "SELECT RAISE(ABORT, 'the disk is full')"
+                connection.execute(f"CREATE TRIGGER full BEFORE UPDATE OF status ON workflow_status BEGIN {full}; END")
+                async with asyncio.timeout(30):
+                    assert ended(await heard(events)).answer == "Done."
+                connection.execute("DROP TRIGGER full")
+            assert [one.state for one in await runs.all()] == ["running"]
+            assert ended(await heard(runs.resume("one"))).answer == "Done."
+            assert [one.state for one in await runs.all()] == ["ended"]
+
+    asyncio.run(main())
+
+
 def test_an_outage_of_the_provider_stops_the_run_which_asks_again_when_it_is_resumed(tmp_path: Path) -> None:
     call = ToolCall("write", {"number": 1}, "1")
     model = ScriptedBackend(

@@ -42,6 +42,8 @@ RESCUES: Final = 5
 """How many processes may die with a run before no worker takes it any more."""
 WATCH_SECONDS: Final = 0.5
 SETTLE_SECONDS: Final = 0.01
+SETTLES_IN: Final = 10.0
+"""Seconds after which a run is told to have ended though the database does not know."""
 MAX_NAME: Final = 200
 """Characters of a run's name."""
 
@@ -400,10 +402,14 @@ class DurableRuns:
                 await asyncio.shield(self._stopped(run_id, life))
 
     async def _settled(self, run_id: str) -> None:
-        """Wait until the database knows that a run has ended, as whoever hears of it may ask there."""
-        with suppress(JournalError):
-            while (await outside(self.store.status, run_id)).status == "PENDING":
-                await asyncio.sleep(SETTLE_SECONDS)
+        """Wait until the database knows that a run has ended, as whoever hears of it may ask there.
+
+        If that cannot be written the records say so all the same, and the run is the process's until it is resumed.
+        """
+        with suppress(JournalError, TimeoutError):
+            async with asyncio.timeout(SETTLES_IN):
+                while (await outside(self.store.status, run_id)).status == "PENDING":
+                    await asyncio.sleep(SETTLE_SECONDS)
 
     async def _stopped(self, run_id: str, life: Life) -> None:
         await life.stop()
