@@ -216,9 +216,49 @@ def _security() -> str:
     return _table(("what went wrong", "tests"), rows)
 
 
+def _mission() -> str:
+    sys.path.insert(0, str(ROOT))
+    from tests.mission.rows import SECTIONS, marked
+
+    tests = marked("mission")
+    return "\n".join(
+        f"## {letter}. {title}\n\n"
+        + _table(
+            ("row", "what is asked", "tests that show it, or the decision"),
+            ((row.key, row.asked, _shown_by(row.answer, tests.get(row.key, []))) for row in rows),
+        )
+        for letter, (title, rows) in SECTIONS.items()
+    )
+
+
+def _needs() -> str:
+    sys.path.insert(0, str(ROOT))
+    from tests.mission.rows import NEEDS, marked
+
+    tests = marked("need")
+    rows = ((row.key, row.asked, row.answer, _shown_by("", tests.get(row.key, []))) for row in NEEDS)
+    return _table(("", "what hurts", "what Toolwire does", "tests"), rows)
+
+
+def _contradictions() -> str:
+    sys.path.insert(0, str(ROOT))
+    from tests.mission.rows import CONTRADICTIONS
+
+    return _table(
+        ("topic", "what they say", "what Toolwire does"), ((row.key, row.asked, row.answer) for row in CONTRADICTIONS)
+    )
+
+
+def _shown_by(answer: str, tests: list[str]) -> str:
+    return "<br>".join([*([answer] if answer else []), *(f"`{name}`" for name in tests)])
+
+
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
+    "contradictions": _contradictions,
     "formats": _formats,
+    "mission": _mission,
+    "needs": _needs,
     "samples": _samples,
     "security": _security,
     "weights": _weights,

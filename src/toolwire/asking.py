@@ -1,9 +1,15 @@
-"""Several questions as one: what the calls of one response ask is shown together."""
+"""How questions come to whoever answers them: several as one, or one after the other.
+
+The time to answer counts from when a question is shown: a hook that has it wait for others does so in `turn`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import Lock
 
 from toolwire.consent import Agreement, Approval
@@ -11,7 +17,58 @@ from toolwire.errors import ToolError
 from toolwire.failures import Caught
 
 Answers = Sequence[Agreement | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    """When an answer comes too late."""
+
+    scope: asyncio.Timeout
+    seconds: float
+
+    def move(self, *, counts: bool) -> None:
+        """Have the time begin now; or not count, until it does."""
+        when = asyncio.get_running_loop().time() + self.seconds if counts else None
+        with suppress(RuntimeError):  # it has passed, or nobody waits any more
+            self.scope.reschedule(when)
+
+
 _Waiting = tuple[Approval, asyncio.Future[Agreement | bool]]
+_DEADLINE: ContextVar[_Deadline | None] = ContextVar("toolwire_deadline", default=None)
+"""Of the question that is asked in this context."""
+
+
+@asynccontextmanager
+async def answering(seconds: float) -> AsyncGenerator[None]:
+    """A block that waits for an answer, and gets `TimeoutError` if it takes longer; time in `turn` does not count."""
+    async with asyncio.timeout(seconds) as scope:
+        held = _DEADLINE.set(_Deadline(scope, seconds))
+        try:
+            yield
+        finally:
+            _DEADLINE.reset(held)
+
+
+@asynccontextmanager
+async def turn(lock: AbstractAsyncContextManager[object]) -> AsyncGenerator[None]:
+    """A block that asks when its turn has come, which a lock says; only then the time to answer begins.
+
+        async def confirm(approval):
+            async with turn(lock):
+                return await ask(approval)
+
+    Below a `Together` it counts from when the calls were asked about.
+
+    Args:
+        lock: one that all who ask there share, such as an `asyncio.Lock`.
+    """
+    deadline = _DEADLINE.get()
+    if deadline is not None:
+        deadline.move(counts=False)
+    async with lock:
+        if deadline is not None:
+            deadline.move(counts=True)
+        yield
 
 
 class Together:
@@ -59,6 +116,7 @@ class Together:
     async def _settle(self, asked: list[_Waiting]) -> None:
         answers: Answers = ()
         caught = Caught()
+        _DEADLINE.set(None)  # in this task alone: it goes on when they are over, so they do not wait for its turn
         try:
             with caught:
                 answers = await self._ask([approval for approval, _ in asked])

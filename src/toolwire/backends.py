@@ -12,26 +12,35 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mappi
 from contextlib import aclosing, closing, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.client import Client
 from toolwire.conversation import ChatRequest, Notes, settled
-from toolwire.errors import ProviderError, RenderError
-from toolwire.events import CallEnd, ContentDelta, Event, Finish, replay
+from toolwire.errors import ProviderError, RenderError, ToolwireError
+from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
 from toolwire.failures import Caught
 from toolwire.memo import Memo
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.prompting import render_calls, render_results
 from toolwire.reading import StreamParser
 from toolwire.tools import ToolDefinition
 
+if TYPE_CHECKING:
+    from toolwire.client import Client  # whoever has one has loaded it; a model of text needs no HTTP
+
 BABBLE = 20
 """Characters of prose behind a complete call at which a model of text is stopped: small ones invent results there."""
+
+CHARACTERS = 4
+"""To a token, where a model does not say how many there were."""
 
 FALLBACK = ("bare_json", "pythonic")
 
 RAW: ContextVar[list[str] | None] = ContextVar("toolwire_raw", default=None)
 """Takes the pieces of text that a model of text writes, markers and all, for whoever keeps records."""
+
+
+MEMO: ContextVar[Memo | None] = ContextVar("toolwire_memo", default=None)
+"""Holds what the messages of a run were written as, while it goes on."""
 
 
 class Backend(Protocol):
@@ -95,6 +104,9 @@ Source = Callable[..., AsyncGenerator[Event]]
 class TextBackend:
     """A model that takes text and writes text.
 
+    Where it does not say how many tokens there were, since it was stopped or never does, a quarter of the characters is
+    told: a budget has to hold for it too.
+
     Args:
         source: the model; see `client_source` and `local_source`.
         format: the wire format that it shall write.
@@ -123,7 +135,6 @@ class TextBackend:
         self._reads = reads or format
         self._results = results or format
         self._babble = babble
-        self._memo = Memo()
 
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
@@ -134,15 +145,18 @@ class TextBackend:
         raw = RAW.get()
         options = {"max_tokens": request.max_tokens, "temperature": request.temperature}
         options = {name: value for name, value in options.items() if value is not None}
-        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=self._memo)
+        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=MEMO.get())
+        counted, written = False, 0
         async with aclosing(self._source(told, **options)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
                     break
                 if not isinstance(piece, ContentDelta):
+                    counted = counted or isinstance(piece, UsageCounted)
                     yield piece
                     continue
+                written += len(piece.text)
                 if raw is not None:
                     raw.append(piece.text)
                 for event in parser.feed(piece.text):
@@ -152,6 +166,9 @@ class TextBackend:
                     yield event
                 if self._babble is not None and behind > self._babble:
                     break
+        if not counted:  # the model was stopped before it told, or counts none
+            read = sum(len(part.text) for one in told for part in one.parts if isinstance(part, TextPart))
+            yield UsageCounted(Usage(-(-read // CHARACTERS), -(-written // CHARACTERS)))
         for event in parser.finish():
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
                 event = end
@@ -201,12 +218,21 @@ def local_source(model: Writer) -> Source:
         try:
             while (piece := await pieces.get()) is not None:
                 if isinstance(piece, BaseException):
-                    raise piece
+                    raise piece if isinstance(piece, ToolwireError) else _failed(piece)
                 yield piece if isinstance(piece, Finish) else ContentDelta(piece)
         finally:
             left.set()
 
     return stream
+
+
+def _failed(error: BaseException) -> BaseException:
+    """What a model's own trouble is to whoever asked it; an interrupt is none."""
+    if not isinstance(error, Exception):
+        return error
+    failed = ProviderError(f"the model in this process failed: {type(error).__name__}: {error}")
+    failed.__cause__ = error
+    return failed
 
 
 _TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text

@@ -29,12 +29,14 @@ What is wrong in it is said with the file, the line and the key.
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -113,7 +115,13 @@ class BudgetTable(_Strict):
     tokens: Annotated[int, Field(ge=0)] | None = None
     seconds: Annotated[float, Field(ge=0)] | None = None
     money: Annotated[float, Field(ge=0)] | None = None
-    prices: PriceTable = Field(default_factory=PriceTable)
+    prices: PriceTable | None = None
+
+    @model_validator(mode="after")
+    def _counted(self) -> BudgetTable:
+        if self.money is not None and self.prices is None:
+            raise ValueError("money is counted by prices = { input = ..., output = ... }, for a million tokens each")
+        return self
 
 
 class GateTable(_Strict):
@@ -279,7 +287,7 @@ def load_configuration(path: str | PathLike[str]) -> Configuration:
     try:
         made = Configuration.model_validate(data)
     except ValidationError as error:
-        raise refused(path, error, lambda keys: toml_line(text, keys)) from error
+        raise refused(path, error, lambda keys: toml_line(text, keys), model=Configuration) from error
     for keys, message in made.dangling():
         raise ConfigurationError(f"{path}:{toml_line(text, keys)}: {'.'.join(keys)}: {message}")
     return made
@@ -314,6 +322,7 @@ def refused(
     error: ValidationError,
     line_of: Callable[[list[str]], int],
     above: tuple[str, ...] = (),
+    model: type[BaseModel] | None = None,
 ) -> ConfigurationError:
     """The first thing that is wrong in a file, with its place.
 
@@ -322,13 +331,56 @@ def refused(
         error: what pydantic found.
         line_of: the line in which a key stands; 0 if that is not known.
         above: the keys that lead to what was checked.
+        model: what was checked, for the keys that might be meant by a wrong one.
     """
     first = error.errors()[0]
     keys = [*above, *(str(key) for key in first["loc"])]
     line = line_of(keys)
     where = f"{path}:{line}" if line else str(path)
     message = str(first["msg"]).removeprefix("Value error, ")
-    return ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}")
+    near = _near(first, model)
+    hint = f"; did you mean {near!r}?" if near else ""
+    return ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}{hint}")
+
+
+def _near(error: Any, model: type[BaseModel] | None) -> str:
+    """What may be meant by a key or a word that there is not; "" if nothing is near."""
+    given: Any = error["input"]
+    known: list[str] = []
+    if error["type"] == "extra_forbidden" and model is not None:
+        *place, given = error["loc"]
+        known = _keys(model, place)
+    elif error["type"] == "literal_error":
+        known = re.findall(r"'([^']*)'", error["ctx"]["expected"])
+    found = difflib.get_close_matches(given.lower(), known, n=1) if isinstance(given, str) else []
+    return found[0] if found else ""
+
+
+def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:
+    """The keys that the table at a place may have."""
+    kinds: list[Any] = [model]
+    for key in place:
+        inner: list[Any] = []
+        for kind in kinds:
+            if _is_table(kind):
+                inner += [kind.model_fields[key].annotation] if key in kind.model_fields else []
+            else:
+                inner += get_args(kind)  # of an array, or of tables by name
+        kinds = [one for kind in inner for one in _unwrapped(kind)]
+    return [key for kind in kinds if _is_table(kind) for key in kind.model_fields]
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _unwrapped(kind: Any) -> list[Any]:
+    """The types that a value may have, by themselves."""
+    if get_origin(kind) is Annotated:
+        return _unwrapped(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [one for inner in get_args(kind) for one in _unwrapped(inner)]
+    return [kind]
 
 
 def _given(error: Any) -> str:

@@ -169,3 +169,7 @@ class RunFailed(ToolwireError):
     def __init__(self, message: str, end: object) -> None:
         super().__init__(message)
         self.end = end
+
+
+class PolicyWarning(UserWarning):
+    """A rule or a limit does nothing, or not all that it says: it names a tool or an argument that is not there."""

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from toolwire.arguments import fitted
+from toolwire.asking import answering
 from toolwire.consent import Agreement, Approval
-from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTool
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
+from toolwire.jsonforms import PLAIN, json_form
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
+from toolwire.misnomers import checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.registry import Registered, ToolRegistry
 from toolwire.schema import UNUSABLE, validate
@@ -90,10 +94,18 @@ class ToolExecutor:
         confirm: asks somebody; without it nothing that has to be asked runs.
         timeout: seconds that one call may take; None for no limit. A plain function that takes longer is left behind in
             its thread.
-        confirm_timeout: seconds that somebody has to answer; no answer is none.
+        confirm_timeout: seconds that somebody has to answer; no answer is none. Where questions wait for each other
+            they count from when one is shown; see `toolwire.asking.turn`.
         concurrency: calls that run at the same time, whoever made them; those that wait for an answer do not count.
         shape: makes of each result of a call that ran what the model is told, say an envelope's.
         clock: seconds, for limits.
+        check: whether to look for names in the policy that name nothing; see `toolwire.misnomers`. Those that surely
+            let calls run which were to be denied are an error here, others a `PolicyWarning` at the first call, when
+            all tools should be there.
+
+    Raises:
+        TypeError: `policy` is no policy, or `confirm` is no async function.
+        ConfigurationError: a rule that denies or asks, or a limit, has a misspelt name, so it would do nothing.
     """
 
     def __init__(
@@ -107,7 +119,12 @@ class ToolExecutor:
         concurrency: int = 16,
         shape: Shaping | None = None,
         clock: Callable[[], float] = monotonic,
+        check: bool = True,
     ) -> None:
+        if policy is not None and not isinstance(policy, Policy):
+            raise TypeError(_no_policy(policy))
+        if confirm is not None:
+            _check_hook(confirm)
         self._registry = registry
         self._policy = policy or Policy()
         self._confirm = confirm
@@ -118,6 +135,12 @@ class ToolExecutor:
         self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
         self._shape = shape
         self._clock = clock
+        self._named = 0 if check and policy is not None and (policy.rules or policy.limits) else -1
+        """How many tools the policy's names were compared with; -1: they are not."""
+        self._warned: set[str] = set()
+        if self._named >= 0:
+            with suppress(DefinitionError):  # a tool that cannot be used says so when it is called
+                checked(self._policy, registry.definitions(hidden=True))
 
     async def execute(
         self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
@@ -168,6 +191,8 @@ class ToolExecutor:
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
         """
+        if self._named >= 0 and self._named != len(self._registry):
+            self._warn()
         begun: list[ToolCall] = []
         unnoted: BaseException | None = None
         with Caught() as caught:  # whatever goes wrong on the way, there is a result
@@ -203,6 +228,7 @@ class ToolExecutor:
         gate = self._gate()
         await gate.acquire()
         start = self._clock()
+        session.began(name, start)
         try:
             if noted is not None:
                 with Caught() as missed:
@@ -219,12 +245,21 @@ class ToolExecutor:
             return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
         finally:
             gate.release()
-            session.ended(name, self._clock() - start)
+            session.ended(name, start, self._clock())
         if ready.tool.definition.untrusted:
             session.untrusted = True
         if caught.error is not None:
             result = _failed(call, caught.message)
         return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
+
+    def _warn(self) -> None:
+        """Warn of names in the policy that name nothing, each once; the registry has other tools than before."""
+        self._named = len(self._registry)
+        with suppress(DefinitionError):
+            for one in misnomers(self._policy, self._registry.definitions(hidden=True)):
+                if str(one) not in self._warned:
+                    self._warned.add(str(one))
+                    warnings.warn(str(one), PolicyWarning, stacklevel=3)
 
     def _gate(self) -> asyncio.Semaphore:
         """What lets so many calls of a loop run at a time."""
@@ -357,7 +392,7 @@ class ToolExecutor:
         answer: Agreement | bool = False
         try:
             with Caught() as caught:
-                async with asyncio.timeout(self._confirm_timeout):
+                async with answering(self._confirm_timeout):
                     answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -397,6 +432,31 @@ class ToolExecutor:
                 raise  # it is the tool's own
             name, goes_on = ready.call.name, "" if _stops(ready.tool) else " It may still be at work."
             raise ToolError(f"{name} took longer than {self._timeout:g} seconds.{goes_on}") from error
+
+
+def _no_policy(value: object) -> str:
+    hint = "; PolicyTable.model_validate(...).made() makes one of a dict" if isinstance(value, dict) else ""
+    return f"policy is a Policy, not {type(value).__name__}{hint}"
+
+
+def _check_hook(confirm: object) -> None:
+    """Tell who made an executor that nobody could be asked, before the first question.
+
+    Raises:
+        TypeError: it is not callable, or a plain function that does not say that it gives something to be awaited.
+    """
+    if not callable(confirm):
+        raise TypeError(f"confirm is an async function, not {type(confirm).__name__}")
+    called = confirm if inspect.isroutine(confirm) else type(confirm).__call__
+    if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(called):
+        return
+    if not (inspect.isfunction(called) or inspect.ismethod(called)) or called.__name__ == "<lambda>":
+        return  # what it gives is seen when it is asked
+    if getattr(called, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
+        name = getattr(confirm, "__qualname__", type(confirm).__name__)
+        raise TypeError(
+            f"confirm is an async function: make {name} one with `async def`, or say that it returns an Awaitable"
+        )
 
 
 def _stops(tool: Registered) -> bool:
@@ -449,30 +509,25 @@ def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:
     return Outcome(call, _failed(call, issue.message), issue)
 
 
-_JSON = json.JSONEncoder(allow_nan=False)
-
-
 def _result(call: ToolCall, value: Any) -> ToolResult:
-    """What a tool gave back, as a result: a result of its own, an image, any JSON value, or text."""
+    """What a tool gave back, as a result: of its own, an image or several, any value that has a JSON form, or text.
+
+    Raises:
+        ToolError: it has none.
+    """
+    if isinstance(value, PLAIN):
+        return ToolResult(call.id, call.name, value)
     if isinstance(value, ToolResult):
-        result = replace(value, call_id=call.id, tool_name=call.name)
-        return result if _is_json(value.result) else _no_json(call, value.result)
+        return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
     if isinstance(value, ImagePart):
         return ToolResult(call.id, call.name, images=(value,))
-    if callable(dump := getattr(value, "model_dump", None)):
-        value = dump(mode="json")
-    return ToolResult(call.id, call.name, value) if _is_json(value) else _no_json(call, value)
+    if isinstance(value, list | tuple) and value and all(isinstance(one, ImagePart) for one in value):
+        return ToolResult(call.id, call.name, images=tuple(value))
+    return ToolResult(call.id, call.name, _json(value))
 
 
-def _is_json(value: Any) -> bool:
-    if value is None or isinstance(value, str | bool):
-        return True
+def _json(value: Any) -> Any:
     try:
-        _JSON.encode(value)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
-
-
-def _no_json(call: ToolCall, value: Any) -> ToolResult:
-    return _failed(call, f"The tool ran, but what it gave back is no JSON: {type(value).__name__}.")
+        return json_form(value)
+    except ToolError as error:
+        raise ToolError(f"The tool ran, but what it gave back is no JSON: {error}") from error

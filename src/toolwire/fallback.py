@@ -1,4 +1,7 @@
-"""When a model drops its format's markers: the whole message may still be a call, bare or in one code fence."""
+"""When a model drops its format's markers: the whole message may still be a call, bare or in one code fence.
+
+A small model may also drop the opening marker alone, and write the closing one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from dataclasses import replace
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
 from toolwire.wire.control import Options
 from toolwire.wire.parser import Machine
-from toolwire.wire.syntax import WireFormat
+from toolwire.wire.syntax import Lit, WireFormat
 
 _FENCED = re.compile(r"\s*(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
 _MAY_BE_A_CALL = "{[`~<"
@@ -29,6 +32,8 @@ class Fallback:
     def __init__(self, formats: Sequence[WireFormat], named: WireFormat | None, options: Options) -> None:
         self._formats = formats
         self._named = named
+        ends = [block[-1] for block in named.blocks] if named is not None else []
+        self._closers = tuple(closer for end in ends if isinstance(end, Lit) for closer in sorted(end.spellings))
         self._options = replace(options, reasoning_started=False)
         self._held: list[Event] = []  # content, and problems about it
         self._holding = True
@@ -77,11 +82,16 @@ class Fallback:
 
     def _candidates(self, text: str) -> Iterable[tuple[WireFormat, str]]:
         fenced = _FENCED.match(text)
-        inside = fenced["inside"] if fenced else text
+        inside = fenced["inside"] if fenced else self._unclosed(text)
         if fenced and self._named is not None:
             yield self._named, inside
         for wire in self._formats:
             yield wire, inside
+
+    def _unclosed(self, text: str) -> str:
+        """The text without a closing marker of the named format at its end: its opening one was dropped alone."""
+        bare = text.rstrip()
+        return next((bare[: -len(closer)] for closer in self._closers if bare.endswith(closer)), text)
 
     def _calls(self, wire: WireFormat, text: str) -> list[Event]:
         """The events of calls to known tools that are all of the text, or nothing."""

@@ -83,10 +83,24 @@ class ToolCall:
     free: bool = field(default=False, repr=False, compare=False)
     extra: OpaquePart | None = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        """Check that the arguments are an object.
+
+        Raises:
+            TypeError: they are not.
+        """
+        if not isinstance(self.arguments, dict):
+            raise TypeError(_no_arguments(self.arguments))
+
     @property
     def fingerprint(self) -> str:
         """Sha256 hex digest of the name and the arguments as canonical JSON; equal calls share it."""
         return digest([self.name, self.arguments])
+
+
+def _no_arguments(value: object) -> str:
+    hint = "; json.loads makes one of text" if isinstance(value, str) else ""
+    return f"arguments is a dict of JSON values, not {type(value).__name__}{hint}"
 
 
 def digest(value: object) -> str:
@@ -237,7 +251,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the provider reported them; cached tokens are among the input, reasoning among the output."""
+    """Token counts as the provider reported them; cached tokens are among the input, reasoning among the output.
+
+    Where nobody reports any, `backends.TextBackend` estimates them.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

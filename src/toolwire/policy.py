@@ -91,6 +91,9 @@ class Rule:
         even_untrusted: for rules that allow: nobody is asked because of such text either.
         asked_for: for rules that allow: the user asked for this call, with one of these words and every value of it in
             one sentence; see `provenance`. Such a rule holds even then, and once for each call.
+        confirm: for rules that allow: False: nobody is asked because the tool wants to be agreed to each time. Tools of
+            servers ask all the same: how they describe themselves may change, and what they ask is said with the
+            server.
     """
 
     effect: Effect
@@ -100,10 +103,11 @@ class Rule:
     only_untrusted: bool = False
     even_untrusted: bool = False
     asked_for: tuple[str, ...] = ()
+    confirm: bool = True
 
     def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
         """Whether the rule is about this call; what was said and read aside."""
-        if not self._names(definition):
+        if not self.names(definition):
             return False
         given = call.arguments
         if self.effect == "allow":
@@ -112,7 +116,8 @@ class Rule:
             given = {**_defaults(definition), **given}
         return all(key in given and one.maybe(given[key]) for key, one in self.arguments.items())
 
-    def _names(self, definition: ToolDefinition) -> bool:
+    def names(self, definition: ToolDefinition) -> bool:
+        """Whether the rule is about calls of this tool."""
         if self.tool == "*":
             return True
         name = full_name(definition)
@@ -154,13 +159,22 @@ class Limit:
         calls: so many calls; None: any number,
         seconds: in so many seconds; 0: in the whole session.
         tool: a glob over the tool's name, with or without its server; all that it fits count together.
-        running: so many seconds of running, in the whole session; None: any. A call that runs already is not stopped.
+        running: so many seconds of running, in the whole session, those of calls that run now included; None: any.
+            A call that runs already is not stopped.
     """
 
     calls: int | None = None
     seconds: float = 0.0
     tool: str = "*"
     running: float | None = None
+
+    def names(self, definition: ToolDefinition) -> bool:
+        """Whether calls of this tool count."""
+        return self.concerns(full_name(definition))
+
+    def concerns(self, name: str) -> bool:
+        """Whether calls of the tool of this full name count."""
+        return self.tool == "*" or _may_be(name, self.tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +193,8 @@ class Context:
             strangers.
         spent: by approval key, how often a permission for once was used.
         counts: by a tool's full name, its calls in the whole session.
-        running: by a tool's full name, the seconds that its calls ran.
+        running: by a tool's full name, the seconds that those of its calls ran which are over.
+        busy: by a tool's full name, how many of its calls run now, and the sum of the times when they began.
     """
 
     tier: Tier = Tier.CRAWL
@@ -193,6 +208,7 @@ class Context:
     spent: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     running: Mapping[str, float] = field(default_factory=dict)
+    busy: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,24 +254,25 @@ class _Case:
         reason = self._denied()
         if reason:
             return Deny(reason)
-        allowing, lifting = self._allowing() if self._policy.rules else (None, None)
+        allowing, lifting, settling = self._allowing() if self._policy.rules else (None, None, None)
         if allowing is None and self._definition.tier in self._policy.deny_by_default:
             return Deny(f"No rule allows this call of {call.name}.")
         if call.confidence < HEURISTIC:
             return Ask("The call was guessed from prose.")
         if context.agreed and self.key in context.agreed:
             return Allow("it was agreed to before")
-        reason = self._asked(allowing)
+        reason = self._asked(allowing, settling)
         if reason:
             return Ask(reason)
-        chosen = allowing
+        chosen = allowing if settling is None else settling
+        once = chosen is not None and bool(chosen.asked_for)
         if self._is_suspect():
             if lifting is None and self._is_planned():
                 return Allow("it was planned before text of strangers was read", once=True)
             if lifting is None:
                 return Ask(f"Text of strangers is in the conversation, and {call.name} can change things.")
-            chosen = lifting
-        return Allow("" if chosen is None else chosen.reason, once=chosen is not None and bool(chosen.asked_for))
+            chosen, once = lifting, bool(lifting.asked_for) or (settling is not None and once)
+        return Allow("" if chosen is None else chosen.reason, once=once)
 
     @property
     def key(self) -> str:
@@ -280,13 +297,13 @@ class _Case:
                 return reason
         return ""
 
-    def _asked(self, allowing: Rule | None) -> str:
+    def _asked(self, allowing: Rule | None, settling: Rule | None) -> str:
         """Why somebody is asked, whatever was read; "" if nothing says so."""
         name = self._call.name
         rule = self._rule("ask")
         if rule is not None:
             return rule.reason or f"A rule asks before {name} runs."
-        if self._definition.requires_confirmation:
+        if self._definition.requires_confirmation and settling is None:
             return f"{name} wants to be agreed to each time."
         if allowing is None and self._definition.tier in self._policy.ask_by_default:
             return f"No rule allows this call of {name}."
@@ -303,10 +320,12 @@ class _Case:
                 return rule
         return None
 
-    def _allowing(self) -> tuple[Rule | None, Rule | None]:
-        """A rule that allows the call, and one that allows it whatever was read; rules without conditions first."""
+    def _allowing(self) -> tuple[Rule | None, Rule | None, Rule | None]:
+        """Rules that allow the call: at all, whatever was read, and unasked; those without conditions first."""
         allowing: Rule | None = None
         lifting: Rule | None = None
+        settling: Rule | None = None
+        unasked = self._definition.requires_confirmation and not self._definition.server
         for rule in self._policy.rules:
             if rule.effect != "allow" or not rule.fits(self._call, self._definition):
                 continue
@@ -316,7 +335,9 @@ class _Case:
                 allowing = rule
             if rule.even_untrusted or (rule.asked_for and lifting is None):
                 lifting = rule
-        return allowing, lifting
+            if unasked and not rule.confirm and (settling is None or not rule.asked_for):
+                settling = rule
+        return allowing, lifting, settling
 
     def _is_asked_for(self, rule: Rule) -> bool:
         said = self._context.said
@@ -336,10 +357,7 @@ class _Case:
 
 def _met(limit: Limit, tool: str, context: Context) -> str:
     """Why a limit forbids one more call of a tool; "" if it does not."""
-
-    def concerns(name: str) -> bool:
-        return limit.tool == "*" or _may_be(name, limit.tool)
-
+    concerns = limit.concerns
     if not concerns(tool):
         return ""
     if limit.calls is not None:
@@ -353,6 +371,7 @@ def _met(limit: Limit, tool: str, context: Context) -> str:
             return f"{limit.tool} may run {limit.calls} times{span}, and did."
     if limit.running is not None:
         used = sum(seconds for name, seconds in context.running.items() if concerns(name))
+        used += sum(count * context.now - since for name, (count, since) in context.busy.items() if concerns(name))
         if used >= limit.running:
             return f"{limit.tool} may run for {limit.running:g} seconds in this session, and did."
     return ""

@@ -8,6 +8,7 @@
     effect = "allow"                  # or "ask", "deny"
     tool = "execute_command"          # a glob; "server.name" for tools of servers
     arguments = { command = { begins = ["npm", "install"] } }
+    confirm = false                   # not even because the tool itself asks each time
 
     [[policy.limits]]
     tool = "send_*"
@@ -215,6 +216,7 @@ class RuleTable(_Strict):
     only_untrusted: bool = False
     even_untrusted: bool = False
     asked_for: tuple[str, ...] = ()
+    confirm: bool = True
 
     @field_validator("asked_for")
     @classmethod
@@ -230,6 +232,8 @@ class RuleTable(_Strict):
         for key in ("even_untrusted", "asked_for"):
             if self.effect != "allow" and getattr(self, key):
                 raise ValueError(f"{key} is for rules that allow")
+        if self.effect != "allow" and not self.confirm:
+            raise ValueError("confirm = false is for rules that allow; others ask or deny whatever the tool wants")
         return self
 
     def made(self) -> Rule:
@@ -242,6 +246,7 @@ class RuleTable(_Strict):
             self.only_untrusted,
             self.even_untrusted,
             self.asked_for,
+            self.confirm,
         )
 
 
@@ -337,6 +342,8 @@ def _rule_table(rule: Rule) -> dict[str, Any]:
         table["even_untrusted"] = True
     if rule.asked_for and rule.effect == "allow":
         table["asked_for"] = list(rule.asked_for)
+    if not rule.confirm and rule.effect == "allow":
+        table["confirm"] = False
     return table
 
 

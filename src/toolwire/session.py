@@ -9,6 +9,8 @@ from toolwire.policy import REMEMBERED, Context
 from toolwire.provenance import sentences
 from toolwire.tools import Tier
 
+_NONE = 0, 0.0
+
 
 @dataclass(slots=True)
 class Session:
@@ -17,10 +19,14 @@ class Session:
     Attributes:
         tier: how far it is unlocked.
         untrusted: text of strangers has entered it.
+        handed_on: its tasks are a model's words; see `hand_on`.
+        ceiling: no words of a task unlock more.
     """
 
     tier: Tier = Tier.CRAWL
     untrusted: bool = False
+    handed_on: bool = False
+    ceiling: Tier = Tier.RUN
     _ran: dict[str, list[float]] = field(default_factory=dict)
     _agreed: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
@@ -29,6 +35,16 @@ class Session:
     _spent: Counter[str] = field(default_factory=Counter)
     _counts: Counter[str] = field(default_factory=Counter)
     _running: dict[str, float] = field(default_factory=dict)
+    _busy: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the tier.
+
+        Raises:
+            TypeError: it is none.
+        """
+        if not isinstance(self.tier, Tier):
+            raise TypeError(f"tier is a Tier, such as Tier.RUN, not {self.tier!r:.80}")
 
     def context(self, *, now: float, untrusted: bool | None = None) -> Context:
         """What a decision may know; for this moment, and for calls that the model wrote when it had read so much."""
@@ -44,6 +60,22 @@ class Session:
             self._spent,
             self._counts,
             self._running,
+            self._busy,
+        )
+
+    def hand_on(self) -> Session:
+        """A session for a task that a model hands on.
+
+        What the user said, agreed to and refused holds there, and so does what was read. The task itself is a model's
+        words: they vouch for nothing, and unlock no more than is unlocked here.
+        """
+        return Session(
+            untrusted=self.untrusted,
+            handed_on=True,
+            ceiling=min(self.tier, self.ceiling),
+            _agreed=set(self._agreed),
+            _refused=set(self._refused),
+            _said=self._said,
         )
 
     def said(self, text: str) -> None:
@@ -61,16 +93,24 @@ class Session:
         self._spent[key] += 1
 
     def ran(self, name: str, at: float) -> None:
-        """A call runs now."""
+        """A call may run now, and counts."""
         times = self._ran.setdefault(name, [])
         times.append(at)
         if len(times) >= 2 * REMEMBERED:
             del times[:REMEMBERED]
         self._counts[name] += 1
 
-    def ended(self, name: str, seconds: float) -> None:
-        """A call ran for so long."""
-        self._running[name] = self._running.get(name, 0.0) + seconds
+    def began(self, name: str, at: float) -> None:
+        """A call that was counted begins to run."""
+        count, since = self._busy.get(name, _NONE)
+        self._busy[name] = count + 1, since + at
+
+    def ended(self, name: str, at: float, now: float) -> None:
+        """A call that began then runs no more."""
+        count, since = self._busy.pop(name, (1, at))
+        if count > 1:
+            self._busy[name] = count - 1, since - at
+        self._running[name] = self._running.get(name, 0.0) + now - at
 
     def decided(self, key: str, *, agreed: bool) -> None:
         """Somebody has decided for the session."""

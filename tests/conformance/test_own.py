@@ -15,6 +15,7 @@ from toolwire.wire.formats import FORMATS
 ROWS = load(OWN)
 
 
+@pytest.mark.mission("B36")
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in ROWS if row["format"] in names()])
 def test_row(row: Row) -> None:
     assert not verdict(row)

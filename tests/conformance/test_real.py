@@ -26,6 +26,7 @@ TOOLS = [
 ]
 
 
+@pytest.mark.need(1, 2)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_real_output(row: dict[str, Any]) -> None:
     for format in (row["format"], "auto"):

@@ -62,6 +62,7 @@ def order(response: ParsedResponse) -> str:
     return "".join(kind for at, kind in enumerate(kinds) if kind == "To" or kinds[at - 1 : at] != ["Te"])
 
 
+@pytest.mark.need(16)
 @needs_recordings
 @pytest.mark.parametrize("api", NAMES)
 def test_every_split_of_a_stream_gives_the_same(api: str) -> None:
@@ -98,6 +99,7 @@ def test_calls_text_and_ids_are_what_was_recorded(api: str) -> None:
         assert response.content.strip() == (row.get("text") or "").strip(), row["id"]
 
 
+@pytest.mark.need(21)
 @needs_recordings
 @pytest.mark.parametrize("api", NAMES)
 def test_every_answer_survives_every_other_api(api: str) -> None:

@@ -15,7 +15,7 @@ import typer
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, run_page
 
 import toolwire
-from toolwire.cli import app
+from toolwire.cli import program
 from toolwire.messages import REPAIRS, ProblemKind
 
 README = ROOT / "README.md"
@@ -106,7 +106,7 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 @pages
 def test_commands_that_are_only_shown_have_their_options(page: Path) -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(program([])).commands  # type: ignore[attr-defined]
     lines = [line for block in blocks(page) if block.language == "sh" for line in block.code.splitlines()]
     for line in lines:
         match = re.search(r"\btoolwire (\w+)(?: (\w+))?(.*?)(?:#|$)", line)

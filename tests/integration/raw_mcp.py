@@ -2,7 +2,8 @@
 
 raw_mcp.py SCRIPT: a file with `protocol`, `tools` (pages of tools as they are sent), `after` (the tools once a call has
 changed them), `calls` (steps by tool), `fails` (how many starts end at once), `log` (a file: a line for each message
-that arrived, and for each start).
+that arrived, and for each start), `refused` (which requests for tools are answered with an error, from 1), `mute` (the
+page from which on there is no answer).
 """
 
 import json
@@ -22,6 +23,18 @@ def log(entry):
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
+
+
+lists = 0
+
+
+def list_tools(id, params):
+    global lists
+    lists += 1
+    if lists in script.get("refused", ()):
+        send({"id": id, "error": {"code": -32603, "message": "not now"}})
+    elif int(params.get("cursor", 0)) < script.get("mute", 1_000_000):
+        send({"id": id, "result": listed(params)})
 
 
 def listed(params):
@@ -50,6 +63,15 @@ def call(id, params):
         elif "line" in step:
             sys.stdout.write(step["line"] + "\n")
             sys.stdout.flush()
+        elif "ask" in step:
+            form = {"type": "object", "properties": {"who": {"type": "string"}}}
+            body = {"message": step["ask"], "requestedSchema": form}
+            send({"id": "question", "method": "elicitation/create", "params": body})
+            answer = json.loads(sys.stdin.readline())
+            send({"id": id, "result": {"content": [{"type": "text", "text": json.dumps(answer.get("result"))}]}})
+        elif "forever" in step:
+            while True:
+                sys.stdout.write(step["forever"])
         elif "die" in step:
             os._exit(step["die"])
         elif "change" in step:
@@ -75,7 +97,7 @@ def main():
             about = {"protocolVersion": script.get("protocol", "2025-06-18"), "capabilities": {"tools": {}}}
             send({"id": message["id"], "result": {**about, "serverInfo": {"name": "raw", "version": "1"}}})
         elif method == "tools/list":
-            send({"id": message["id"], "result": listed(params)})
+            list_tools(message["id"], params)
         elif method == "tools/call":
             call(message["id"], params)
         elif "id" in message and method:

@@ -29,6 +29,7 @@ def _measured(*options: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.need(28)
 def test_no_attack_succeeds_unasked_and_every_task_can_be_done() -> None:
     found = _measured("--suite", "slack", "--suite", "banking", "--limit", "5")
     unguarded = found.pop("no policy")["all"]

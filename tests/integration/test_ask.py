@@ -33,6 +33,7 @@ def test_the_answer_is_shown_once_and_alone(root: Path, capsys: pytest.CaptureFi
     assert [one["function"]["name"] for one in model.asked[0]["tools"]] == ["list_dir", "read_file", "search_files"]
 
 
+@pytest.mark.need(26)
 def test_a_format_is_written_into_the_text(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = toolwire.render_calls([READ], format="hermes")
     with scripted(ParsedResponse(call), ParsedResponse("30")) as model:
@@ -43,6 +44,7 @@ def test_a_format_is_written_into_the_text(root: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "30\n"
 
 
+@pytest.mark.need(38)
 def test_a_trace_leaves_nothing_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unknown = ToolCall("write_file", {"path": "a.txt", "content": ""}, "c2")
     first = ParsedResponse("", tool_calls=(READ, unknown), usage=Usage(100, 20))
@@ -61,6 +63,7 @@ def test_a_trace_leaves_nothing_out(root: Path, capsys: pytest.CaptureFixture[st
         assert part in shown
 
 
+@pytest.mark.mission("C41")
 def test_changes_are_asked_about(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["ask", "Write b.txt.", "--root", str(root), "--tier", "run"]
     with scripted(calling(WRITE), ParsedResponse("I could not.")) as model:
@@ -107,6 +110,7 @@ def test_events_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (events[-1]["reason"], events[-1]["answer"], events[-1]["calls"]) == ("answered", "30", 1)
 
 
+@pytest.mark.mission("C40")
 def test_tools_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own.py").write_text(
         'import toolwire\n\n\n@toolwire.tool\ndef double(n: int) -> int:\n    """Twice."""\n    return 2 * n\n'
@@ -128,6 +132,7 @@ def test_what_rests_on_nothing_is_said(root: Path, capsys: pytest.CaptureFixture
         assert "cannot look anything up" in capsys.readouterr().err
 
 
+@pytest.mark.mission("C41")
 def test_an_end_without_an_answer_is_status_1(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["ask", "Read.", "--root", str(root), "--max-rounds", "2"]
     with scripted(calling(READ), ParsedResponse("as far as I know")) as model:

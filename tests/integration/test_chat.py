@@ -16,6 +16,7 @@ from tests.integration.models import Scripted, calling, scripted
 
 import toolwire
 from toolwire import ParsedResponse, ToolCall
+from toolwire.telemetry import Archive
 
 COMMAND = [sys.executable, "-m", "toolwire", "chat"]
 READ = ToolCall("read_file", {"path": "a.txt"}, "c1")
@@ -102,6 +103,15 @@ def test_formats_can_be_changed_and_the_last_answer_looked_at(folder: Path) -> N
     assert "raw     <tool_call>" in notes
     assert "unknown wire format 'nothing'" in notes
     assert notes.rstrip().endswith("calls are fields of openai_chat")
+
+
+def test_the_coach_of_a_conversation_chooses_turn_by_turn(folder: Path) -> None:
+    with scripted(ParsedResponse("Hello.")) as model:
+        out, notes = piped(folder, model, ["/format coach", "Hi"])
+    assert out == ["Hello."]
+    assert "the coach chooses; hermes by now" in notes
+    (turn,) = Archive(folder / "state" / "turns.db").run().turns
+    assert turn["choice"]
 
 
 def test_what_goes_wrong_does_not_end_it(folder: Path) -> None:

@@ -105,6 +105,52 @@ def test_a_call_and_its_status(own: str, arguments: list[str], status: int, said
         assert done.stdout == said + "\n"
 
 
+LOUD = '''
+import os
+import subprocess
+import toolwire
+
+print("loaded")
+
+
+@toolwire.tool
+def loud() -> str:
+    """Prints."""
+    print("printed")
+    os.write(1, b"written\\n")
+    subprocess.run(["echo", "echoed"], check=True)
+    return "done"
+'''
+
+
+def test_standard_output_has_the_result_alone(tmp_path: Path) -> None:
+    path = tmp_path / "loud.py"
+    path.write_text(LOUD)
+    done = toolwire_cli("call", "loud", "--tools", str(path), "--json")
+    assert json.loads(done.stdout)["result"]["result"] == "done"
+    assert sorted(done.stderr.split()) == ["echoed", "loaded", "printed", "written"]
+    assert toolwire_cli("call", "loud", "--tools", str(path)).stdout == "done\n"
+    assert toolwire_cli("tools", "check", str(path), "--json").stdout.count("\n") == 1
+
+
+def test_arguments_come_from_standard_input(own: str) -> None:
+    assert toolwire_cli("call", "add", "-", "--tools", own, stdin='{"a": 4}').stdout == "5\n"
+
+
+def test_a_refusal_says_which_tier_would_do(own: str) -> None:
+    assert "Add --tier RUN." in fails(3, "call", "fire", '{"target": "x"}', "--tools", own)
+
+
+def test_python_files_are_checked(own: str) -> None:
+    assert toolwire_cli("tools", "check", own).stdout.splitlines()[0] == "add: can be used"
+
+
+def test_nothing_to_list_says_what_gives_tools() -> None:
+    done = toolwire_cli("tools", "list")
+    assert done.stdout == ""
+    assert "--tools FILE" in done.stderr
+
+
 def test_rules_from_a_file_hold_even_with_yes(own: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[policy.rules]]\neffect = "deny"\ntool = "fire"\nreason = "no firing on Sundays"\n')

@@ -36,6 +36,7 @@ async def streamed(client: Client, **options: Any) -> ParsedResponse:
     return collect([event async for event in client.stream(QUESTION, tools=[TOOL], **options)])
 
 
+@pytest.mark.mission("A16")
 @pytest.mark.parametrize("api", toolwire.apis())
 def test_every_api_is_asked_and_answers(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole and streamed, with the tool's own name on both sides."""
@@ -166,6 +167,7 @@ def test_closing_a_stream_cancels_the_request() -> None:
     assert closed == [True]
 
 
+@pytest.mark.need(9)
 def test_what_a_model_wrote_wrong_is_no_failure_of_the_server() -> None:
     error = {"error": {"message": "failed", "code": "tool_use_failed", "failed_generation": "<function=f{}"}}
     transport = ScriptedTransport(toolwire.get_api("groq"), [(400, json.dumps(error).encode())] * 2)
@@ -178,6 +180,7 @@ def test_what_a_model_wrote_wrong_is_no_failure_of_the_server() -> None:
     run(work)
 
 
+@pytest.mark.need(26)
 def test_calls_in_the_text_are_found_on_the_way() -> None:
     text = 'See: <tool_call>\n{"name": "files.read", "arguments": {"path": "b"}}\n</tool_call>'
     api = toolwire.get_api("ollama")

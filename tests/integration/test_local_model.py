@@ -26,6 +26,7 @@ def model() -> LocalModel:
     return LocalModel(path)
 
 
+@pytest.mark.mission("A6")
 def test_a_call_is_read_and_executed(model: LocalModel, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The meeting is on Tuesday at noon.\n")
     backend = TextBackend(local_source(model), format="bare_json", model="0.5b")

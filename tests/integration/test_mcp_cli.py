@@ -1,5 +1,6 @@
 """`toolwire mcp`: servers listed, agreed to, called and served, with the exit status that says how it went."""
 
+import http.client
 import json
 import os
 import pty
@@ -7,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +104,57 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
 
 
+def test_json_tells_all_of_a_call(tmp_path: Path, cli: Run) -> None:
+    answer = {"content": [{"type": "text", "text": "two"}], "structuredContent": {"count": 2}}
+    file = configured(tmp_path, raw(tmp_path, tools=[tool("t")], calls={"t": [{"result": answer}]}))
+    assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
+    status, out, _ = cli("call", "raw", "t", "{'a': 1,}", "--json", "--tier", "RUN", "--config", file)
+    told = json.loads(out)
+    assert (status, told["call"]["server"], told["call"]["arguments"]) == (0, "raw", {"a": 1})
+    assert set(told["call"]["repairs"]) >= {"single_quotes", "trailing_comma"}
+    assert (told["result"]["result"], told["result"]["structured"]) == ("two", {"count": 2})
+
+
+def test_what_a_server_asks_in_the_middle_of_a_call_is_declined_and_told(tmp_path: Path, cli: Run) -> None:
+    older = raw(tmp_path, tools=[tool("t")], calls={"t": [{"ask": "Your\x1b[2J name?"}]})
+    (tmp_path / "own.py").write_text("import toolwire\n\n\n" + DANGER)
+    serve = ("-m", "toolwire", "mcp", "serve", "--tools", str(tmp_path / "own.py"), "--tier", "RUN")
+    newer = McpServer(name="newer", command=sys.executable, args=serve, env={"PYTHONPATH": SOURCE})
+    file = configured(tmp_path, older, newer)
+    for name in ("raw", "newer"):
+        assert cli("approve", name, "--yes", "--config", file)[0] == 0
+    said = "asks in the middle of the call, which is declined here:"
+    status, out, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
+    assert (status, json.loads(out)["action"]) == (0, "decline")
+    assert f"raw {said} Your[2J name?" in err
+    status, out, err = cli("call", "newer", "danger", "--tier", "RUN", "--yes", "--config", file)
+    assert (status, out) == (1, "")
+    assert f"newer {said} " in err
+    assert "The user refused this call of danger" in err
+
+
+DANGER = """@toolwire.tool(requires_confirmation=True, tier=toolwire.Tier.RUN)
+def danger() -> str:
+    return "ran"
+"""
+
+
+def test_tools_are_listed_by_their_names_on_their_server(tmp_path: Path, cli: Run) -> None:
+    file = configured(tmp_path, *(raw(tmp_path, name, tools=[tool("same"), tool(name)]) for name in ("one", "two")))
+    status, out, _ = cli("list", "one", "--config", file)
+    assert (status, "`toolwire mcp approve one` asks about it" in out) == (1, True)
+    status, _, err = cli("call", "one", "same", "--tier", "RUN", "--config", file)
+    assert (status, "`toolwire mcp approve one` asks about it" in err) == (3, True)
+    for name in ("one", "two"):
+        assert cli("approve", name, "--yes", "--config", file)[0] == 0
+    for names in (["one"], ["one", "two"]):
+        status, out, _ = cli("list", *names, "--config", file)
+        listed = [line.split()[0] for line in out.splitlines() if " RUN " in line]
+        assert (status, listed) == (0, [word for name in names for word in ("same", name)])
+    assert cli("call", "two", "same", "--tier", "RUN", "--config", file)[:2] == (0, "same\n")
+
+
+@pytest.mark.need(30)
 def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
@@ -111,6 +165,8 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--yes", "--config", file)
     assert status == 3
     assert "`toolwire mcp approve raw t` does" in err
+    status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
+    assert (status, "`toolwire mcp approve raw t` asks about its description" in err) == (3, True)
     assert not calls(tmp_path)
     assert cli("approve", "raw", "--config", file)[0] == 3
     status, _, err = cli("approve", "raw", "t", "--yes", "--config", file)
@@ -118,6 +174,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     assert cli("call", "raw", "t", "--tier", "RUN", "--config", file)[:2] == (0, "t\n")
 
 
+@pytest.mark.need(29)
 def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     rules = tmp_path / "rules.toml"
@@ -206,3 +263,123 @@ def test_a_server_over_http_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path
             assert wanted in lines.readline()
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130
+
+
+SLOW = """
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import time
+
+import toolwire
+
+
+@toolwire.tool(isolated=True)
+def alone(place: str) -> str:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    folder = pathlib.Path(place)
+    (folder / "part").write_text(f"{os.getpid()} {child.pid}")
+    (folder / "part").rename(folder / "pids")
+    time.sleep(300)
+    return ""
+"""
+SCRIPT = "echo $$ $PPID > part; sleep 300 & echo $! >> part; mv part pids; wait"
+
+
+def _ends(pid: int) -> bool:
+    """Whether a process has ended, or is about to."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in "ZX"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked at in /proc")
+@pytest.mark.parametrize(
+    ("tool_", "over", "number"),
+    [
+        ("execute_command", "stdio", signal.SIGTERM),
+        ("execute_command", "http", signal.SIGINT),
+        ("alone", "stdio", signal.SIGINT),
+        ("alone", "http", signal.SIGTERM),
+        ("te_run", "stdio", signal.SIGTERM),
+    ],
+)
+def test_a_server_that_is_ended_leaves_nothing_behind(
+    tool_: str, over: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (tmp_path / "own.py").write_text(SLOW)
+    (folder / "slow.sh").write_text(SCRIPT)
+    arguments: dict[str, dict[str, Any]] = {
+        "execute_command": {"command": ["sh", "slow.sh"]},
+        "alone": {"place": str(folder)},
+        "te_run": {"args": ["run", "sh", "slow.sh"]},
+    }
+    command = [sys.executable, "-m", "toolwire", "mcp", "serve", "--root", str(folder)]
+    command += ["--tools", str(tmp_path / "own.py"), "--tier", "RUN", "--yes"]
+    command += ["--envelope", "qwen-local"] if tool_ == "te_run" else []
+    command += ["--http", "0", "--no-token"] if over == "http" else []
+    state = str(tmp_path / "state")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SOURCE,
+        "TOOLWIRE_STATE": state,
+        "COLUMNS": "200",
+        "TMPDIR": str(tmp_path),
+    }
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+    closing = ExitStack()
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+        params = {"name": tool_, "arguments": arguments[tool_]}
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+        if over == "stdio":
+            for message in (begin, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call):
+                process.stdin.write(json.dumps(message) + "\n")
+                process.stdin.flush()
+        else:
+            found = re.search(r"http://(\S+):(\d+)/mcp", process.stderr.readline())
+            assert found is not None
+            connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=30)
+            closing.callback(connection.close)
+            kinds = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+            connection.request("POST", "/mcp", json.dumps(begin), kinds)
+            answer = connection.getresponse()
+            answer.read()
+            session = {"mcp-session-id": answer.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+            connection.request("POST", "/mcp", json.dumps(call), {**kinds, **session})
+        running = _written(folder / "pids", process)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+        assert process.returncode in (128 + number, -number)
+        assert len(running) >= 2
+        left = [pid for pid in running if pid != process.pid]
+        _until(lambda: all(map(_ends, left)))
+        assert not list(tmp_path.glob("toolwire-*"))
+    finally:
+        closing.close()
+        process.kill()
+        process.communicate()
+
+
+def _written(path: Path, process: "subprocess.Popen[str]") -> list[int]:
+    """The numbers in a file that another process writes."""
+    _until(lambda: path.exists() or process.poll() is not None)
+    return [int(one) for one in path.read_text().split()]
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

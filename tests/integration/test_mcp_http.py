@@ -143,6 +143,51 @@ def test_bodies_and_headers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("answered", [0, 1], ids=["first", "later"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "",
+        "POST /mcp HTTP/1.1\r\nhost: HOST\r\nx: ",
+        "POST /mcp HTTP/1.1\r\nhost: HOST\r\ncontent-length: 1000000\r\n\r\n",
+    ],
+    ids=["nothing", "head", "refused"],
+)
+def test_half_a_request_holds_no_connection(sent: str, answered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "HEADER_SECONDS", 0.5)
+
+    async def main() -> None:
+        async with serving(McpService(registry())) as at:
+            name, _, port = host(at).rpartition(":")
+            reader, writer = await asyncio.open_connection(name, int(port))
+
+            async def drips() -> None:
+                while sent:
+                    writer.write(b"x")
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+
+            for _ in range(answered):
+                writer.write(f"GET / HTTP/1.1\r\nhost: {host(at)}\r\n\r\n".encode())
+                assert b" 401 " in await reader.readuntil(b"\r\n\r\n")
+                await reader.readuntil(b"Bearer.")
+            writer.write(sent.replace("HOST", host(at)).encode())
+            dripping = asyncio.create_task(drips())
+            async with asyncio.timeout(20):
+                try:
+                    rest = await reader.read()
+                except ConnectionError:
+                    rest = b""
+            assert rest == b"" or b" 401 " in rest
+            dripping.cancel()
+            await asyncio.gather(dripping, return_exceptions=True)
+            writer.close()
+            async with client(at) as asked:
+                assert not (await asked.call_tool("text", {})).is_error
+
+    asyncio.run(main())
+
+
 def test_where_it_cannot_listen_is_said() -> None:
     async def main(options: HttpOptions) -> None:
         with pytest.raises(ConfigurationError, match="cannot listen on"):

@@ -68,6 +68,35 @@ def test_a_forged_answer_signs_nobody_in() -> None:
     assert "POST /token" not in place.asked
 
 
+def test_a_refusal_to_sign_in_ends_the_wait() -> None:
+    shown: list[str] = []
+
+    async def browser() -> None:
+        while not shown:
+            await asyncio.sleep(0.01)
+        query = {key: one[0] for key, one in parse_qs(urlsplit(shown[0]).query).items()}
+        refusal = {"error": "access_denied", "error_description": "not\x1b[2J you"}
+        async with web() as client:
+            forged = await client.get(query["redirect_uri"], params={**refusal, "state": "of somebody else"})
+            assert forged.status_code == 400
+            back = await client.get(query["redirect_uri"], params={**refusal, "state": query["state"]})
+            assert back.text == "You were not signed in, and can close this page."
+
+    async def main(server: McpServer) -> None:
+        async with (
+            at(server, connect=False, auth={"guarded": login(server, shown.append)}) as desk,
+            asyncio.timeout(30),
+        ):
+            (statuses, _) = await asyncio.gather(desk.router.connect(), browser())
+            assert statuses[0].state == "failed"
+            assert statuses[0].reason == "signing in was refused: access_denied: not[2J you"
+
+    place = Place()
+    with guarded(place) as url:
+        asyncio.run(main(McpServer(name="guarded", url=url, login=True)))
+    assert "POST /token" not in place.asked
+
+
 def test_without_a_login_the_server_says_what_it_wants() -> None:
     async def main(server: McpServer) -> None:
         async with at(server) as desk:

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, starts, tool
 
 from toolwire import Tier, ToolResult
-from toolwire.mcp import connection
+from toolwire.mcp import connection, router
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.router import ToolProgress
 from toolwire.mcp.servers import McpServer
@@ -166,17 +166,90 @@ def test_errors_of_the_protocol_and_noise_are_told(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_pages_are_read_to_the_end_and_no_further(tmp_path: Path) -> None:
+def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
     pages = [[tool(f"t{at}")] for at in range(5)]
 
-    async def main(endless: bool) -> None:
-        server = raw(tmp_path, "endless" if endless else "raw", pages=pages, endless=endless)
-        async with at(server) as desk:
-            assert list(desk.states(server.name)) == [f"t{at}" for at in range(5)]
+    async def main() -> None:
+        async with at(raw(tmp_path, pages=pages)) as desk:
+            assert list(desk.states()) == [f"t{at}" for at in range(5)]
 
-    asyncio.run(main(False))
-    asyncio.run(main(True))
-    assert sum(one.get("method") == "tools/list" for one in heard(tmp_path, "endless")) == connection.MAX_PAGES
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("script", "limit", "value", "why"),
+    [
+        ({"endless": True}, "MAX_PAGES", 6, "they stand on more than 6 pages"),
+        ({}, "MAX_LISTING", 200, "their descriptions have more than 200 bytes"),
+        ({"mute": 1}, "LIST_SECONDS", 0.2, "that took longer than 0.2 seconds"),
+    ],
+)
+def test_a_listing_is_bounded(
+    script: dict[str, Any], limit: str, value: Any, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = raw(tmp_path, pages=[[tool(f"t{at}")] for at in range(5)], **script)
+
+    async def main() -> None:
+        async with at(server, connect=False) as desk:
+            with monkeypatch.context() as patched:
+                patched.setattr(connection, limit, value)
+                (status,) = await desk.router.connect()
+                assert (status.state, status.tools) == ("failed", ())
+                assert status.reason == f"it was asked for its tools, but {why}"
+            if "mute" not in script:
+                (status,) = await desk.router.connect()  # it is asked again, not started again
+                assert (status.state, len(status.tools)) == (("failed", 0) if script else ("ready", 5))
+
+    asyncio.run(main())
+    assert starts(tmp_path) == 1
+    if limit == "MAX_PAGES":
+        assert sum(one.get("method") == "tools/list" for one in heard(tmp_path)) == 6 + connection.MAX_PAGES
+
+
+def test_a_message_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
+    limit = 1 << 19
+    calls = {
+        "endless": [{"forever": "x" * 65_536}],
+        "long": [{"text": "y" * limit}],
+        "fits": [{"text": "z" * (limit - 200)}],
+    }
+    server = raw(tmp_path, tools=[tool(name) for name in calls], calls=calls, max_message=limit)
+
+    async def main() -> None:
+        async with at(server) as desk:
+            for name in ("endless", "long"):
+                error = (await desk.call(name)).error or ""
+                assert f"raw went away while the call ran (it sent a message of more than {limit} bytes)" in error
+            assert len((await desk.call("fits")).text) == limit - 200
+            assert (await desk.call("fits")).success
+
+    asyncio.run(main())
+    assert starts(tmp_path) == 3
+
+
+@pytest.mark.parametrize("told", ["told", "untold"])
+def test_a_list_that_was_refused_is_asked_for_again(told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "PAUSES", (0.0, 0.0) if told == "told" else (0.0,))
+    calls = {"turn": [{"change": "told"}, {"text": "done"}]}
+    server = raw(tmp_path, tools=[tool("turn")], after=[[tool("turn"), tool("next")]], calls=calls, refused=[2])
+    heard_of: asyncio.Queue[str] = asyncio.Queue()
+
+    async def main() -> None:
+        async with at(server, changed=heard_of.put_nowait) as desk:
+            assert await heard_of.get() == "raw"
+            assert (await desk.call("turn")).result == "done"
+            if told == "told":
+                assert await asyncio.wait_for(heard_of.get(), 20) == "raw"
+            else:
+                refresh = desk.router._served["raw"].refresh
+                assert refresh is not None
+                await refresh
+                assert desk.router.servers()[0].reason == "The MCP server raw refused: not now."
+                assert (await desk.call("turn")).result == "done"
+            assert desk.states() == {"turn": "agreed", "next": "new"}
+            assert (desk.router.servers()[0].state, desk.router.servers()[0].reason) == ("ready", "")
+
+    asyncio.run(main())
 
 
 def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
@@ -212,6 +285,7 @@ def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
     assert calls(tmp_path) == ["good", "with space"]
 
 
+@pytest.mark.mission("A3", "A19")
 def test_calls_are_led_by_the_server_s_name(tmp_path: Path) -> None:
     servers = [raw(tmp_path, name, tools=[tool("same"), tool(f"only_{name}")]) for name in ("a", "b")]
 
@@ -365,6 +439,7 @@ def test_changed_tools_are_read_again(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.mission("C40")
 def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
     reading = {"readOnlyHint": True}
     tools = [
@@ -401,6 +476,7 @@ def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.need(36)
 def test_any_argument_name_reaches_the_tool(tmp_path: Path) -> None:
     names = ("self", "name", "arguments", "a-b", "__class__", "__proto__")
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mcp_types import ElicitRequestParams, ElicitResult, InputRequiredResult, Te
 from tests.integration.mcp_parts import client, serving
 
 import toolwire
-from toolwire import ImagePart, OpaquePart, Tier, ToolDefinition, ToolError, ToolResult
+from toolwire import ImagePart, OpaquePart, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
 from toolwire.envelope.grammar import read_envelope
 from toolwire.mcp.caller import current_caller, log, report_progress
 from toolwire.mcp.router import McpRouter
@@ -327,6 +328,19 @@ def test_our_router_uses_our_server() -> None:
                     {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "mcp"
                 )
                 assert {one.name for one in registry} >= {"wipe", "text", "dates"}
+
+    asyncio.run(main())
+
+
+def test_what_an_envelope_made_is_what_clients_are_sent() -> None:
+    def shape(_: ToolCall, result: ToolResult) -> ToolResult:
+        return replace(result, result=f"in short: {result.result}")
+
+    async def main() -> None:
+        async with serving(McpService(Shop().registry, shape=shape)) as at, client(at) as asked:
+            assert [one.model_dump()["text"] for one in (await asked.call_tool("native")).content] == [
+                "in short: a sound"
+            ]
 
     asyncio.run(main())
 

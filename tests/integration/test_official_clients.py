@@ -244,6 +244,7 @@ def types_of(api: str, stream: bool) -> str:
     )
 
 
+@pytest.mark.need(21)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("name", RESPONSES)
 @pytest.mark.parametrize("api", CLIENTS)

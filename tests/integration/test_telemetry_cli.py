@@ -77,6 +77,8 @@ def test_trace_as_json_holds_all_of_it(recorded: Path, capsys: pytest.CaptureFix
     assert turns[0]["events"][0][0] == "content"
 
 
+@pytest.mark.need(38)
+@pytest.mark.mission("A18")
 def test_trace_gives_back_what_was_written(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "trace", "--raw", "3") == "[add(a=1, b=2)]"
     assert "no round 9" in run(capsys, "trace", "--raw", "9", status=2)
@@ -123,6 +125,7 @@ def test_where_nothing_is_recorded_that_is_said(state: Path, capsys: pytest.Capt
     assert list(state.iterdir()) == []
 
 
+@pytest.mark.need(38)
 def test_a_trace_can_be_read_again(recorded: Path) -> None:
     toolwire = f"{sys.executable} -m toolwire"
     command = f"{toolwire} trace --raw 1 | {toolwire} parse --format hermes --json"

@@ -22,6 +22,8 @@ def _check(name: str, text: str, cuts: list[int], started: bool, repair: bool, k
     )
 
 
+@pytest.mark.mission("E1", "E13", "F32", "F45")
+@pytest.mark.need(9)
 @pytest.mark.parametrize("name", names())
 def test_markup_in_the_wrong_place(name: str) -> None:
     @given(texts.texts(name), CUTS, st.booleans(), st.booleans(), st.booleans())
@@ -31,6 +33,7 @@ def test_markup_in_the_wrong_place(name: str) -> None:
     check()
 
 
+@pytest.mark.mission("E1", "E4", "F33", "F47")
 @pytest.mark.parametrize("name", names())
 def test_messages_with_accidents(name: str) -> None:
     @given(texts.mutated(name), CUTS, st.booleans(), st.booleans(), st.booleans())

@@ -70,6 +70,8 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
     return made
 
 
+@pytest.mark.mission("F19")
+@pytest.mark.need(21)
 @APIS
 @given(PARTS, st.integers(1, 60))
 def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:
@@ -155,6 +157,7 @@ def test_a_damaged_body_raises_nothing_but_what_is_promised(name: str, data: st.
         assert isinstance(again, toolwire.ChatRequest)
 
 
+@pytest.mark.need(19)
 @APIS
 @given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=3), st.data())
 def test_a_conversation_keeps_its_calls_and_results(

@@ -15,6 +15,8 @@ PAIRS = 60
 """Floods per format."""
 
 
+@pytest.mark.mission("D20")
+@pytest.mark.need(14, 32)
 @pytest.mark.parametrize("name", names())
 def test_floods(name: str) -> None:
     longest = 0
@@ -36,6 +38,7 @@ def test_floods(name: str) -> None:
     assert longest <= laws.longest_marker(name) + laws.HOLD
 
 
+@pytest.mark.mission("F33", "F45")
 @pytest.mark.parametrize("name", [name for name in names() if name != "plain"])
 @pytest.mark.parametrize(
     "value",

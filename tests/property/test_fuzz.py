@@ -23,6 +23,7 @@ def _fuzz(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
 
 
+@pytest.mark.need(9, 16)
 def test_two_thousand_texts_break_no_law() -> None:
     done = _fuzz("--seed", "1", "--turns", str(TURNS))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -63,6 +64,7 @@ def _tries(name: str) -> int:
     return 0
 
 
+@pytest.mark.mission("E3")
 def test_partial_markers_that_are_not_held_back_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _tries("kimi_k2")
     search = Literals.search

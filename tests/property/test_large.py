@@ -28,6 +28,7 @@ def content() -> str:
     return block * (SIZE // len(block)) + "end"
 
 
+@pytest.mark.need(6, 14)
 @pytest.mark.parametrize("name", [wire.name for wire in FORMATS])
 def test_a_megabyte(name: str) -> None:
     value = content()
@@ -63,6 +64,7 @@ def test_a_megabyte(name: str) -> None:
     assert not whole.problems
 
 
+@pytest.mark.mission("B36", "C11")
 @pytest.mark.parametrize("name", [wire.name for wire in FORMATS if wire.blocks])
 def test_ten_megabytes(name: str) -> None:
     value = content() * 10

@@ -12,6 +12,8 @@ MOST_CUTS = 100
 """Cuts of one random message."""
 
 
+@pytest.mark.mission("E6")
+@pytest.mark.need(16)
 @pytest.mark.parametrize("name", names())
 def test_cuts_of_messages(name: str) -> None:
     @settings(max_examples=max(10, settings().max_examples // 2))
@@ -23,6 +25,8 @@ def test_cuts_of_messages(name: str) -> None:
     check()
 
 
+@pytest.mark.mission("B31", "C18", "H9")
+@pytest.mark.need(15)
 @pytest.mark.parametrize("name", names())
 def test_every_cut_of_samples(name: str) -> None:
     for text in texts.samples(name):

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def rules_of(*effects: str) -> st.SearchStrategy[Rule]:
         st.booleans(),
         st.booleans(),
         st.sampled_from([(), ("send",), ("send", "npm")]),
+        st.booleans(),
     )
 
 
@@ -196,6 +198,7 @@ def test_what_was_agreed_to_or_planned_helps_no_other_call(
         assert policy.decide(different, definition, with_it) == policy.decide(different, definition, without)
 
 
+@pytest.mark.need(27)
 @given(policies, cases())
 def test_a_refusal_holds_whatever_was_agreed_to(policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]) -> None:
     call, definition, context = case
@@ -203,6 +206,7 @@ def test_a_refusal_holds_whatever_was_agreed_to(policy: Policy, case: tuple[Tool
     assert isinstance(policy.decide(call, definition, refused), Deny)
 
 
+@pytest.mark.need(28)
 @given(policies, cases())
 def test_text_of_strangers_makes_nothing_more_allowed(
     policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]

@@ -60,6 +60,8 @@ def _may_refuse(wire: WireFormat, calls: list[ToolCall]) -> bool:
     return any(closer in text for call in calls for text in _strings(call.arguments) for closer in closers)
 
 
+@pytest.mark.mission("B36", "B41", "F45")
+@pytest.mark.need(6)
 @pytest.mark.parametrize("wire", WITH_CALLS)
 def test_typed_arguments(wire: WireFormat) -> None:
     counts = {"all": 0, "refused": 0}

@@ -235,6 +235,7 @@ def test_ssrf_no_spelling_of_a_private_address_gets_through(url: str) -> None:
 # -- design rules ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.need(31)
 def test_design_2_what_was_repaired_and_validated_is_what_is_decided_about_agreed_to_and_run() -> None:
     seen = dict[str, Any]()
     registry = ToolRegistry()
@@ -275,6 +276,7 @@ def test_design_2_what_was_repaired_and_validated_is_what_is_decided_about_agree
     assert seen["ran"] == {"amount": 5, "to": ["anna", "changed while it runs"]}
 
 
+@pytest.mark.need(29)
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
@@ -304,6 +306,7 @@ def test_llm01_text_of_strangers_never_makes_a_call_more_likely_to_run() -> None
         assert not isinstance(policy.decide(ToolCall("send", arguments), SEND, tainted), Allow), arguments
 
 
+@pytest.mark.mission("F38", "F41")
 def test_llm06_a_session_does_no_more_than_its_tier() -> None:
     generous = Policy((Rule("allow"), Rule("allow", even_untrusted=True)), ask_when_untrusted=None)
     call = ToolCall("send", {"to": "anna"})

@@ -25,6 +25,7 @@ CUTS_REASONING = frozenset({"kimi_k2", "qwen3_coder", "mimo", "react"})
 """Formats whose publishers let a call end the reasoning: there one that stands in it is meant."""
 
 
+@pytest.mark.need(8)
 @pytest.mark.parametrize("format", [name for name in CALLS if toolwire.get_format(name).spans])
 def test_design_3_a_call_that_is_rehearsed_in_reasoning_does_not_run(format: str) -> None:
     span = toolwire.get_format(format).spans[0]
@@ -33,6 +34,7 @@ def test_design_3_a_call_that_is_rehearsed_in_reasoning_does_not_run(format: str
     assert bool(response.tool_calls) == (format in CUTS_REASONING)
 
 
+@pytest.mark.need(7)
 @pytest.mark.parametrize("format", ["hermes", "qwen3_coder", "forge_xml", "anthropic_xml", "mistral_args", "auto"])
 def test_design_3_a_call_that_is_shown_in_a_fence_does_not_run(format: str) -> None:
     call = written("hermes" if format == "auto" else format)
@@ -40,6 +42,8 @@ def test_design_3_a_call_that_is_shown_in_a_fence_does_not_run(format: str) -> N
     assert not toolwire.parse(text, format=format, tools=[TOOL]).tool_calls
 
 
+@pytest.mark.mission("F17")
+@pytest.mark.need(7)
 def test_design_3_prose_that_promises_a_call_runs_nothing_unasked() -> None:
     ran = list[str]()
     registry = ToolRegistry()

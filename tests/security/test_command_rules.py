@@ -33,6 +33,7 @@ def test_there_are_many_of_many_kinds() -> None:
     assert len({family for _, family, _ in LINES}) >= 15
 
 
+@pytest.mark.mission("C37")
 def test_no_hostile_command_slips_through_a_rule_that_allows() -> None:
     slipped = [
         (allowed, family, line)

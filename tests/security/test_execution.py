@@ -328,6 +328,8 @@ WRITE = ToolDefinition(
 )
 
 
+@pytest.mark.mission("E6", "H9")
+@pytest.mark.need(15)
 @pytest.mark.parametrize("format", FORMATS)
 def test_design_1_a_call_that_was_cut_never_runs(format: str) -> None:
     whole = {"path": "notes/a.txt", "content": "first line of two\nlast line 12345"}
@@ -376,6 +378,7 @@ def test_design_2_a_file_that_changes_after_the_yes_is_not_written(root: Path) -
         assert (root / "a.txt").read_text() == "one\ntwo\nthree, meanwhile\n"
 
 
+@pytest.mark.need(29)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

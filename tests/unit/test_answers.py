@@ -38,6 +38,7 @@ def body(content: str, *calls: ToolCall) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}]}
 
 
+@pytest.mark.need(1)
 @pytest.mark.parametrize("api", toolwire.apis())
 def test_a_response_is_known_by_its_shape(api: str) -> None:
     known = toolwire.get_api(api)
@@ -61,6 +62,8 @@ def test_what_is_no_response_says_so() -> None:
         toolwire.parse({}, api="openai_chatt")
 
 
+@pytest.mark.mission("F14", "F18", "F25", "F31")
+@pytest.mark.need(1)
 def test_calls_in_the_text_come_behind_native_ones() -> None:
     read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
     assert [(call.arguments, call.format) for call in read.tool_calls] == [
@@ -71,12 +74,15 @@ def test_calls_in_the_text_come_behind_native_ones() -> None:
     assert toolwire.sources(read) == {"openai_chat": 1, "hermes": 1}
 
 
+@pytest.mark.mission("F18", "F31")
 def test_a_copy_of_a_native_call_is_dropped_once() -> None:
     assert toolwire.parse(body(COPY, NATIVE)).tool_calls == (NATIVE,)
     assert len(toolwire.parse(body(COPY + COPY, NATIVE)).tool_calls) == 2
     assert len(toolwire.parse(body("", NATIVE, ToolCall("f", {"a": 1}, "c2"))).tool_calls) == 2
 
 
+@pytest.mark.mission("F25")
+@pytest.mark.need(25)
 def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
     read = toolwire.parse(body(COPY))
     assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)
@@ -88,6 +94,7 @@ def test_reasoning_in_the_text_is_told_from_content() -> None:
     assert (read.reasoning, read.content) == ("hm", "hi")
 
 
+@pytest.mark.mission("F33")
 def test_a_broken_call_in_the_text_is_shown_with_its_problem() -> None:
     read = toolwire.parse(body('<tool_call>\n{"name": "f", "arguments": {"a": ', NATIVE), format="hermes")
     assert [call.name for call in read.incomplete] == ["f"]

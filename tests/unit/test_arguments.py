@@ -42,12 +42,14 @@ REFUSED: list[tuple[str | None, str]] = [
 ]
 
 
+@pytest.mark.need(4, 5)
 @pytest.mark.parametrize(("text", "value", "repairs"), READ)
 def test_read(text: str, value: dict[str, Any], repairs: tuple[str, ...]) -> None:
     read = toolwire.read_arguments(text, TOOL)
     assert (read.value, read.repairs, read.problem) == (value, repairs, None)
 
 
+@pytest.mark.need(4, 40)
 @pytest.mark.parametrize(("text", "kind"), REFUSED)
 def test_refused(text: str | None, kind: str) -> None:
     read = toolwire.read_arguments(text, TOOL)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire import ToolCall, ToolDefinition
-from toolwire.asking import Together
+from toolwire.asking import Together, turn
 from toolwire.consent import Agreement, Approval
 from toolwire.executor import ToolExecutor
 from toolwire.policy import Policy, Rule
@@ -119,3 +119,22 @@ def test_a_question_of_another_thread_s_loop_is_not_lost() -> None:
 
     asyncio.run(main())
     assert answers == [Agreement(False), Agreement(True)]
+
+
+def test_the_time_to_answer_begins_with_ones_turn() -> None:
+    lock, asked = asyncio.Lock(), list[int]()
+
+    async def confirm(approval: Approval) -> bool:
+        async with turn(lock):
+            asked.append(approval.call.arguments["number"])
+            if len(asked) == 1:
+                await asyncio.Event().wait()  # nobody answers
+            return True
+
+    async def main() -> list[bool]:
+        registry, policy = ToolRegistry([Asked().work]), Policy((Rule("ask"),))
+        executor = ToolExecutor(registry, policy=policy, confirm=confirm, confirm_timeout=0.05)
+        calls = [ToolCall("work", {"number": number}) for number in (1, 2)]
+        return [one.success for one in await executor.execute(calls, Session())]
+
+    assert asyncio.run(main()) == [False, True]

@@ -61,6 +61,7 @@ def test_calls_are_read_from_text_in_pieces() -> None:
     assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
+@pytest.mark.mission("E7")
 def test_without_tools_markers_are_text() -> None:
     assert answer(backend(CALL), tools=()).content == CALL
 
@@ -79,6 +80,7 @@ def test_a_cut_answer_says_so() -> None:
     assert [call.name for call in response.incomplete] == ["add"]
 
 
+@pytest.mark.need(17)
 def test_a_conversation_as_text() -> None:
     image = ImagePart("iVBORw0KGgo=", "image/png")
     messages = [

@@ -26,6 +26,7 @@ def done(conversation: list[Message]) -> tuple[list[Message], Notes]:
     return list(paired(conversation, notes)), notes
 
 
+@pytest.mark.need(17)
 def test_what_is_in_order_stays() -> None:
     conversation = [
         user("q"),
@@ -38,6 +39,7 @@ def test_what_is_in_order_stays() -> None:
     assert not notes
 
 
+@pytest.mark.mission("D51", "D52")
 def test_results_come_in_one_message_in_the_order_of_the_calls() -> None:
     made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), answers(ToolResult("1", "a", 1)), user("go on")])
     assert made == [says(A, B), answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)), user("go on")]
@@ -49,6 +51,8 @@ def test_what_the_user_says_between_comes_behind_the_results() -> None:
     assert made == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
 
 
+@pytest.mark.mission("D52", "G7")
+@pytest.mark.need(17)
 def test_a_call_without_a_result_gets_an_error() -> None:
     made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
     assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
@@ -59,6 +63,7 @@ def test_calls_at_the_end_wait_for_their_results() -> None:
     assert done([user("q"), says(A)])[0] == [user("q"), says(A)]
 
 
+@pytest.mark.need(17)
 def test_a_result_without_a_call_becomes_text() -> None:
     made, notes = done([user("q"), answers(ToolResult("9", "z", "found"))])
     assert made == [user("q"), user("Result of z: found")]
@@ -71,6 +76,8 @@ def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> N
     assert len(notes) == 1
 
 
+@pytest.mark.mission("G8")
+@pytest.mark.need(23)
 def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
     first, second = ToolCall("a", {"n": 1}), ToolCall("a", {"n": 2})
     made, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])

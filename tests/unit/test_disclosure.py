@@ -55,6 +55,7 @@ class TestRequest:
         request = disclosed(budget_tokens=100_000).request(Tier.CRAWL)
         assert [one.name for one in request.definitions] == [f"list_{thing}" for thing in THINGS]
 
+    @pytest.mark.need(35)
     def test_beyond_the_budget_the_model_has_to_ask(self) -> None:
         request = disclosed(always=["read_issue", "list_issue"]).request(Tier.RUN)
         assert [one.name for one in request.definitions] == ["read_issue", "list_issue", "find_tools"]
@@ -176,6 +177,8 @@ class TestIndex:
 
 
 class TestCount:
+    @pytest.mark.mission("F43")
+    @pytest.mark.need(35)
     def test_each_way_of_writing_costs_its_own(self) -> None:
         tools = many().definitions()
         counts = {

@@ -46,6 +46,7 @@ ROWS: list[tuple[Elements, str, Any, Any]] = [
 ]
 
 
+@pytest.mark.mission("B5", "B7", "B12", "B19", "B24")
 @pytest.mark.parametrize(("node", "raw", "schema", "value"), ROWS)
 def test_values(node: Elements, raw: str, schema: dict[str, Any], value: Any) -> None:
     read, _ = ElementReader(node, json.loads).read(raw, Shape.of(schema))
@@ -53,6 +54,7 @@ def test_values(node: Elements, raw: str, schema: dict[str, Any], value: Any) ->
     assert type(read) is type(value)
 
 
+@pytest.mark.mission("C6", "C7")
 def test_repairs_are_noted_outside_cdata_only() -> None:
     reader = ElementReader(FORGE, json.loads)
     reader.read("<![CDATA[a && b < c]]>", Shape.of({}))

@@ -1,5 +1,7 @@
 """Folding events, and playing a response back."""
 
+import pytest
+
 import toolwire
 from toolwire import CallEnd, CallStart, ToolCall, collect, parse, replay
 
@@ -8,12 +10,14 @@ TEXT = """<think>why</think>Look: <tool_call>
 </tool_call> and <tool_call>{"name": "g", "arguments": {"b": """
 
 
+@pytest.mark.mission("E2")
 def test_a_replayed_response_folds_into_itself() -> None:
     read = parse(TEXT, format="hermes")
     assert (len(read.tool_calls), len(read.incomplete), len(read.problems)) == (1, 1, 1)
     assert collect(replay(read), raw=TEXT) == read
 
 
+@pytest.mark.need(25)
 def test_finish_reasons() -> None:
     assert collect([]).finish_reason == "stop"
     assert parse(TEXT, format="hermes").finish_reason is toolwire.FinishReason.TOOL_CALLS

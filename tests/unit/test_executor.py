@@ -3,9 +3,12 @@
 import asyncio
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from datetime import date
 from enum import Enum
+from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from pydantic import BaseModel
@@ -63,6 +66,7 @@ def one(executor: ToolExecutor, name: str, arguments: dict[str, Any], **options:
     return result
 
 
+@pytest.mark.mission("D51", "D52")
 def test_results_come_in_the_order_of_the_calls() -> None:
     ran = Ran()
     calls = [ToolCall("slow", {"seconds": 0.05}, "1"), ToolCall("add", {"a": 1}, "2"), ToolCall("nope", {}, "3")]
@@ -72,12 +76,15 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert "MainThread" not in results[0].text
 
 
+@pytest.mark.mission("F39")
+@pytest.mark.need(5, 31, 37)
 def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
     ran = Ran()
     assert one(ToolExecutor(ran.registry), "add", {"a": "4"}).result == 5
     assert ran.calls == [(4, 1)]
 
 
+@pytest.mark.mission("C27", "B43", "E23", "F35", "F39", "G7")
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -96,6 +103,7 @@ def test_what_goes_wrong_answers_the_model(name: str, arguments: dict[str, Any],
     assert "Traceback" not in (result.error or "")
 
 
+@pytest.mark.mission("F38")
 def test_a_tier_is_named() -> None:
     ran = Ran()
     result = one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}, session=Session())
@@ -103,6 +111,8 @@ def test_a_tier_is_named() -> None:
     assert not ran.calls
 
 
+@pytest.mark.mission("C34", "G5")
+@pytest.mark.need(31)
 def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
@@ -119,6 +129,7 @@ def test_what_was_agreed_to_is_exactly_what_runs() -> None:
     assert seen[0].preview == "writes a"
 
 
+@pytest.mark.mission("C34", "G5")
 @pytest.mark.parametrize("answer", [False, Agreement(False, reason="not today"), None])
 def test_without_agreement_nothing_runs(answer: Any) -> None:
     ran = Ran()
@@ -135,6 +146,7 @@ def test_without_agreement_nothing_runs(answer: Any) -> None:
     assert "Nobody is there" in (one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}).error or "")
 
 
+@pytest.mark.mission("C35")
 def test_what_cannot_be_shown_does_not_run() -> None:
     ran = Ran(lambda given: str(given["none"]))
 
@@ -146,6 +158,8 @@ def test_what_cannot_be_shown_does_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.need(27)
+@pytest.mark.mission("C36")
 def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     ran, asked = Ran(), list[str]()
 
@@ -160,6 +174,7 @@ def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     assert [path for path, _ in ran.calls] == ["a", "a", "b"]
 
 
+@pytest.mark.mission("H9")
 def test_calls_that_were_not_read_whole_do_not_run() -> None:
     ran = Ran()
     parsed = toolwire.parse('<tool_call>{"name": "add", "arguments": {"a": 1, "a": 2}}</tool_call>', format="hermes")
@@ -170,6 +185,7 @@ def test_calls_that_were_not_read_whole_do_not_run() -> None:
     assert not ran.calls
 
 
+@pytest.mark.mission("F49")
 def test_preflight_runs_nothing() -> None:
     ran = Ran()
     executor, session = ToolExecutor(ran.registry, policy=Policy((Rule("deny", "add"),))), Session(tier=Tier.RUN)
@@ -235,6 +251,7 @@ def test_no_more_run_at_a_time_than_may() -> None:
     assert most == [3]
 
 
+@pytest.mark.mission("D54")
 def test_what_tools_give_back() -> None:
     registry = ToolRegistry()
     given: list[Any] = [
@@ -256,7 +273,7 @@ def test_what_tools_give_back() -> None:
     assert results[0].result == {"a": [1]}
     assert results[2].images == (given[2],)
     assert (results[3].call_id, results[3].error) == ("c3", "own")
-    assert "no JSON: object" in (results[4].error or "")
+    assert "no JSON: it is of the type object." in (results[4].error or "")
 
 
 class Size(Enum):
@@ -289,6 +306,7 @@ def test_functions_get_what_their_signatures_ask_for() -> None:
     assert len(got) == 3
 
 
+@pytest.mark.mission("F39")
 @pytest.mark.parametrize("refusal", ["say", "raise"])
 def test_a_check_of_ones_own_refuses_what_the_schema_admits(refusal: str) -> None:
     def check(arguments: dict[str, Any]) -> str | None:
@@ -308,6 +326,7 @@ def test_a_check_of_ones_own_refuses_what_the_schema_admits(refusal: str) -> Non
     assert executor.preflight_check(ToolCall("half", {"n": 5}), Session())[0].kind == "invalid_arguments"
 
 
+@pytest.mark.mission("D52")
 @pytest.mark.parametrize("together", [1, 3])
 def test_a_lost_result_is_an_error_of_its_own(together: int) -> None:
     registry = ToolRegistry()
@@ -446,6 +465,7 @@ async def panic() -> str:
     raise Panic("broken")
 
 
+@pytest.mark.need(34)
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [
@@ -454,8 +474,11 @@ async def panic() -> str:
         (lambda r: r.register(raising(asyncio.CancelledError()), name="odd"), "CancelledError"),
         (lambda r: r.register(panic, name="odd"), "Panic: broken"),
         (lambda r: r.register(lambda: "", name="odd", description=lambda: str(1 / 0)), "could not be run"),
-        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: int"),
-        (lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"), "is no JSON: object"),
+        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: it is a number of too many digits"),
+        (
+            lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"),
+            "is no JSON: it is of the type object.",
+        ),
     ],
 )
 def test_whatever_one_call_does_the_others_keep_their_results(prepare: Any, said: str) -> None:
@@ -590,3 +613,45 @@ def test_a_tools_own_timeout_is_its_own() -> None:
     registry = ToolRegistry()
     registry.register(raising(TimeoutError("the database is slow")), name="query")
     assert one(ToolExecutor(registry, timeout=60), "query", {}).error == "TimeoutError: the database is slow"
+
+
+async def agrees(_: Approval) -> bool:
+    return True
+
+
+def agrees_at_once(_: Approval) -> bool:
+    return True
+
+
+def later(approval: Approval) -> Awaitable[bool]:
+    return agrees(approval)
+
+
+class Hook:
+    async def __call__(self, _: Approval) -> bool:
+        return True
+
+    def ask(self, _: Approval) -> Agreement:
+        return Agreement(True)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy is a Policy, not dict; PolicyTable"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm is an async function, not bool"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "make agrees_at_once one with `async def`"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "make Hook.ask one with `async def`"),  # type: ignore[arg-type]
+        (lambda: Session(tier="RUN"), "tier is a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
+        (lambda: ToolCall("a", '{"b": 1}'), "arguments is a dict of JSON values, not str; json.loads"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_kind_is_told_at_once(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("hook", [agrees, later, lambda one: agrees(one), Hook(), partial(agrees), AsyncMock()])
+def test_whatever_gives_something_to_await_can_ask(hook: Any) -> None:
+    ToolExecutor(ToolRegistry(), confirm=hook)

@@ -25,6 +25,7 @@ def test_the_halves_are_what_the_file_says() -> None:
     assert {question for _, half, question in ROWS if half == "tuning"} == set(ordered[:100])
 
 
+@pytest.mark.mission("G4")
 @pytest.mark.parametrize("half", ["tuning", "held"])
 @pytest.mark.parametrize("tier", Tier)
 def test_precision_and_recall(half: str, tier: Tier) -> None:
@@ -34,6 +35,7 @@ def test_precision_and_recall(half: str, tier: Tier) -> None:
     assert right / sum(label == tier for label, _ in pairs) >= 0.9
 
 
+@pytest.mark.mission("G4")
 @pytest.mark.parametrize(
     ("question", "tier", "phrase"),
     [
@@ -95,10 +97,12 @@ def test_long_questions_end_with_an_answer(piece: str) -> None:
 
 
 class TestGate:
+    @pytest.mark.mission("G2", "G3")
     def test_a_question_unlocks_for_itself_alone(self) -> None:
         gate = TierGate()
         assert [gate.begin(text, held=RUN).tier for text in ("delete it", "hello")] == [RUN, CRAWL]
 
+    @pytest.mark.mission("G3")
     def test_sticky(self) -> None:
         gate = TierGate(sticky=True)
         assert [gate.begin("hello", held=held).tier for held in Tier] == [CRAWL, WALK, RUN]

@@ -70,6 +70,7 @@ def test_plain_json_is_read_as_json_reads_it(text: str) -> None:
     assert read_json(text) == (json.loads(text), [])
 
 
+@pytest.mark.need(4)
 @pytest.mark.parametrize(("text", "value", "repairs"), REPAIRED)
 def test_repairs_are_made_and_named(text: str, value: Any, repairs: list[str]) -> None:
     assert read_json(text) == (value, repairs)
@@ -77,6 +78,7 @@ def test_repairs_are_made_and_named(text: str, value: Any, repairs: list[str]) -
         read_json(text, repair=False)
 
 
+@pytest.mark.need(4)
 @pytest.mark.parametrize(("text", "why"), REFUSED)
 @pytest.mark.parametrize("padding", ["", " " * 100], ids=["incremental", "whole"])
 def test_what_is_not_json_is_refused(text: str, why: str, padding: str) -> None:
@@ -84,6 +86,7 @@ def test_what_is_not_json_is_refused(text: str, why: str, padding: str) -> None:
         read_json(text + padding)
 
 
+@pytest.mark.mission("E13")
 @pytest.mark.parametrize("text", PLAIN + [row[0] for row in REPAIRED] + [row[0] for row in REFUSED])
 def test_pieces_of_any_size_give_the_same(text: str) -> None:
     outcomes = {repr(in_pieces(text + " ", size)) for size in (1, 2, 3, 7, len(text) + 1)}

@@ -11,6 +11,7 @@ from toolwire.configuration import load_configuration
 TOOL = ToolDefinition("f", "Does it.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 
 
+@pytest.mark.mission("D3", "D17", "D18", "F13", "F21", "F23", "F44")
 @pytest.mark.parametrize(
     ("provider", "model", "definitions", "calls"),
     [
@@ -33,6 +34,7 @@ def test_what_is_known_settles_it(provider: str, model: str, definitions: str, c
     assert negotiator.negotiate(provider, model) is plan
 
 
+@pytest.mark.mission("F21", "F24")
 def test_configuration_comes_first() -> None:
     config = ToolsConfig(definition_format="anthropic", call_parser="qwen_xml", result_format="openai")
     plan = FormatNegotiator(config).negotiate("ollama", "qwen3:8b")
@@ -42,6 +44,7 @@ def test_configuration_comes_first() -> None:
             FormatNegotiator(wrong)
 
 
+@pytest.mark.mission("D5", "D57", "D61")
 def test_xml_may_be_asked_for_and_the_team_has_the_last_word() -> None:
     xml, own = ToolsConfig(use_xml_tool_format=True), ToolsConfig(use_xml_tool_format=False)
     assert FormatNegotiator(xml).detect_format("openai", "gpt-5") == "autobyteus_xml"
@@ -50,6 +53,7 @@ def test_xml_may_be_asked_for_and_the_team_has_the_last_word() -> None:
     assert FormatNegotiator(xml, team=ToolsConfig()).detect_format("openai", "gpt-5") == "autobyteus_xml"
 
 
+@pytest.mark.mission("D4", "F5", "F6", "F22")
 def test_definitions() -> None:
     negotiator = FormatNegotiator()
     native = negotiator.get_definition_adapter("anthropic_messages")
@@ -63,6 +67,7 @@ def test_definitions() -> None:
     assert negotiator.get_definition_adapter("bedrock_converse").render([TOOL])["tools"]
 
 
+@pytest.mark.mission("F7", "F8", "F22", "F25")
 def test_calls_are_read_wherever_they_stand() -> None:
     negotiator = FormatNegotiator()
     text = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
@@ -79,6 +84,7 @@ def test_calls_are_read_wherever_they_stand() -> None:
         negotiator.get_call_parser("hermes").decoder()
 
 
+@pytest.mark.mission("F22")
 def test_results() -> None:
     negotiator = FormatNegotiator()
     result = ToolResult("c1", "f", "rain")
@@ -101,6 +107,7 @@ call_parser = "auto"
 """
 
 
+@pytest.mark.mission("F24")
 def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "models.toml"
     path.write_text(CONFIG)
@@ -113,6 +120,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert profile.negotiator().detect_format(profile.provider, profile.model) == "openai_chat"
 
 
+@pytest.mark.mission("F24")
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -21,6 +21,7 @@ def run(command: Any) -> ToolCall:
     return ToolCall("execute_command", {"command": command})
 
 
+@pytest.mark.need(27)
 def test_the_tier_decides_where_nothing_else_does() -> None:
     assert decide(Policy(), run("ls")) is Allow
     denied = Policy().decide(run("ls"), RUN, Context())
@@ -28,6 +29,7 @@ def test_the_tier_decides_where_nothing_else_does() -> None:
     assert decide(Policy((Rule("allow"),)), run("ls"), RUN, Context(tier=Tier.WALK)) is Deny
 
 
+@pytest.mark.need(27)
 def test_deny_beats_ask_beats_allow_in_any_order() -> None:
     rules = (Rule("allow"), Rule("ask", reason="why"), Rule("deny", "execute_*", reason="no"))
     assert Policy(rules).decide(run("ls"), RUN, ALL) == Deny("no")
@@ -54,6 +56,7 @@ def test_a_call_that_was_guessed_is_asked_about() -> None:
     assert decide(Policy(), guessed, tool, Context(agreed=frozenset({approval_key(guessed, tool)}))) is Ask
 
 
+@pytest.mark.need(28)
 def test_text_of_strangers_makes_tools_ask() -> None:
     met = Context(tier=Tier.RUN, untrusted=True)
     assert decide(Policy(), run("ls"), RUN, met) is Ask
@@ -108,6 +111,7 @@ def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() ->
     assert decide(Policy(), call, tool, refused) is Deny
 
 
+@pytest.mark.mission("C41")
 def test_limits() -> None:
     policy = Policy(limits=(Limit(2, 60.0, "execute_*"),))
     ran = {"execute_command": [10.0, 50.0], "other": [20.0]}
@@ -129,6 +133,7 @@ def test_rules_name_servers_too() -> None:
 NPM = Command(("npm", "install"))
 
 
+@pytest.mark.mission("C36", "C37")
 @pytest.mark.parametrize(
     ("command", "allowed", "denied"),
     [
@@ -165,12 +170,15 @@ def test_commands(command: Any, allowed: bool, denied: bool) -> None:
     assert decide(Policy((Rule("deny", arguments={"command": NPM}),)), run(command)) is (Deny if denied else Allow)
 
 
+@pytest.mark.mission("C36")
 def test_an_exact_command_has_nothing_behind_it() -> None:
     status = Command(("git", "status"), exact=True)
     assert status.surely("git status")
     assert not status.surely("git status -s")
 
 
+@pytest.mark.need(27)
+@pytest.mark.mission("C41")
 @pytest.mark.parametrize(
     ("path", "allowed", "denied"),
     [

@@ -10,6 +10,8 @@ from toolwire.profiles import FAMILIES, QUIRKS
 ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
 
 
+@pytest.mark.mission("F21")
+@pytest.mark.need(1)
 @pytest.mark.parametrize(("name", "format"), ROWS)
 def test_names(name: str, format: str) -> None:
     found = toolwire.profile(name)
@@ -25,6 +27,7 @@ def test_the_table_is_large_and_every_family_is_in_it() -> None:
         assert family.api or toolwire.get_format(family.format).blocks
 
 
+@pytest.mark.mission("D17")
 def test_an_unknown_model_says_so() -> None:
     found = toolwire.profile("my-own/model-7b")
     assert (found.format, found.known, found.spans) == ("auto", False, ())
@@ -73,6 +76,7 @@ def test_every_quirk_has_a_family_and_a_meaning() -> None:
     assert used == set(QUIRKS)
 
 
+@pytest.mark.need(18)
 @pytest.mark.parametrize(
     ("template", "format", "started"),
     [

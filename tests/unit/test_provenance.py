@@ -1,5 +1,6 @@
 """Whose words a call is made of: the user's alone, in one sentence, whole."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -154,3 +155,7 @@ def test_a_rule_lets_through_what_was_asked_for_once() -> None:
     assert policy.decide(wanted, pay, context) == Allow(once=True)
     assert isinstance(policy.decide(ToolCall("pay", {"to": "Eve", "amount": 100}), pay, context), Ask)
     assert isinstance(Policy().decide(wanted, pay, context), Ask)
+    asking = replace(pay, requires_confirmation=True)
+    assert isinstance(policy.decide(wanted, asking, context), Ask)
+    unasked = Policy((Rule("allow", "pay", asked_for=("pay",), confirm=False), Rule("allow", even_untrusted=True)))
+    assert unasked.decide(wanted, asking, context) == Allow(once=True)

@@ -146,10 +146,12 @@ def _files() -> list[Path]:
     return sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")
 
 
+@pytest.mark.mission("D60")
 def test_every_format_has_a_file_of_its_name_and_the_other_way_round() -> None:
     assert [path.stem for path in _files()] == sorted(wire.name for wire in FORMATS)
 
 
+@pytest.mark.mission("D60")
 @pytest.mark.parametrize("path", _files(), ids=lambda path: path.stem)
 def test_a_format_is_one_short_file(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) < FORMAT_LINES

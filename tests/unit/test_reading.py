@@ -27,6 +27,7 @@ def test_aliases_and_formats_as_values() -> None:
     assert parse(CALL, format=toolwire.get_format("hermes")).tool_calls[0].format == "hermes"
 
 
+@pytest.mark.mission("C13", "D48", "D49", "G8")
 def test_ids_depend_on_the_seed_the_index_and_the_name() -> None:
     first, second = parse(CALL + CALL, format="hermes").tool_calls
     assert first.id != second.id
@@ -71,6 +72,7 @@ def test_no_problem_is_of_text_that_nobody_fed(
         assert [(problem.position, problem.raw) for problem in read.problems] == problems
 
 
+@pytest.mark.mission("C18", "E8")
 def test_a_stream_ends_once() -> None:
     parser = StreamParser(format="hermes")
     assert parser.feed("") == ()
@@ -80,6 +82,7 @@ def test_a_stream_ends_once() -> None:
         parser.feed("x")
 
 
+@pytest.mark.need(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -149,6 +152,7 @@ def test_long_arguments_are_coerced_alike_whole_and_in_pieces(value: str, repair
     assert (whole.tool_calls, whole.problems) == (pieces.tool_calls, pieces.problems)
 
 
+@pytest.mark.need(4)
 @pytest.mark.parametrize(
     ("format", "text"),
     [
@@ -186,6 +190,7 @@ def test_fallback_drops_the_problems_of_what_it_reads() -> None:
     assert (read.tool_calls[0].arguments, read.problems) == ({"s": "<tool_call>x"}, ())
 
 
+@pytest.mark.need(8)
 @pytest.mark.parametrize("format", ["qwen3_coder", "kimi_k2", "auto"])
 def test_a_marker_that_reasoning_only_mentions_stays_reasoning(format: str) -> None:
     text = "<think>I should use <tool_call> or <|tool_call_begin|> for this.</think>Answer"
@@ -252,6 +257,8 @@ def test_half_of_a_surrogate_pair_makes_no_call(members: str) -> None:
         assert [problem.kind for problem in read.problems] == ["malformed"]
 
 
+@pytest.mark.need(40)
+@pytest.mark.mission("C25", "B43")
 @pytest.mark.parametrize(
     ("format", "text", "example"),
     [
@@ -293,6 +300,7 @@ def test_code_on_one_line_ends_where_its_backticks_do(format: str) -> None:
         assert (read.tool_calls, read.content) == ((), text)
 
 
+@pytest.mark.need(7)
 @pytest.mark.parametrize(
     "text",
     [

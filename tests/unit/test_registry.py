@@ -21,6 +21,7 @@ def other(path: str) -> str:
     return path
 
 
+@pytest.mark.mission("D2", "D60")
 def test_a_tool_is_told_and_read_by_being_registered() -> None:
     registry = ToolRegistry()
 
@@ -48,6 +49,7 @@ def test_one_name_is_one_tool() -> None:
     assert registry.lookup("read").run is other
 
 
+@pytest.mark.mission("A3")
 def test_equal_names_of_two_servers_are_kept_apart() -> None:
     registry = ToolRegistry()
     registry.register(ToolDefinition("search"), server="web", run=read)
@@ -67,6 +69,8 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
         registry.lookup("other", "docs")
 
 
+@pytest.mark.mission("C26", "F35")
+@pytest.mark.need(10, 40)
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])
     with pytest.raises(UnknownTool, match=r"There is no tool 'raed'. Did you mean read\? There are: read, other."):
@@ -78,6 +82,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
         many.lookup("zzz")
 
 
+@pytest.mark.mission("C39", "C40")
 def test_hidden_and_disabled_tools() -> None:
     registry = ToolRegistry([read])
     registry.register(other, hidden=True)
@@ -94,6 +99,7 @@ def test_hidden_and_disabled_tools() -> None:
     assert len(registry) == 2
 
 
+@pytest.mark.mission("C39", "D1", "G1")
 def test_tiers_and_descriptions() -> None:
     asked = count()
     registry = ToolRegistry()
@@ -106,6 +112,7 @@ def test_tiers_and_descriptions() -> None:
     assert int(registry.definitions()[0].description) > int(first.description)
 
 
+@pytest.mark.mission("D1")
 def test_a_schema_is_made_when_it_is_asked_for() -> None:
     def broken(x: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
         """Cannot be told."""

@@ -43,6 +43,7 @@ def test_the_renderer_refuses_what_would_be_read_as_something_else() -> None:
             toolwire.render_calls([ToolCall("weather", {"city": value})], format="hermes")
 
 
+@pytest.mark.mission("C1", "C2", "C3")
 def test_text_is_escaped_or_in_cdata_never_both() -> None:
     few = toolwire.render_calls([ToolCall("weather", {"city": "a < b"})], format="forge_xml", tools=[TOOL])
     many = toolwire.render_calls([ToolCall("weather", {"city": "<a><b></b></a>"})], format="forge_xml", tools=[TOOL])
@@ -58,12 +59,14 @@ def test_an_echoed_result_is_no_call(wire: WireFormat) -> None:
         assert toolwire.parse(shown, format=wire, tools=[TOOL]).tool_calls == ()
 
 
+@pytest.mark.mission("D53")
 def test_results_say_what_failed() -> None:
     results = [ToolResult("1", "a", {"n": 1}), ToolResult("2", "b", error="no such file")]
     text = toolwire.render_results(results, format="hermes")
     assert text.index('{"n": 1}') < text.index("Error: no such file")
 
 
+@pytest.mark.mission("B34", "D3")
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
 def test_a_prompt_shows_an_example_that_is_read(wire: WireFormat) -> None:
     text = toolwire.prompt([TOOL], format=wire, system="Be brief.")
@@ -75,6 +78,7 @@ def test_a_prompt_shows_an_example_that_is_read(wire: WireFormat) -> None:
     assert example.split("\n")[0] in text
 
 
+@pytest.mark.mission("D12")
 def test_a_prompt_needs_sound_definitions() -> None:
     broken = {"name": "x", "parameters": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}
     with pytest.raises(toolwire.DefinitionError, match="x"):
@@ -94,6 +98,7 @@ SHAPED = {
 }
 
 
+@pytest.mark.mission("D8", "D18", "F19")
 @pytest.mark.parametrize(
     ("format", "expected"),
     [
@@ -126,6 +131,7 @@ def test_definitions_in_the_publishers_shape(format: str, expected: str) -> None
     assert toolwire.render_definitions([SHAPED], format=format) == expected
 
 
+@pytest.mark.mission("D53", "F9")
 def test_a_result_names_its_call_where_the_format_does() -> None:
     result = ToolResult("functions.f:0", "f", "x</tool_call>")
     assert toolwire.render_results([result], format="kimi_k2") == "## Return of functions.f:0\nx</tool_call>"
@@ -147,6 +153,7 @@ def test_a_description_that_cannot_work_says_why() -> None:
             toolwire.parse("x", format=wire)
 
 
+@pytest.mark.mission("B34", "C38", "D6", "D7")
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
 def test_a_manifest_has_a_block_for_each_tool(wire: WireFormat) -> None:
     manifest = toolwire.render_manifest([SHAPED, TOOL | {"name": "other"}], format=wire)
@@ -157,6 +164,7 @@ def test_a_manifest_has_a_block_for_each_tool(wire: WireFormat) -> None:
     assert "The weather in a city." in manifest.text
 
 
+@pytest.mark.mission("B34", "D7", "D9")
 def test_what_a_manifest_says_of_lists_and_leaves_out() -> None:
     assert "one <item> element per item" in toolwire.render_manifest([SHAPED], format="forge_xml").text
     assert "written as JSON" in toolwire.render_manifest([SHAPED], format="qwen3_coder").text

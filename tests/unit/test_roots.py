@@ -58,6 +58,7 @@ def test_what_lies_inside_is_read(tree: Path, path: str) -> None:
     assert roots.read(f"{tree}/{path}", most=3) == b"ins"
 
 
+@pytest.mark.mission("F40")
 @pytest.mark.parametrize(
     "path",
     [
@@ -77,12 +78,14 @@ def test_what_does_not_is_refused(tree: Path, path: str) -> None:
     assert "secret" not in str(caught.value).replace(path, "")
 
 
+@pytest.mark.mission("F40")
 def test_a_prefix_of_a_name_is_no_root(tree: Path) -> None:
     with pytest.raises(ToolError, match="outside"):
         AllowedRoots(tree).read(f"{tree}_evil/secret.txt", most=9)
     assert AllowedRoots(tree, f"{tree}_evil").read(f"{tree}_evil/secret.txt", most=9) == SECRET
 
 
+@pytest.mark.mission("F40")
 def test_no_root_is_no_access(tree: Path) -> None:
     for work in (lambda: AllowedRoots().read("top.txt", most=1), lambda: AllowedRoots(tree / "top.txt")):
         with pytest.raises(ToolError):
@@ -237,6 +240,7 @@ def test_systems_that_cannot_open_below_a_directory_have_no_roots(tree: Path, mo
     assert AllowedRoots().roots == ()
 
 
+@pytest.mark.mission("F40")
 def test_ten_thousand_hostile_paths(tree: Path) -> None:
     roots, draw = AllowedRoots(tree), random.Random(7)
     names = [

@@ -14,6 +14,7 @@ from tests.property.test_policy import policies
 from toolwire import ConfigurationError, Tier, ToolCall, ToolDefinition
 from toolwire.configuration import load_configuration
 from toolwire.policy import (
+    Allow,
     Ask,
     Command,
     Context,
@@ -63,6 +64,7 @@ only_untrusted = true
 effect = "allow"
 tool = "pay"
 asked_for = ["pay", "transfer to"]
+confirm = false
 
 [[policy.limits]]
 tool = "send_*"
@@ -93,7 +95,7 @@ POLICY = Policy(
             {"text": Text("*password*"), "exact": Command(("git", "status"), exact=True), "amount": Number(1, 100.5)},
             only_untrusted=True,
         ),
-        Rule("allow", "pay", asked_for=("pay", "transfer to")),
+        Rule("allow", "pay", asked_for=("pay", "transfer to"), confirm=False),
     ),
     (Limit(5, 3600.0, "send_*"), Limit(100, running=60.5)),
     Tier.WALK,
@@ -164,6 +166,11 @@ RULE = '[[policy.rules]]\neffect = "allow"\n'
         ("[policy]\nask = true", 2, "Extra inputs are not permitted"),
         ('[policy.default]\nrun = "maybe"', 2, "'allow', 'ask' or 'deny' (it is 'maybe')"),
         ('[[policy.rules]]\neffect = "alow"', 2, "'allow', 'ask' or 'deny' (it is 'alow')"),
+        ('[[policy.rules]]\neffect = "dney"', 2, "(it is 'dney'); did you mean 'deny'?"),
+        ('[[policy.rules]]\nefect = "deny"\neffect = "deny"', 2, "did you mean 'effect'?"),
+        ('[policy]\ndefaults = { run = "ask" }', 2, "did you mean 'default'?"),
+        ("[policy.default]\nwlak = 1", 2, "did you mean 'walk'?"),
+        ("[[policy.limits]]\ncals = 1\ncalls = 1", 2, "did you mean 'calls'?"),
         ('[[policy.rules]]\ntool = "a"', 1, "effect: Field required"),
         (f'{RULE}{RULE}tool = "my tool"', 5, "fits no tool: no name holds ' '"),
         (f'{RULE}tool = "a[b"', 3, "bracket is not closed"),
@@ -198,6 +205,7 @@ RULE = '[[policy.rules]]\neffect = "allow"\n'
         (f"{RULE}only_untrusted = true", 1, "only_untrusted is for rules that ask or deny"),
         ('[[policy.rules]]\neffect = "ask"\neven_untrusted = true', 1, "even_untrusted is for rules that allow"),
         ('[[policy.rules]]\neffect = "deny"\nasked_for = ["a"]', 1, "asked_for is for rules that allow"),
+        ('[[policy.rules]]\neffect = "ask"\nconfirm = false', 1, "confirm = false is for rules that allow"),
         (f'{RULE}asked_for = ["--"]', 3, "'--' is no word"),
         ('[[policy.limits]]\ntool = "a"', 1, "a limit needs calls, running, or both"),
         ("[[policy.limits]]\nrunning = 1\nseconds = 1", 1, "called running"),
@@ -219,3 +227,40 @@ def test_a_policy_from_a_file_decides(tmp_path: Path) -> None:
     tool = ToolDefinition("send_mail", tier=Tier.RUN, server="mail")
     call = ToolCall("send_mail", {"text": "my password", "exact": ["git", "status"], "amount": 7})
     assert isinstance(load(tmp_path, WHOLE).decide(call, tool, Context(Tier.RUN, untrusted=True)), Ask)
+
+
+COMMANDS = """
+[[policy.rules]]
+effect = "allow"
+tool = "execute_command"
+arguments = { command = { begins = ["npm", "test"] } }
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "command", "untrusted", "server", "effect"),
+    [
+        ("", "npm test", False, "", Ask),
+        ("confirm = true", "npm test", False, "", Ask),
+        ("confirm = false", "npm test", False, "", Allow),
+        ("confirm = false", "npm publish", False, "", Ask),
+        ("confirm = false", "npm test", True, "", Ask),
+        ("confirm = false\neven_untrusted = true", "npm test", True, "", Allow),
+        ('confirm = false\n[[policy.rules]]\neffect = "ask"', "npm test", False, "", Ask),
+        (
+            'confirm = false\n[[policy.rules]]\neffect = "allow"\ntool = "s.*"\nconfirm = false',
+            "npm test",
+            False,
+            "s",
+            Ask,
+        ),
+    ],
+)
+def test_a_rule_may_say_that_a_tool_which_asks_need_not(
+    tmp_path: Path, more: str, command: str, untrusted: bool, server: str, effect: type
+) -> None:
+    policy = load(tmp_path, COMMANDS.replace("{}", more))
+    tool = ToolDefinition("execute_command", tier=Tier.RUN, requires_confirmation=True, server=server)
+    call = ToolCall("execute_command", {"command": command}, server=server)
+    assert type(policy.decide(call, tool, Context(tier=Tier.RUN, untrusted=untrusted))) is effect

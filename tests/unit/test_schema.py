@@ -316,6 +316,7 @@ def test_from_text(schema: Any, text: str, value: Any) -> None:
         assert type(got) is type(value) and got == value
 
 
+@pytest.mark.need(5)
 @pytest.mark.parametrize(
     ("schema", "value", "expected"),
     [
@@ -431,6 +432,7 @@ def test_coerce_is_total_and_idempotent(schema: Any, value: Any) -> None:
     assert repr(Shape.of(schema).coerce(value, json.loads)) == repr(once)
 
 
+@pytest.mark.need(5)
 @given(odd_schemas, st.text() | st.sampled_from(["5", "null", '{"a": "1"}', "[1]"]))
 def test_text_that_is_kept_is_kept(schema: Any, text: str) -> None:
     shape = Shape.of(schema)
@@ -512,6 +514,7 @@ def test_validate(arguments: Any, issues: list[str]) -> None:
     assert [str(issue) for issue in validate(arguments, BOOKING)] == issues
 
 
+@pytest.mark.need(40)
 def test_unknown_properties_are_told_with_the_known_ones() -> None:
     schema = {"type": "object", "properties": {"city": STRING}, "additionalProperties": False}
     assert [str(issue) for issue in validate({"town": "x"}, schema)] == [
@@ -537,6 +540,7 @@ def test_an_unusable_schema_admits_nothing(schema: Any) -> None:
     assert [issue.keyword for issue in validate({}, schema)] == ["$schema"]
 
 
+@pytest.mark.need(32)
 def test_a_backtracking_pattern_is_no_trap() -> None:
     assert validate({"a": "a" * 50_000 + "!"}, {"properties": {"a": {"pattern": "^(a+)+$"}}})
 

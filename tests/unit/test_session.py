@@ -201,6 +201,36 @@ def test_budgets_in_calls_and_in_seconds_of_running() -> None:
     assert done(0) == "* may run 3 times in this session, and did."
 
 
+def test_seconds_of_calls_that_still_run_count() -> None:
+    now, registry = [0.0], ToolRegistry()
+
+    @registry.register
+    async def work(leave: bool) -> None:
+        """Runs until it is told."""
+        if not leave:
+            begun.release()
+            await over.wait()
+
+    policy = Policy(limits=(Limit(running=60.0),))
+    executor, session = ToolExecutor(registry, policy=policy, clock=lambda: now[0]), Session()
+    over, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def main() -> list[bool]:
+        async def done(leave: bool) -> bool:
+            return (await executor.run(ToolCall("work", {"leave": leave}), session)).result.success
+
+        running = [asyncio.create_task(done(False)) for _ in range(2)]
+        for _ in running:
+            await begun.acquire()
+        said = []
+        for now[0] in (20.0, 29.0, 31.0):
+            said.append(await done(True))
+        over.set()
+        return [*said, all(await asyncio.gather(*running)), await done(True)]
+
+    assert asyncio.run(main()) == [True, True, False, True, False]
+
+
 def test_a_session_forgets_old_times_and_no_count() -> None:
     session = Session()
     for at in range(5 * REMEMBERED // 2):

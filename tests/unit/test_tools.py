@@ -57,6 +57,7 @@ def test_bare_decorator() -> None:
     assert repr(weather) == "<Tool weather>"
 
 
+@pytest.mark.mission("F4")
 def test_decorator_with_options() -> None:
     definition = remove.definition
     assert (definition.name, definition.description) == ("remove.file", "Remove.")
@@ -152,6 +153,7 @@ def test_bad_names(name: Any) -> None:
         ToolDefinition(name)
 
 
+@pytest.mark.mission("D1")
 def test_the_shape_is_made_once() -> None:
     definition = ToolDefinition("f", parameters=CITY)
     assert definition.shape is definition.shape

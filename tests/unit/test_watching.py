@@ -24,6 +24,8 @@ def events(text: str, size: int, format: str) -> list[Event]:
     return [*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()]
 
 
+@pytest.mark.mission("E2", "E10", "E19")
+@pytest.mark.need(13)
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("format", ["hermes", "qwen3_coder", "forge_xml", "gemma4", "lfm2", "kimi_k3", "minimax_m3"])
 def test_it_grows_to_the_value(format: str, size: int) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 
 from toolwire.messages import Usage
+
+LAST_SECONDS = 60.0
+"""What the last answer may take when the seconds are used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +36,20 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use; None: as much as it likes. When something is used up, one last answer is asked for.
+    """What a run may use, members of a team included; None: as much as it likes.
+
+    When something is used up, one last answer is asked for. Tokens and money are known when an answer ends, so the one
+    that uses them up is whole.
 
     Attributes:
-        rounds: how often the model is asked, the last answer included.
-        calls: that may be made.
+        rounds: how often the model is asked, the last answer included; members count their own.
+        calls: that may be made; members count their own.
         tokens: read and written, as far as the model tells them.
-        seconds: of the whole run; a turn that has begun is finished.
-        money: by `prices`.
-        prices: of the model.
+        seconds: of the whole run, questions to somebody included. What is at work then is stopped, a plain function
+            left behind in its thread.
+        money: by `prices`, each member's by its own.
+        prices: of the model; has to be there for `money`: `Prices()` is a model that costs nothing.
+        last_seconds: what the last answer may take besides, when the seconds are used up.
     """
 
     rounds: int = 20
@@ -46,21 +57,28 @@ class Budget:
     tokens: int | None = None
     seconds: float | None = None
     money: float | None = None
-    prices: Prices = field(default_factory=Prices)
+    prices: Prices | None = None
+    last_seconds: float = LAST_SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse what leaves no room for an answer."""
+        """Refuse what leaves no room for an answer, and money that nothing is counted by.
+
+        Raises:
+            ValueError: it is such a budget.
+        """
         if self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, not {self.rounds}")
+        if self.money is not None and self.prices is None:
+            raise ValueError("money is counted by prices: give those of the model, Prices() if it costs nothing")
 
     def exceeded(self, spent: Spent) -> str:
         """What is used up before the next round, in words; "" if nothing is."""
         limits = (
             (self.rounds - 1, spent.rounds, "rounds"),
             (self.calls, spent.calls, "calls"),
-            (self.tokens, spent.usage.input_tokens + spent.usage.output_tokens, "tokens"),
+            (self.tokens, spent.tokens, "tokens"),
             (self.seconds, spent.seconds, "seconds"),
-            (self.money, self.prices.of(spent.usage), "money"),
+            (self.money, spent.cost, "money"),
         )
         for limit, used, name in limits:
             if limit is not None and used >= limit:
@@ -69,22 +87,62 @@ class Budget:
         return ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Spent:
-    """What a run has used."""
+    """What a run has used.
 
+    Attributes:
+        prices: of its model.
+        usage: tokens of its answers, and of runs inside its calls that are over.
+        money: what these cost.
+    """
+
+    prices: Prices = field(default_factory=Prices)
     rounds: int = 0
     calls: int = 0
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    money: float = 0.0
+    _inside: list[Spent] = field(default_factory=list)
 
     def add(self, usage: Usage | None) -> None:
         """Count the tokens of an answer."""
         if usage is not None:
-            mine = self.usage
-            self.usage = Usage(
-                mine.input_tokens + usage.input_tokens,
-                mine.output_tokens + usage.output_tokens,
-                mine.cached_tokens + usage.cached_tokens,
-                mine.reasoning_tokens + usage.reasoning_tokens,
-            )
+            self.usage = _sum(self.usage, usage)
+            self.money += self.prices.of(usage)
+
+    @contextmanager
+    def counting(self, inside: Spent) -> Iterator[None]:
+        """Count what a run inside a call uses, while it uses it; afterwards it is part of `usage`."""
+        self._inside.append(inside)
+        try:
+            yield
+        finally:
+            self._inside.remove(inside)
+            self.usage = _sum(self.usage, inside.whole)
+            self.money += inside.cost
+
+    @property
+    def whole(self) -> Usage:
+        """Tokens of all answers, those of runs inside included."""
+        return reduce(_sum, (one.whole for one in self._inside), self.usage)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        whole = self.whole
+        return whole.input_tokens + whole.output_tokens
+
+    @property
+    def cost(self) -> float:
+        """What they cost."""
+        return self.money + sum(one.cost for one in self._inside)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cached_tokens + other.cached_tokens,
+        one.reasoning_tokens + other.reasoning_tokens,
+    )

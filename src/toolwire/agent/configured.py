@@ -8,6 +8,7 @@ What an agent holds open, connections and servers, is closed at the end of the b
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -30,9 +31,10 @@ from toolwire.configuration import (
 )
 from toolwire.envelope.shaping import Envelope
 from toolwire.envelope.tools import read_handle
-from toolwire.errors import ConfigurationError, ToolError
+from toolwire.errors import ConfigurationError, PolicyWarning, ToolError
 from toolwire.executor import Confirm, Shaping, ToolExecutor
 from toolwire.intent import TierGate
+from toolwire.misnomers import checked, misnomers
 from toolwire.models import Models
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
@@ -151,6 +153,7 @@ class _Building:
         self._stack = stack
         self._models = models
         self._policy = given.policy or configuration.policy.made()
+        self._alone = len(configuration.agents) == 1  # whatever the policy names is for this agent
 
     @classmethod
     async def begin(
@@ -187,6 +190,7 @@ class _Building:
             registry.register(tool)
         shape = None if table.envelope is None else self._enveloped(table.envelope, registry)
         await self._serve(table, registry)
+        self._compare(name, registry)
         config = _config(name, table)
         if alone and self._given.tier is not None:
             config = replace(config, tier=self._given.tier)
@@ -244,11 +248,35 @@ class _Building:
             if status.state != "ready":
                 raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}")
 
+    def _compare(self, name: str, registry: ToolRegistry) -> None:
+        """Compare the names in the policy with an agent's tools.
+
+        Raises:
+            ConfigurationError: one is misspelt. Where there are several agents it may be right for another: a warning.
+        """
+        tools = registry.definitions(hidden=True)
+        if not self._alone:
+            for one in misnomers(self._policy, tools):
+                if one.near:
+                    warnings.warn(f"{self._where}{one} (of the agent {name})", PolicyWarning, stacklevel=2)
+            return
+        try:
+            checked(self._policy, tools)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self._where}{error}") from error
+
     def _executor(
         self, table: AgentTable, shape: Shaping | None
     ) -> Callable[[ToolRegistry, Confirm | None], ToolExecutor]:
         def made(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
-            return ToolExecutor(registry, policy=self._policy, confirm=confirm, timeout=table.timeout, shape=shape)
+            return ToolExecutor(
+                registry,
+                policy=self._policy,
+                confirm=confirm,
+                timeout=table.timeout,
+                shape=shape,
+                check=self._alone,
+            )
 
         return made
 
@@ -277,5 +305,5 @@ def _config(name: str, table: AgentTable) -> AgentConfig:
 
 
 def _budget(table: BudgetTable) -> Budget:
-    prices = Prices(**table.prices.model_dump())
+    prices = None if table.prices is None else Prices(**table.prices.model_dump())
     return Budget(table.rounds, table.calls, table.tokens, table.seconds, table.money, prices)

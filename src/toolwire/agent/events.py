@@ -117,7 +117,11 @@ class RunEnded:
 
     @property
     def good(self) -> bool:
-        """Whether there is an answer to the task."""
+        """Whether the agent brought the task to an end.
+
+        An `answer` may be there though it did not: what the model said when its calls were cut short, by a budget or
+        since they went round in circles.
+        """
         return self.reason in ("answered", "finished")
 
 

@@ -130,10 +130,17 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a call, and how long it took."""
+    """What became of a call.
+
+    Attributes:
+        outcome: the call as it ran, and its result.
+        seconds: how long it took.
+        stepped: the result is as the steps of its chain made it; not, if one of them failed.
+    """
 
     outcome: Outcome
     seconds: float = 0.0
+    stepped: bool = True
 
 
 class Recorder:
@@ -175,6 +182,7 @@ class Recorder:
         self._at: int = last.get("at", 0)
         self.seconds: float = last.get("seconds", 0.0)
         spent.usage = read(Usage, last.get("usage", {}))
+        spent.money = float(last.get("money", 0.0))
 
     def answer(self, round: int) -> Answer | None:
         """What the model answered in an earlier life."""
@@ -202,6 +210,7 @@ class Recorder:
                 "at": self._at,
                 "seconds": round(self._elapsed(), 6),
                 "usage": written(self._spent.usage),
+                "money": self._spent.money,
                 "session": self._session.changes(),
             }
             await self._journal.write(name, f'{{"{key}":{text},{dumps(state)[1:]}')
@@ -250,13 +259,13 @@ class CallRecord:
         if self.begun != begun:
             await self._recorder._write(f"begun.{self._place}", "begun", dumps(written(begun)))
 
-    async def finish(self, outcome: Outcome, seconds: float) -> Outcome:
+    async def finish(self, outcome: Outcome, seconds: float, *, stepped: bool = True) -> Outcome:
         """Record what became of the call; what is given back is what a later life would read.
 
         Raises:
             JournalError: see `Journal.write`.
         """
-        done = Done(outcome, round(seconds, 6))
+        done = Done(outcome, round(seconds, 6), stepped)
         try:
             text = dumps(written(done))
         except JournalError:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import aclosing
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
-from toolwire.agent.budgets import Budget, Spent
+from toolwire.agent.budgets import Budget, Prices, Spent
 from toolwire.agent.events import (
     AgentEvent,
     ApprovalAsked,
@@ -25,26 +24,38 @@ from toolwire.agent.events import (
     CaughtUp,
     Corrected,
     EndReason,
-    MemberSpoke,
     Resumed,
     RunEnded,
     TaskBegun,
     TurnBegun,
 )
 from toolwire.agent.journal import JOURNAL, Answer, CallRecord, Done, Journal, Recorder
+from toolwire.agent.leading import LEAD, Emit, Lead
 from toolwire.agent.patience import Patience
 from toolwire.agent.recovery import HIDDEN, OFFENCE, REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.steps import Chains, Turn
 from toolwire.agent.trimming import trim
-from toolwire.backends import RAW, Backend
+from toolwire.backends import MEMO, RAW, Backend
 from toolwire.consent import Approval
 from toolwire.conversation import ChatRequest, ToolChoice
 from toolwire.disclosure import BUDGET_TOKENS, Disclosure
-from toolwire.errors import ProviderError, RenderError, RunFailed
+from toolwire.errors import JournalError, ProviderError, RenderError, RunFailed
 from toolwire.events import Event, Finish, ProblemFound, collect, replay
 from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
+from toolwire.failures import Caught
 from toolwire.intent import Intent, TierGate
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, Problem, TextPart, ToolCall, ToolResult
+from toolwire.memo import Memo
+from toolwire.messages import (
+    FinishReason,
+    Message,
+    ParsedResponse,
+    Part,
+    Problem,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+)
 from toolwire.policy import Policy
 from toolwire.prompting import render_calls
 from toolwire.reading import parse
@@ -59,15 +70,12 @@ from toolwire.wire.results import unframed
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 OVER = "All the calls that may be made have been made, so this one did not run."
+LATE = "The time of the whole run is used up, so this call did not run."
+STOPPED = "The time of the whole run is used up, so this call was stopped. Its work may be done, or not, or in part."
 FENCED = "json_fence"
 """The format in which calls stand that are only shown."""
 ATTEMPTS = 2
 """How often an answer is asked for that breaks off before anything of it ran."""
-
-Emit = Callable[[AgentEvent], None]
-
-LISTENER: ContextVar[Emit | None] = ContextVar("toolwire_listener", default=None)
-"""Hears what the tools of a run have to tell of themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,8 @@ class AgentConfig:
         after_results: what the model is told behind results, if nothing else is, in that prompt alone; `{task}` is the
             task. Small models lose sight of it.
         after_failures: the same where all calls failed, but for those that somebody refused; "": as after others.
-        context: tokens that a request may hold, about; None: all of the conversation goes with each.
+        context: tokens that a request may hold, about, prompt and definitions included; None: all of the conversation
+            goes with each.
         chains: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
     """
@@ -121,6 +130,9 @@ class Agent:
         executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
         observers: who is told of each run, besides those who always are.
         telemetry: tell those who always are, see `toolwire.telemetry.standard_observers`.
+
+    Raises:
+        ConfigurationError: the policy has a misspelt name; see `ToolExecutor`.
     """
 
     def __init__(
@@ -141,8 +153,9 @@ class Agent:
         self._policy = policy
         self._confirm = confirm
         self._executor = executor or self._usual
-        coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
-        self._observers = (*coach, *observers, *(standard_observers() if telemetry else ()))
+        if policy is not None and executor is None:
+            self._usual(self.registry, confirm)  # what it refuses is told now
+        self._observers = (*observers, *(standard_observers() if telemetry else ()))
 
     def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm)
@@ -155,16 +168,18 @@ class Agent:
         session: Session | None = None,
         run_id: str = "",
         journal: Journal | None = None,
+        lead: Lead | None = None,
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
 
         Args:
             task: what the user asks.
             history: the conversation so far; `RunEnded.messages` of the run before.
-            session: what it has come to; a new one if none.
+            session: what it has come to; a new one if none, or what `lead` hands on.
             run_id: names it in records, and goes into the ids of calls that come without one; "": a new one.
             journal: records the run. If it holds records the run goes on behind them; then all the rest has to be
                 what it was.
+            lead: the call of another run that this one works for, see `AgentTeam`.
 
         Yields:
             The events of the answers and the agent's own, `RunEnded` last.
@@ -173,7 +188,9 @@ class Agent:
             JournalError: the run cannot be recorded, or its records cannot be read.
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        run = _Run(self, queue.put_nowait, session or Session(), run_id or new_run_id(), journal)
+        if session is None:
+            session = Session() if lead is None else lead.session.hand_on()
+        run = _Run(self, queue.put_nowait, session, run_id or new_run_id(), journal, lead)
 
         async def work() -> None:
             try:
@@ -214,7 +231,8 @@ async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
                 end = event
     assert end is not None
     if not end.good:
-        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}", end)
+        said = f"; the model said last: {end.answer[:OFFENCE]}" if end.detail and end.answer else ""
+        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}{said}", end)
     return end.answer
 
 
@@ -223,36 +241,46 @@ class _Due:
     """A call that is to be made.
 
     Attributes:
+        place: names it among all calls of all runs.
         record: where the run is recorded.
-        over: the budget has no room for it.
+        over: why the budget has no room for it; "" if it has.
     """
 
     call: ToolCall
+    place: str
     record: CallRecord | None
-    over: bool
+    over: str
 
     def known(self) -> Outcome | None:
         """What becomes of it without running it; None if it may run."""
         if self.record is not None and self.record.lost is not None:
             return self.record.lost
         if self.over:
-            return Outcome(self.call, ToolResult(self.call.id, self.call.name, error=OVER), Issue("denied", OVER))
+            result = ToolResult(self.call.id, self.call.name, error=self.over)
+            return Outcome(self.call, result, Issue("denied", self.over))
         return None
+
+
+class _OutOfTime(Exception):
+    """The seconds of the run were used up while the model answered."""
 
 
 class _Run:
     """One run: what it has come to."""
 
-    def __init__(self, agent: Agent, emit: Emit, session: Session, run_id: str, journal: Journal | None) -> None:
+    def __init__(
+        self, agent: Agent, emit: Emit, session: Session, run_id: str, journal: Journal | None, lead: Lead | None
+    ) -> None:
         self._agent = agent
-        self._tell = emit
+        self._emit = emit
+        self._lead = lead
         self._session = session
         self._run_id = run_id
         self._config = agent.config
         self._backend = agent.backend
         confirm = agent._confirm
         self._executor = agent._executor(agent.registry, None if confirm is None else self._telling(confirm))
-        self._spent = Spent()
+        self._spent = Spent(self._config.budget.prices or Prices())
         self._breaker = Breaker()
         self._repeats = Repeats()
         self._begun = monotonic()
@@ -264,16 +292,17 @@ class _Run:
         self._hinted = False  # that a call which is only shown does not run
         self._choice = ""  # why the model is asked in this format, where something chose it
         model = self._backend
+        coach = (model.coach,) if isinstance(model, CoachedBackend) else ()  # the model may be another than before
         self._watch = Watch(
-            agent._observers, run_id, agent.config.name, model=model.model, api=model.api, format=model.format
+            (*coach, *agent._observers),
+            run_id,
+            agent.config.name,
+            model=model.model,
+            api=model.api,
+            format=model.format,
         )
         told = agent.backend.format or agent.backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = Disclosure(agent.registry, format=told, budget_tokens=self._config.definitions)
-
-    def _emit(self, event: AgentEvent) -> None:
-        if isinstance(event, MemberSpoke) and isinstance(event.event, RunEnded):
-            self._spent.add(event.event.usage)
-        self._tell(event)
 
     def _telling(self, confirm: Confirm) -> Confirm:
         async def asked(approval: Approval) -> Any:
@@ -286,21 +315,43 @@ class _Run:
         return asked
 
     async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
-        """Round after round, to the end; observers hear of all of it."""
+        """Round after round, to the end; observers hear of all of it, and so does whoever leads."""
+        MEMO.set(Memo())
         self._watch.begin(task)
         end: EndRecord | None = None
+        lead = self._lead
         try:
-            ended = await self._rounds(task, history)
+            with nullcontext() if lead is None else lead.spent.counting(self._spent):
+                ended = await self._rounds(task, history)
             end = _record(self._watch.run, ended)
             return ended
         finally:
+            if lead is not None and self._session.untrusted:
+                lead.session.untrusted = True
             self._watch.end(end)
 
+    def _exceeded(self) -> str:
+        """Which budget is used up, in words: its own, or that of whom it works for; "" if none is."""
+        self._spent.seconds = monotonic() - self._begun
+        own = self._config.budget.exceeded(self._spent)
+        return own or ("" if self._lead is None else self._lead.exceeded())
+
+    def _left_nothing(self) -> bool:
+        left = self._left()
+        return left is not None and left <= 0
+
+    def _left(self) -> float | None:
+        """Seconds that are left, for it and whom it works for; None: no limit."""
+        most = self._config.budget.seconds
+        own = None if most is None else most - (monotonic() - self._begun)
+        theirs = None if self._lead is None else self._lead.left()
+        return min(own, theirs) if own is not None and theirs is not None else own if theirs is None else theirs
+
     async def _rounds(self, task: str, history: Sequence[Message]) -> RunEnded:
-        self._session.said(task)
+        if not self._session.handed_on:
+            self._session.said(task)
         self._task = task
         self._messages = [*history, Message("user", (TextPart(task),))]
-        LISTENER.set(self._emit)
         self._unlock(task)
         called = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
         self._disclosure.keep(called)
@@ -308,9 +359,8 @@ class _Run:
         note = ""  # for the next prompt alone
         circling = ""
         while True:
-            self._spent.seconds = monotonic() - self._begun
             before = None if self._record is None else self._record.answer(self._spent.rounds + 1)
-            used_up = circling or self._config.budget.exceeded(self._spent)
+            used_up = circling or self._exceeded()
             if before is not None:
                 used_up = before.used_up
             self._spent.rounds += 1
@@ -320,7 +370,15 @@ class _Run:
             try:
                 note = "\n\n".join(filter(None, (note, LAST_ROUND if used_up else "")))
                 response = await self._answer(turn, note, used_up) if before is None else self._told(before, turn)
+            except _OutOfTime:  # what was said of the answer is no answer; the round begins anew
+                self._spent.rounds -= 1
+                continue
             except ProviderError as error:
+                if used_up:
+                    why = circling or f"{used_up} is used up"
+                    return self._ended(
+                        "repeats" if circling else "budget", "", f"{why}, and no last answer came: {error}"
+                    )
                 return self._ended("error", "", str(error))
             said = _said(response, turn)
             if used_up:
@@ -381,6 +439,8 @@ class _Run:
             intent = Intent(fixed, why="every task of this agent has this tier")
         else:
             intent = self._config.gate.begin(task, session.tier)
+            if intent.tier > session.ceiling:
+                intent = replace(intent, tier=session.ceiling, why=f"{intent.why}; but a model wrote the task")
         session.tier = intent.tier
         self._emit(TaskBegun(task, intent))
 
@@ -409,7 +469,8 @@ class _Run:
     def _turn(self, *, last: bool) -> Turn:
         # The last answer calls nothing, but the tools stay: some APIs want those of earlier calls, and a prompt that is
         # as it was is read from the cache.
-        tools = tuple(self._disclosure.request(self._session.tier).definitions)
+        self._disclosed = self._disclosure.request(self._session.tier)
+        tools = tuple(self._disclosed.definitions)
         backend = self._agent.backend
         if isinstance(backend, CoachedBackend):
             backend, choice = backend.choose(self._run_id, self._spent.rounds)
@@ -420,8 +481,10 @@ class _Run:
     def _told(self, answer: Answer, turn: Turn) -> ParsedResponse:
         """What the model answered before, told again."""
         self._emit(TurnBegun(turn.round))
-        for event in replay(answer.response):
+        events = list(replay(answer.response))
+        for event in events:
             self._emit(event)
+        self._asked(turn, 1, again=True).came(answer.response, events)
         return answer.response
 
     async def _answer(self, turn: Turn, note: str, used_up: str) -> ParsedResponse:
@@ -434,19 +497,11 @@ class _Run:
         request = self._request(turn, note)
         for attempt in range(ATTEMPTS):
             self._emit(TurnBegun(turn.round))
-            watched = self._watch.asks(
-                turn.round,
-                attempt + 1,
-                model=turn.model,
-                api=turn.api,
-                format=turn.format,
-                tools=turn.tools,
-                choice=self._choice,
-            )
+            watched = self._asked(turn, attempt + 1)
             try:
-                response = await self._heard(request, watched)
-            except ProviderError as error:
-                watched.failed(str(error))
+                response = await self._heard(request, watched, last=turn.last)
+            except (ProviderError, _OutOfTime) as error:
+                watched.failed(str(error) or "the time of the run was used up")
                 raise
             self._spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
@@ -462,12 +517,28 @@ class _Run:
                 raise ProviderError(why)
         raise AssertionError("unreachable")
 
-    async def _heard(self, request: ChatRequest, watched: Asked) -> ParsedResponse:
+    def _asked(self, turn: Turn, attempt: int, *, again: bool = False) -> Asked:
+        return self._watch.asks(
+            turn.round,
+            attempt,
+            model=turn.model,
+            api=turn.api,
+            format=turn.format,
+            tools=turn.tools,
+            choice=self._choice,
+            again=again,
+        )
+
+    async def _heard(self, request: ChatRequest, watched: Asked, *, last: bool) -> ParsedResponse:
         """One answer, told while it comes."""
         RAW.set(watched.raw)
         events: list[Event] = []
         stream = self._backend.stream(request, id_seed=f"{self._run_id}.{self._spent.rounds}")
-        patience = Patience(self._config.silence, self._config.answer_seconds)
+        left, whole = self._left(), self._config.answer_seconds
+        if left is not None:
+            limit = max(left, self._config.budget.last_seconds if last else 0.0)
+            whole = limit if whole is None else min(whole, limit)
+        patience = Patience(self._config.silence, whole)
         try:
             async with patience, aclosing(stream) as answer:
                 async for event in answer:
@@ -477,6 +548,8 @@ class _Run:
                     events.append(event)
                     self._emit(event)
         except ProviderError as error:
+            if left is not None and not last and self._left_nothing():
+                raise _OutOfTime from error
             if not events:  # it was refused
                 raise
             for event in (ProblemFound(Problem("provider_error", 0, "", str(error))), Finish(FinishReason.ERROR)):
@@ -489,9 +562,10 @@ class _Run:
     def _request(self, turn: Turn, note: str) -> ChatRequest:
         config = self._config
         messages = self._messages
-        if config.context is not None:
-            messages = trim(messages, config.context, _size)
         system = config.chains.prompted(config.system, turn)
+        if config.context is not None:
+            definitions = 0 if turn.format else self._disclosed.tokens.tokens
+            messages = trim(messages, config.context - definitions - (len(system) + len(note)) // 4, _size)
         asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
         if note:
             asked.append(Message("user", (TextPart(note),)))
@@ -509,34 +583,37 @@ class _Run:
         """What became of the calls, in their order; each is told as soon as it is known."""
         limit, made = self._config.budget.calls, self._spent.calls
         self._spent.calls += len(calls)
+        late = LATE if self._left_nothing() else ""
         outcomes: dict[int, Outcome] = {}
         left: dict[int, _Due] = {}
         for at, call in enumerate(calls):  # what is known is told before anything happens
             record = None if self._record is None else self._record.call(turn.round, at)
             if record is not None and record.done is not None:
-                outcomes[at] = self._called_before(call, record.done)
+                outcomes[at] = self._called_before(call, record.done, turn)
             else:
-                left[at] = _Due(call, record, over=limit is not None and made + at >= limit)
+                over = OVER if limit is not None and made + at >= limit else late
+                left[at] = _Due(call, f"{self._run_id}.{turn.round}.{at}", record, over)
         if left:
             self._catch_up()
         if len(left) == 1:
             ((at, due),) = left.items()
             outcomes[at] = await self._call(due, turn, untrusted)
         else:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    tasks = {at: group.create_task(self._call(due, turn, untrusted)) for at, due in left.items()}
-            except ExceptionGroup as errors:  # the others were cancelled on its account
-                raise errors.exceptions[0] from None
+            tasks = {at: asyncio.create_task(self._call(due, turn, untrusted)) for at, due in left.items()}
+            await _all_done(tasks.values())
             outcomes |= {at: task.result() for at, task in tasks.items()}
         return [outcomes[at] for at in range(len(calls))]
 
-    def _called_before(self, call: ToolCall, done: Done) -> Outcome:
+    def _called_before(self, call: ToolCall, done: Done, turn: Turn) -> Outcome:
         """What became of a call before, told again."""
         self._disclosure.answer(call, self._session.tier)  # what it found stays found
         self._emit(CallBegun(done.outcome.call))
-        self._emit(CallDone(done.outcome, done.seconds))
-        return done.outcome
+        outcome = done.outcome if done.stepped else self._stepped(done.outcome, turn)
+        self._emit(CallDone(outcome, done.seconds))
+        return outcome
+
+    def _stepped(self, outcome: Outcome, turn: Turn) -> Outcome:
+        return replace(outcome, result=self._config.chains.told(outcome.call, outcome.result, turn))
 
     async def _call(self, due: _Due, turn: Turn, untrusted: bool) -> Outcome:
         chains, call = self._config.chains, due.call
@@ -549,28 +626,41 @@ class _Run:
                 outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
             else:
                 self._emit(CallBegun(made))
-                outcome = await self._executed(made, due.record, untrusted)
+                outcome = await self._executed(made, due, untrusted)
         elif outcome.issue is None:
             self._emit(CallBegun(outcome.call))  # in an earlier life
-        outcome = replace(outcome, result=chains.told(outcome.call, outcome.result, turn))
         seconds = monotonic() - begun
-        if due.record is not None:
-            outcome = await due.record.finish(outcome, seconds)
+        with Caught() as caught:
+            outcome = self._stepped(outcome, turn)
+        if due.record is not None:  # a step that fails is mended; that the call was made stays known
+            outcome = await due.record.finish(outcome, seconds, stepped=caught.error is None)
+        if caught.error is not None:
+            raise caught.error
         self._watch.called(outcome, seconds, stepped=stepped)
         self._emit(CallDone(outcome, seconds))
         return outcome
 
-    async def _executed(self, call: ToolCall, record: CallRecord | None, untrusted: bool) -> Outcome:
+    async def _executed(self, call: ToolCall, due: _Due, untrusted: bool) -> Outcome:
+        record = due.record
         # Runs inside the call are recorded with it, or not at all: never in the journal of a run further out.
         inner = JOURNAL.set(None if record is None else record.inner())
+        depth = 1 if self._lead is None else self._lead.depth + 1
+        lead = LEAD.set(Lead(due.place, self._emit, self._session, self._spent, self._exceeded, self._left, depth))
+        left = self._left()
         try:
-            if record is None:
-                return await self._executor.run(call, self._session, untrusted=untrusted)
-            return await self._executor.run(
-                call, self._session, untrusted=untrusted, noted=record.noted, permitted=record.permitted
-            )
+            async with asyncio.timeout(left) as scope:
+                if record is None:
+                    return await self._executor.run(call, self._session, untrusted=untrusted)
+                return await self._executor.run(
+                    call, self._session, untrusted=untrusted, noted=record.noted, permitted=record.permitted
+                )
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return Outcome(call, ToolResult(call.id, call.name, error=STOPPED))
         finally:
             JOURNAL.reset(inner)
+            LEAD.reset(lead)
 
     def _ends(self, outcome: Outcome) -> bool:
         if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._agent.registry:
@@ -600,12 +690,12 @@ class _Run:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
-            definition = tools.get(name)
+            definition = tools.get(name) if name else next(iter(turn.tools), None)
             if definition is None:
                 return ""
             if turn.format:
                 return call_example(get_format(turn.format), definition, tools)
-            return f"The arguments of {name} look like this: {json.dumps(example_arguments(definition))}"
+            return f"The arguments of {definition.name} look like this: {json.dumps(example_arguments(definition))}"
 
         return example
 
@@ -618,10 +708,24 @@ class _Run:
             tuple(self._messages),
             spent.rounds,
             spent.calls,
-            spent.usage,
-            self._config.budget.prices.of(spent.usage),
+            spent.whole,
+            spent.cost,
             monotonic() - self._begun,
         )
+
+
+async def _all_done(tasks: Collection[asyncio.Task[Outcome]]) -> None:
+    """Wait for all calls of a turn; when nothing can be recorded any more, what is still at work is stopped."""
+    left = set(tasks)
+    try:
+        while left:
+            done, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
+            if any(not one.cancelled() and isinstance(one.exception(), JournalError) for one in done):
+                break
+    finally:
+        for one in left:
+            one.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 def _written(call: ToolCall, turn: Turn) -> str:
@@ -684,6 +788,8 @@ def _size(message: Message) -> int:
                 total += len(part.name) + len(json.dumps(part.arguments))
             case ToolResult():
                 total += len(part.text)
+            case ReasoningPart(text):
+                total += len(text)
             case _:
                 total += 400
     return total // 4 + 1

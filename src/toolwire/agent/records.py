@@ -228,6 +228,8 @@ def _response(whole: _Codec) -> _Codec:
 
 RAN: Final = "_ran"
 """The field of a session that only grows: the times of calls, by name. A record holds those that came to it."""
+MOMENTARY: Final = frozenset({"_busy"})
+"""What is not recorded: calls that run in one process run in no other."""
 
 
 class SessionRecord:
@@ -252,6 +254,8 @@ class SessionRecord:
         """What has changed since this was asked before; everything, the first time."""
         made: dict[str, Any] = {}
         for one in fields(self._session):
+            if one.name in MOMENTARY:
+                continue
             value = getattr(self._session, one.name)
             if one.name == RAN:
                 if new := self._new_calls(value):

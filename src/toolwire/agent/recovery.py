@@ -21,6 +21,8 @@ OFFENCE = 300
 """Characters of what was wrong that the model is shown."""
 PATIENCE = 5
 """Failures of one kind and tool, one after the other, that end a run."""
+WITHOUT = 2
+"""How many times as many turns without a success, with failures of several kinds, end a run."""
 LONGEST_CYCLE = 4
 """Turns in the longest cycle that is looked for."""
 
@@ -96,13 +98,15 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
 
     Args:
         faults: of the turn.
-        example: a right call of a tool in the form that the model writes; "" if there is none.
+        example: a right call of a tool in the form that the model writes; "" if there is none. Asked for the tool ""
+            it gives one of any tool, since who called none may not know how.
     """
     lines: dict[str, None] = {}
     for fault in faults:
         if not fault.told:
             lines[_cut(fault.message)] = None
-        if fault.tool and fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated"):
+        broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated")
+        if (fault.tool and broken) or fault.message == NO_CALL:
             shown = example(fault.tool)
             if shown and not any(shown in line for line in lines):
                 lines[shown] = None
@@ -117,13 +121,14 @@ def _cut(text: str) -> str:
 
 @dataclass(slots=True)
 class Breaker:
-    """Counts failures of one kind and tool that follow each other; whatever their texts say.
+    """Counts failures of one kind and tool that follow each other, whatever their texts say; and of any kind.
 
     Attributes:
-        patience: how many of them end a run.
+        patience: how many of them end a run; `WITHOUT` times as many turns that fail in one way or another.
     """
 
     patience: int = PATIENCE
+    _without: int = 0
     _counts: dict[tuple[FaultKind, str], int] = field(default_factory=dict)
 
     def turn(self, faults: Sequence[Fault], succeeded: Iterable[str]) -> Fault | None:
@@ -134,7 +139,9 @@ class Breaker:
             succeeded: the tools that ran well in it: they begin anew, and so do faults without a tool.
         """
         done = set(succeeded)
-        now = {(fault.kind, fault.tool): fault for fault in faults}
+        # A tool that there is not has no name of its own: another one each time is the same failure.
+        now = {(fault.kind, "" if fault.kind == "unknown_tool" else fault.tool): fault for fault in faults}
+        self._without = 0 if done or not faults else self._without + 1
         if done:
             self._counts = {key: count for key, count in self._counts.items() if key[1] and key[1] not in done}
         elif not faults:
@@ -148,6 +155,8 @@ class Breaker:
             self._counts[key] = count = self._counts.get(key, 0) + 1
             if count >= self.patience and tripped is None:
                 tripped = fault
+        if tripped is None and self._without >= WITHOUT * self.patience:
+            return faults[0]
         return tripped
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from toolwire.agent.events import MemberSpoke, RunEnded
 from toolwire.agent.journal import JOURNAL
-from toolwire.agent.loop import LISTENER, Agent
+from toolwire.agent.leading import DEEPEST, LEAD
+from toolwire.agent.loop import Agent
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.tools import Tier, ToolDefinition
 
@@ -34,12 +35,15 @@ class Member:
             ToolError: it has none; it says why.
         """
         name = self.agent.config.name
-        listener = LISTENER.get()
+        lead = LEAD.get()
+        if lead is not None and lead.depth > DEEPEST:
+            raise ToolError(f"{name} was not called: {DEEPEST} members stand one inside the other already")
         end: RunEnded | None = None
-        async with aclosing(self.agent.run(task, run_id=name, journal=JOURNAL.get())) as events:
+        run_id = "" if lead is None else f"{lead.place}.{name}"
+        async with aclosing(self.agent.run(task, run_id=run_id, journal=JOURNAL.get(), lead=lead)) as events:
             async for event in events:
-                if listener is not None:
-                    listener(MemberSpoke(name, event))
+                if lead is not None:
+                    lead.emit(MemberSpoke(name, event))
                 if isinstance(event, RunEnded):
                     end = event
         assert end is not None
@@ -52,14 +56,18 @@ class AgentTeam:
     """A coordinator and its members.
 
     A member is called with a task and gives back its answer; it sees nothing of the coordinator's conversation. What
-    members tell is told by the coordinator as `MemberSpoke`, and their tokens count in its budget.
+    members tell is told by the coordinator as `MemberSpoke`, and what they use counts in its budget as they use it.
+
+    Text of strangers that one of them has read, both have. The task is a model's words: unless a member's tier is fixed
+    it unlocks no more than the coordinator has, and no rule takes the words for the user's.
 
     Args:
         coordinator: gets the members as tools, besides its own.
         members: whom it may call.
 
     Raises:
-        DefinitionError: two members have one name, or a tool has it.
+        DefinitionError: two members have one name, or a tool has it; or a member shares its tools with the coordinator,
+            which gets more of them.
     """
 
     def __init__(self, coordinator: Agent, members: Sequence[Member]) -> None:
@@ -69,6 +77,8 @@ class AgentTeam:
             name = member.agent.config.name
             if not member.description:
                 raise DefinitionError("a member needs a description: nobody knows what to call it for", tool=name)
+            if member.agent.registry is coordinator.registry:
+                raise DefinitionError("a member needs a registry of its own: it would be a tool of itself", tool=name)
             schema = {
                 "type": "object",
                 "properties": {"task": {"type": "string", "description": "What to do, with all that has to be known."}},

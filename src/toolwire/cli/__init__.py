@@ -1,60 +1,44 @@
-"""The command line: `toolwire parse`, `render`, `tools`, `call`, `ask` and their like, one module each."""
+"""The command line: `toolwire parse`, `render`, `tools`, `call`, `ask` and their like, one module each.
+
+A command's module is imported when the command is given, so that nobody waits for what other commands need.
+"""
 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Annotated
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, Final
 
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli import (
-    ask,
-    call,
-    chat,
-    coach,
-    convert,
-    formats,
-    init,
-    mcp,
-    parse,
-    profile,
-    render,
-    runs,
-    stats,
-    te,
-    tools,
-    trace,
-)
-from toolwire.cli.screen import CliError, leave, safe
-from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
+from toolwire.cli.screen import CliError, leave, safe, say
+from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
 
 INTERRUPTED = 130
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 """What goes wrong with standard output; other errors of the system say themselves what they are about."""
 
-app = typer.Typer(
-    name="toolwire",
-    epilog="Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 130 interrupted.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+COMMANDS: Final = (
+    *("parse", "render", "formats", "convert", "profile", "tools", "call", "ask", "chat", "init", "mcp", "te"),
+    *("trace", "stats", "coach", "runs"),
 )
+"""The commands, as the help lists them; each is a module, which holds a function of its name or an `app`."""
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # here, since nothing else needs it and it loads much
+
         sys.stdout.write(f"toolwire {version('toolwire')}\n")
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
@@ -63,28 +47,41 @@ def _options(
     """Tool calling with any language model."""
 
 
-app.command(epilog=parse.EXAMPLES)(parse.parse)
-app.command(epilog=render.EXAMPLES)(render.render)
-app.command(epilog=formats.EXAMPLES)(formats.formats)
-app.command(epilog=convert.EXAMPLES)(convert.convert)
-app.command(epilog=profile.EXAMPLES)(profile.profile)
-app.add_typer(tools.app, name="tools")
-app.command(epilog=call.EXAMPLES)(call.call)
-app.command(epilog=ask.EXAMPLES)(ask.ask)
-app.command(epilog=chat.EXAMPLES)(chat.chat)
-app.command(epilog=init.EXAMPLES)(init.init)
-app.add_typer(mcp.app, name="mcp")
-app.command(context_settings=te.SETTINGS)(te.te)
-app.command(epilog=trace.EXAMPLES)(trace.trace)
-app.command(epilog=stats.EXAMPLES)(stats.stats)
-app.add_typer(coach.app, name="coach")
-app.add_typer(runs.app, name="runs")
+def program(arguments: Sequence[str]) -> typer.Typer:
+    """The program, with the command that is given alone; with all of them where none is, for help and suggestions."""
+    app = typer.Typer(
+        name="toolwire",
+        epilog="Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 130 interrupted.",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_options)
+    given = next((word for word in arguments if not word.startswith("-")), "")  # options before it take no values
+    if given in COMMANDS:
+        _add(app, given)
+    elif arguments != ["--version"]:
+        for name in COMMANDS:
+            _add(app, name)
+    return app
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    found = vars(importlib.import_module(f"toolwire.cli.{name}"))
+    if "app" in found:
+        app.add_typer(found["app"], name=name)
+    else:
+        app.command(epilog=found.get("EXAMPLES"), context_settings=found.get("SETTINGS"))(found[name])
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; errors are one line on standard error."""
+    """Run a command and return its exit status; errors and warnings are lines on standard error."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return int(app(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+        with _warnings_shown():
+            return int(program(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
     except CliError as error:
         return _fail(str(error), error.status)
     except TyperException as error:
@@ -94,6 +91,24 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), 2)
     except ToolwireError as error:
         return _fail(str(error), 1)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """What a policy names and is not there is said in one line each, once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PolicyWarning)
+        usual, said = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, PolicyWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in said:
+                said.add(str(message))
+                say(f"toolwire: {message}", "yellow")
+
+        warnings.showwarning = show
+        yield
 
 
 def main() -> None:

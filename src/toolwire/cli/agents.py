@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Surroundings, open_agent, open_team
 from toolwire.builtin import builtin_tools, ending_tools, reading_tools
+from toolwire.cli.gathering import file_tools
 from toolwire.cli.mcp import agreed_to, quiet
 from toolwire.cli.options import BY_WORDS, DEFAULT_MODEL, Wanted
 from toolwire.cli.screen import CliError, console, say, styled
 from toolwire.cli.small import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
-from toolwire.cli.source import file_tools
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from toolwire.cli.gathering import Roots, ToolFiles
 from toolwire.cli.options import (
     Api,
     BaseUrl,
@@ -23,8 +24,7 @@ from toolwire.cli.options import (
     Yes,
     missing,
 )
-from toolwire.cli.screen import CliError, say
-from toolwire.cli.source import Roots, ToolFiles
+from toolwire.cli.screen import CliError, output_is_ours, say
 
 EXAMPLES = """Examples:
 
@@ -76,7 +76,8 @@ def ask(
     except ImportError as error:
         raise missing(error) from error
 
-    end, ran, tooled = asyncio.run(answered(question, wanted, agree=yes, trace=trace, json=json))
+    with output_is_ours():
+        end, ran, tooled = asyncio.run(answered(question, wanted, agree=yes, trace=trace, json=json))
     if require_tool_call and not ran:
         raise CliError("no tool call was read and run", status=1)
     if tooled and end.good and not ran:

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from toolwire.cli.consent import Consent
-from toolwire.cli.screen import CliError, console, emit, plain, safe, say
-from toolwire.cli.source import Roots, ToolFiles, gather, loads
+from toolwire.cli.gathering import Roots, ToolFiles, gather
+from toolwire.cli.screen import CliError, console, emit, output_is_ours, plain, safe, say
+from toolwire.cli.source import loads, read_json
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import load_configuration
 from toolwire.executor import Outcome, ToolExecutor
 from toolwire.messages import ToolCall
 from toolwire.policy import Policy
+from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 
 EXAMPLES = """Examples:
@@ -25,6 +27,10 @@ toolwire call write_file '{"path": "notes.txt", "content": "x"}' --root . --tier
 
 toolwire call add '{"a": 1, "b": 2}' --tools my_tools.py --json
 
+jq -n '{a: 1, b: 2}' | toolwire call add - --tools my_tools.py
+
+What the tool itself prints goes to standard error.
+
 Exit status: 0 done, 1 the tool failed, 2 no such tool or wrong arguments, 3 denied."""
 
 DENIED = 3
@@ -33,7 +39,9 @@ STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_
 
 def call(
     name: Annotated[str, typer.Argument(help="The tool.")],
-    arguments: Annotated[str, typer.Argument(help="Its arguments, as a JSON object.")] = "{}",
+    arguments: Annotated[
+        str, typer.Argument(help="Its arguments, as a JSON object; - reads it from standard input.")
+    ] = "{}",
     root: Roots = None,
     tools: ToolFiles = None,
     tier: Annotated[str, typer.Option(help="What the call may do: CRAWL, WALK or RUN.")] = "CRAWL",
@@ -47,22 +55,32 @@ def call(
     ] = False,
 ) -> None:
     """Call a tool by hand, with everything that stands between a model's call and its execution."""
-    given = loads(arguments, "the second argument")
+    given = read_json("-") if arguments == "-" else loads(arguments, "the second argument")
     if not isinstance(given, dict):
         raise CliError('the arguments must be a JSON object, such as \'{"path": "."}\'')
+    session = Session(tier=tier_of(tier))
     rules = load_configuration(policy).policy.made() if policy else Policy()
-    consent = Consent(agree=yes)
-    executor = ToolExecutor(gather(root, tools), policy=rules, confirm=consent, timeout=timeout)
-    outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), Session(tier=tier_of(tier))))
-    status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
-    if json:
-        emit(described(outcome, status))
-    elif outcome.result.success:
-        console().print(safe(outcome.result.text))
-    else:
-        say(f"toolwire: {outcome.result.error}", "red")
+    with output_is_ours():
+        registry = gather(root, tools)
+        executor = ToolExecutor(registry, policy=rules, confirm=Consent(agree=yes), timeout=timeout)
+        outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), session))
+        status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+        if json:
+            emit(described(outcome, status))
+        elif outcome.result.success:
+            console().print(safe(outcome.result.text))
+    if not json and not outcome.result.success:
+        say(f"toolwire: {outcome.result.error}{_higher(registry, outcome, session)}", "red")
     if status:
         raise typer.Exit(status)
+
+
+def _higher(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
+    """How to allow what the tier alone forbids, to be said behind the refusal."""
+    if outcome.issue is None or outcome.issue.kind != "denied":
+        return ""
+    needed = registry.lookup(outcome.call.name).definition.tier
+    return f" Add --tier {needed.name}." if needed > session.tier else ""
 
 
 def described(outcome: Outcome, status: int) -> dict[str, Any]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from toolwire.cli.consent import somebody
+from toolwire.cli.gathering import Roots, ToolFiles
 from toolwire.cli.options import (
     BY_WORDS,
     Api,
@@ -25,8 +28,8 @@ from toolwire.cli.options import (
     Yes,
     missing,
 )
+from toolwire.cli.screen import output_is_ours
 from toolwire.cli.small import CHAT_SYSTEM
-from toolwire.cli.source import Roots, ToolFiles
 
 EXAMPLES = """Examples:
 
@@ -74,4 +77,5 @@ def chat(
     except ImportError as error:
         raise missing(error) from error
 
-    asyncio.run(talk(wanted, resume or "", agree=yes, trace=trace))
+    with nullcontext() if somebody() else output_is_ours():
+        asyncio.run(talk(wanted, resume or "", agree=yes, trace=trace))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from toolwire.asking import turn
 from toolwire.cli.screen import console, say
 from toolwire.consent import Agreement, Approval, left_out, present
 
@@ -45,7 +46,7 @@ class Consent:
 
     async def __call__(self, approval: Approval) -> Agreement:
         """The answer; nobody at the terminal is a no."""
-        async with self._lock:
+        async with turn(self._lock):
             screen = console(stderr=True)
             screen.print(present(approval, width=screen.width))
             if self._agree:

@@ -21,12 +21,14 @@ from rich.status import Status
 from toolwire.arguments import read_arguments
 from toolwire.cli.call import DENIED, STATUS, described
 from toolwire.cli.consent import Consent, somebody
+from toolwire.cli.gathering import Roots, ToolFiles, gather
 from toolwire.cli.screen import CliError, console, emit, plain, safe, say, styled
-from toolwire.cli.source import Roots, ToolFiles, gather, read_pieces
+from toolwire.cli.source import read_pieces
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.executor import Outcome, Shaping, ToolExecutor
+from toolwire.isolation import remove_all
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy import Policy
 from toolwire.processes import kill_all
@@ -168,7 +170,7 @@ def call(
     text = "".join(read_pieces(None)) if arguments == "-" else arguments
     rules = _rules(policy)
 
-    async def work(router: McpRouter) -> Outcome:
+    async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...]]:
         (status,) = await router.connect(server)
         one = _tool(status, tool)
         read = read_arguments(text, registry.lookup(one.called).definition)
@@ -178,12 +180,17 @@ def call(
         asked = _Asked(Consent(agree=yes and one.state == "agreed"), one, server, yes=yes)
         executor = ToolExecutor(registry, policy=rules, confirm=asked)
         with _SIGN.waiting("the tool works"):
-            return await executor.run(ToolCall(one.called, read.value, "call_1"), Session(tier=reached))
+            return await executor.run(ToolCall(one.called, read.value, "call_1"), Session(tier=reached)), read.repairs
 
-    outcome = _routed(config, registry, work)
+    outcome, repairs = _routed(config, registry, work)
     status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
     if json:
-        emit(described(outcome, status))
+        from toolwire.mcp.results import structured_content
+
+        made = described(outcome, status)
+        made["call"] |= {"server": server, "repairs": list(repairs)}
+        made["result"]["structured"] = structured_content(outcome.result)
+        emit(made)
     else:
         _show_result(outcome.result)
     if status:
@@ -268,6 +275,7 @@ def _enveloped(registry: ToolRegistry, agent: str, root: list[str] | None) -> Sh
 def _leave(number: int, _: object) -> None:
     """End at once with what runs: a thread waits for the next line and cannot be told to stop."""
     kill_all()
+    remove_all()
     os._exit(128 + number)
 
 
@@ -310,6 +318,10 @@ def _routed(
         with _SIGN.aside():
             say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
+    def declined(name: str, question: str) -> None:
+        with _SIGN.aside():
+            say(f"toolwire: {name} asks in the middle of the call, which is declined here: {question}", "yellow")
+
     async def main() -> Result:
         approvals, logins = Approvals.of_user(), Logins.of_user()
         auth = {}
@@ -317,7 +329,15 @@ def _routed(
             if server.login and server.enabled:
                 with suppress(ConfigurationError):  # the router says it
                     auth[server.name] = login(server, partial(sign_in, server.name), logins)
-        router = McpRouter(servers, registry, approvals=approvals, approve=ask, progress=_SIGN.progress, auth=auth)
+        router = McpRouter(
+            servers,
+            registry,
+            approvals=approvals,
+            approve=ask,
+            progress=_SIGN.progress,
+            auth=auth,
+            asked=declined,
+        )
         async with router:
             return await work(router)
 
@@ -394,16 +414,22 @@ class _Asked:
     async def __call__(self, approval: Approval) -> Agreement:
         with _SIGN.aside():
             answer = await self._consent(approval)
-        if answer.agreed or not self._yes:
+        if answer.agreed or self._tool.state == "agreed":
             return answer
-        hint = f"--yes agrees to no description; `toolwire mcp approve {self._server} {self._tool.name}` does"
+        command = f"`toolwire mcp approve {self._server} {self._tool.name}`"
+        hint = (
+            f"--yes agrees to no description; {command} does" if self._yes else f"{command} asks about its description"
+        )
         return replace(answer, reason=hint)
 
 
 def _tool(status: ServerStatus, name: str) -> ToolStatus:
     """A tool that can be called, by its name on its server or by the one that models know."""
     if status.state != "ready":
-        raise CliError(f"{status.name}: {status.reason}", status=DENIED if status.state == "not agreed" else 1)
+        if status.state == "not agreed":
+            hint = f"`toolwire mcp approve {status.name}` asks about it"
+            raise CliError(f"{status.name}: {status.reason}; {hint}", status=DENIED)
+        raise CliError(f"{status.name}: {status.reason}", status=1)
     found = next((one for one in status.tools if name in (one.name, one.called)), None)
     if found is None:
         raise CliError(f"{status.name} has no tool {name!r}; it has {', '.join(one.name for one in status.tools)}")
@@ -424,14 +450,15 @@ def _show(found: list[ServerStatus]) -> None:
         for line in status.shown.splitlines():
             screen.print(styled(f"  {line}", "dim"))
         if status.reason:
-            screen.print(styled(f"  {status.reason}", "yellow"))
+            hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not agreed" else ""
+            screen.print(styled(f"  {status.reason}{hint}", "yellow"))
         for tool in status.tools:
             _show_tool(tool)
 
 
 def _show_tool(tool: ToolStatus) -> None:
     screen = console()
-    name = tool.called or tool.name
+    name = tool.name
     if tool.state in ("quarantined", "off"):
         screen.print(styled(f"  {safe(name):<28} {tool.state}: {tool.reason}".removesuffix(": "), "yellow"))
         return

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any, NoReturn
+from io import TextIOWrapper
+from typing import Any, NoReturn, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -42,6 +44,9 @@ _NAMES = {
     Finish: "finish",
 }
 
+_OURS: ContextVar[TextIO | None] = ContextVar("ours", default=None)
+"""Standard output, while nobody but the command line may write to it."""
+
 
 class CliError(Exception):
     """Ends the command with one line on standard error.
@@ -60,15 +65,53 @@ def leave(status: int) -> NoReturn:
     from toolwire import telemetry  # here, since most commands have nothing to record
 
     telemetry.flush(0.5)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (_output(), sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
     os._exit(status)
 
 
+@contextmanager
+def output_is_ours() -> Iterator[None]:
+    """Meanwhile, what tools print goes to standard error: their functions' prints, and what their processes write.
+
+    Standard output is for what the command line itself writes, which others may be reading as JSON.
+    """
+    before = sys.stdout
+    if before is not sys.__stdout__ or not isinstance(before, TextIOWrapper):  # something else stands in for it
+        token = _OURS.set(before)
+        try:
+            with redirect_stdout(sys.stderr):
+                yield
+        finally:
+            _OURS.reset(token)
+        return
+    before.flush()
+    place = before.fileno()
+    ours = os.fdopen(os.dup(place), "w", encoding=before.encoding, errors=before.errors)
+    os.dup2(sys.stderr.fileno(), place)
+    token = _OURS.set(ours)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+        ours.flush()
+    finally:
+        _OURS.reset(token)
+        with suppress(OSError):
+            before.flush()  # what was written past the redirection
+        os.dup2(ours.fileno(), place)
+        with suppress(OSError):
+            ours.close()
+
+
+def _output() -> TextIO:
+    return _OURS.get() or sys.stdout
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that shows text as it is: no markup, no highlighting, nothing wrapped that is piped."""
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    file = None if stderr else _OURS.get()
+    return Console(file=file, stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def safe(text: str) -> str:
@@ -93,8 +136,9 @@ def emit(event: Mapping[str, Any]) -> None:
     line = json.dumps(plain(event), ensure_ascii=False)
     if not line.isprintable():
         line = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    out = _output()
+    out.write(line + "\n")
+    out.flush()
 
 
 def event_dict(event: Event) -> dict[str, Any]:

@@ -1,22 +1,17 @@
-"""What the command line reads: text and JSON from files and standard input, and the tools that it is given."""
+"""What the command line reads: text, JSON and definitions of tools, from files and standard input."""
 
 from __future__ import annotations
 
 import codecs
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, BinaryIO
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
-import typer
-
-from toolwire.builtin import builtin_tools
 from toolwire.cli.screen import CliError, say
-from toolwire.errors import ConfigurationError, DefinitionError, ToolError
-from toolwire.registry import ToolRegistry
+from toolwire.errors import DefinitionError
 from toolwire.shapes import MAX_DIGITS
-from toolwire.toolfiles import python_tools
-from toolwire.tools import Tool, ToolDefinition, definitions
+from toolwire.tools import ToolDefinition, definitions
 
 PIECE = 65_536
 STDIN = "standard input"
@@ -143,50 +138,3 @@ def read_tools(path: str | None) -> list[ToolDefinition]:
         return list(definitions(value, strict=True).values())
     except DefinitionError as error:
         raise CliError(f"{named(path)}: {error}") from error
-
-
-Roots = Annotated[
-    list[str] | None,
-    typer.Option("--root", help="A directory below which the built-in tools may work; may be repeated."),
-]
-ToolFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tools", help="Definitions in JSON, or a Python file whose @tool functions are taken; may be repeated."
-    ),
-]
-
-
-def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
-    """The built-in tools for some directories, and the tools in some files.
-
-    Raises:
-        CliError: a directory or a file cannot be used, or two tools have one name.
-    """
-    try:
-        registry = ToolRegistry(builtin_tools(*(roots or [])) if roots else ())
-    except ToolError as error:
-        raise CliError(str(error)) from error
-    for path in files or []:
-        for one in file_tools(path):
-            try:
-                registry.register(one)
-            except DefinitionError as error:
-                raise CliError(f"{named(path)}: {error}") from error
-    return registry
-
-
-def file_tools(path: str) -> Sequence[Tool[..., Any] | ToolDefinition]:
-    """The tools in a file: those that Python code makes, or definitions in JSON.
-
-    Raises:
-        CliError: it cannot be used.
-    """
-    if not path.endswith(".py"):
-        return read_tools(path)
-    try:
-        return python_tools(path)
-    except ConfigurationError as error:
-        raise CliError(str(error)) from error
-    except ToolError as error:
-        raise CliError(str(error), status=1) from error

@@ -36,6 +36,7 @@ from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
 from toolwire.messages import Message, Part, TextPart, ToolResult
 from toolwire.session import Session
+from toolwire.telemetry import CoachedBackend
 from toolwire.wire.registry import get_format
 
 INTERRUPTED = 130
@@ -254,7 +255,8 @@ class Chat:
             format = None if rest == "default" else rest
             self._found.agent.backend = await self._found.models.open(self._found.profile, format=format)
         backend = self._found.agent.backend
-        say(f"calls are written as {backend.format}" if backend.format else f"calls are fields of {backend.api}")
+        way = f"calls are written as {backend.format}" if backend.format else f"calls are fields of {backend.api}"
+        say(f"the coach chooses; {backend.format} by now" if isinstance(backend, CoachedBackend) else way)
 
     async def _tier(self, rest: str) -> None:
         agent = self._found.agent

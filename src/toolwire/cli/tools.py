@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwire.cli.screen import CliError, console, emit, plain, say, styled
-from toolwire.cli.source import Roots, ToolFiles, gather, named, read_json
+from toolwire.cli.gathering import Roots, ToolFiles, file_tools, gather
+from toolwire.cli.screen import CliError, console, emit, output_is_ours, plain, say, styled
+from toolwire.cli.source import named, read_json
 from toolwire.errors import DefinitionError
 from toolwire.tools import Tier, ToolDefinition, as_definition
 
@@ -30,9 +31,14 @@ CHECK_EXAMPLES = """Examples:
 
 toolwire tools check weather.json
 
+toolwire tools check my_tools.py
+
 curl -s https://example.org/tools.json | toolwire tools check -
 
 Exit status 1: a definition cannot be used."""
+
+
+NO_TOOLS = "no tools: --root DIR gives the built-in ones, --tools FILE those of a Python or JSON file"
 
 
 @app.command("list", epilog=LIST_EXAMPLES)
@@ -43,11 +49,15 @@ def list_tools(
     json: Annotated[bool, typer.Option("--json", help="One JSON object per tool.")] = False,
 ) -> None:
     """List the built-in tools for --root, and those of --tools."""
-    found = gather(root, tools).definitions(tier=tier_of(tier))
+    with output_is_ours():  # not that of Python files, which are run
+        registry = gather(root, tools)
+    found = registry.definitions(tier=tier_of(tier))
     if json:
         for one in found:
             emit(_described(one))
         return
+    if not found:
+        say(f"no tools that a session of tier {tier.upper()} may call" if root or tools else NO_TOOLS)
     screen = console()
     for one in found:
         asks = ", asks" if one.requires_confirmation else ""
@@ -63,19 +73,30 @@ def schema(
     tools: ToolFiles = None,
 ) -> None:
     """Show all that is known of a tool, as JSON: its description, parameters schema, tier."""
-    found = gather(root, tools).lookup(name).definition
+    with output_is_ours():
+        registry = gather(root, tools)
+    found = registry.lookup(name).definition
     console().print(styled(jsontext.dumps(_described(found), indent=2, ensure_ascii=False)))
 
 
 @app.command(epilog=CHECK_EXAMPLES)
 def check(
     file: Annotated[
-        str, typer.Argument(help="A JSON file with one definition, a list, or `tools`; - is standard input.")
+        str,
+        typer.Argument(
+            help="A JSON file with one definition, a list, or `tools`; a Python file with @tool functions; "
+            "- is standard input, with JSON."
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="One JSON object per definition.")] = False,
 ) -> None:
     """Check definitions, in any provider's shape: names, schemas, references, patterns; each is told apart."""
-    value = read_json(file)
+    value: Any
+    if file.endswith(".py"):
+        with output_is_ours():
+            value = [as_definition(one) for one in file_tools(file)]
+    else:
+        value = read_json(file)
     if isinstance(value, dict):
         value = value["tools"] if isinstance(value.get("tools"), list) else [value]
     if not isinstance(value, list):

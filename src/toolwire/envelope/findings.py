@@ -32,7 +32,7 @@ class Findings:
     """Takes the hits of a search, all of them to be counted and so many to be kept.
 
     Args:
-        pattern: what was searched for, to tell definitions; "" where there are none.
+        pattern: what was searched for, to tell definitions; "" where hits are files, with a number or without.
     """
 
     def __init__(self, pattern: str = "") -> None:
@@ -53,7 +53,7 @@ class Findings:
         self.files = 0
 
     def hit(self, path: bytes, number: int = 0, line: bytes = b"") -> None:
-        """Take a line that matches, or with no number a path alone; those of a file come one after the other."""
+        """Take a line that matches, or a path, with a number or without; those of a file come one after the other."""
         if path != self._path:
             self._file(path)
         self.total += 1
@@ -101,6 +101,7 @@ class Findings:
         limit: int,
         keep: Keep,
         annotate: bool = False,
+        lines: int | None = None,
         error: str | None = None,
         stopped: str = "",
     ) -> Document:
@@ -112,14 +113,15 @@ class Findings:
             limit: characters of the envelope.
             keep: where all hits go.
             annotate: say behind lines why they come first.
+            lines: how many lines match, where hits are files that hold such lines.
             error: what went wrong, if something did.
             stopped: why the search did not come to its end, in words.
         """
-        ranked = _Ranked(self._hits, self._zones, self._counts, annotate=annotate)
+        ranked = _Ranked(self._hits, self._zones, self._counts, annotate=annotate, texts=self._definitions is not None)
         header = Header(
             cmd=cmd,
-            matches=self.total,
-            files=self.files if self._definitions is not None else None,
+            matches=self.total if lines is None else lines,
+            files=self.files if lines is not None or self._definitions is not None else None,
             hot_zone=hot_zone(ranked.counted, self.total),
             error=error,
             truncated=bool(stopped),
@@ -176,6 +178,7 @@ class _Ranked:
         counts: Sequence[int],
         *,
         annotate: bool,
+        texts: bool,
     ) -> None:
         self.counted = {zone: counts[number] for zone, number in zones.items() if counts[number]}
         self._names = list(zones)
@@ -185,7 +188,8 @@ class _Ranked:
         self._of = [hit[5] for hit in ordered]
         self.code = bisect_left(ordered, (Rank.TEST_DEFINITION,))
         text = b"\n".join(
-            b"%b:%d: %b" % (path, number, line.strip()) if number else path for _, _, path, number, line, _ in ordered
+            (b"%b:%d: %b" % (path, number, line.strip()) if texts else b"%b:%d" % (path, number)) if number else path
+            for _, _, path, number, line, _ in ordered
         )
         self.lines = text.decode("utf-8", "replace").split("\n") if ordered else []
         if annotate:

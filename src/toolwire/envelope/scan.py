@@ -105,6 +105,8 @@ def _told(search: Any, data: bytes, name: bytes, number: int, sink: Sink) -> int
     counted = position = 0
     while position < len(data) and (match := search(data, position)):
         start = data.rfind(b"\n", 0, match.start()) + 1
+        if start == len(data):  # behind the last line break there is no line
+            break
         end = data.find(b"\n", max(start, match.start()))
         end = len(data) if end < 0 else end
         number += data.count(b"\n", counted, start)

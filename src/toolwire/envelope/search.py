@@ -255,6 +255,41 @@ class Ripgrep:
         return found
 
 
+def not_ignored(program: str, place: Place, *, seconds: float) -> frozenset[bytes] | None:
+    """The files of a directory, and the directories that they lie in, without those that .gitignore leaves out.
+
+    Returns:
+        Their paths from the directory on; None if ripgrep could not list them.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    argv = [program, "--no-config", "--no-messages", "--files", "--hidden", "--glob=!.git", "--null"]
+    try:
+        listed = subprocess.run(
+            argv,
+            **beginning_in(place.descriptor),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=max(seconds, 0.001),
+            check=False,
+            process_group=None if shared_group() else 0,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    except OSError:
+        return None
+    if listed.returncode not in (0, 1, 2):
+        return None
+    found = set[bytes]()
+    for path in listed.stdout.split(b"\0")[:-1]:
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition(b"/")[0]
+    return frozenset(found)
+
+
 def _without_messages(data: bytes, sink: Sink) -> bytes:
     """What follows the messages about files that are no text."""
     while message := _BINARY.match(data):

@@ -156,12 +156,9 @@ class Settings:
 
     def state_file(self, name: str) -> str:
         """The path of a file in the directory for handles and telemetry."""
-        folder = self.state
-        if not folder:
-            import platformdirs
+        from toolwire.state import state_folder  # takes its time, and a command may need no file
 
-            folder = platformdirs.user_state_dir("toolwire")
-        return os.path.join(folder, name)
+        return os.path.join(os.path.expanduser(self.state) if self.state else state_folder(), name)
 
 
 def _config_folder() -> str:

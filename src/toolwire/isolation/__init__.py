@@ -13,7 +13,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
         "path": [os.path.abspath(entry) for entry in sys.path],
         "limits": _limits(isolation),
     }
-    with tempfile.TemporaryDirectory(prefix="toolwire-", ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(prefix="toolwire-", ignore_cleanup_errors=True) as directory, _noted(directory):
         env = {key: value for key, value in processes.environment().items() if key in _ENVIRONMENT}
         ended = await processes.run(
             [sys.executable, "-I", "-B", _WORKER],
@@ -108,6 +109,29 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
             apart=True,
         )
     return _answer(function.__name__, ended, isolation)
+
+
+def remove_all() -> None:
+    """Remove the directories of all that runs, for a process that has ended it and leaves without waiting."""
+    import shutil
+
+    for directory in tuple(_DIRECTORIES):
+        for _ in range(10):  # who was killed may still be writing there
+            shutil.rmtree(directory, ignore_errors=True)
+            if not os.path.lexists(directory):
+                break
+
+
+_DIRECTORIES: set[str] = set()
+
+
+@contextmanager
+def _noted(directory: str) -> Iterator[None]:
+    _DIRECTORIES.add(directory)
+    try:
+        yield
+    finally:
+        _DIRECTORIES.discard(directory)
 
 
 def _file(function: Callable[..., Any]) -> str:

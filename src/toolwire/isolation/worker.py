@@ -45,7 +45,7 @@ def main() -> None:
         _limit(request["limits"])
         sys.path[:] = request["path"]
         answer = {"value": _called(request)}
-        json.dumps(answer, allow_nan=False)
+        answer = {"value": _json(answer["value"])}
     if held.error is not None:
         answer = _told(held.error, called=bool(answer))
     sys.stdout.flush()
@@ -79,8 +79,18 @@ def _called(request: dict[str, Any]) -> Any:
         import asyncio
 
         value = asyncio.run(_awaited(value))
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if callable(dump) else value
+    return value
+
+
+def _json(value: Any) -> Any:
+    """The value as JSON has it; most values it has as they are, and nothing has to be imported."""
+    try:
+        json.dumps(value, allow_nan=False)
+        return value
+    except (TypeError, ValueError, RecursionError):
+        from toolwire.jsonforms import json_form
+
+        return json_form(value)
 
 
 def _module(name: str, file: str) -> Any:

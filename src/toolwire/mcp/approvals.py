@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from toolwire.errors import ConfigurationError
+from toolwire.errors import ConfigurationError, StateError
 from toolwire.mcp.servers import Launch, McpServer
+from toolwire.state import open_database, state_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,24 @@ class AgreedServer:
     listed: bool
 
 
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS servers (
+    source TEXT, name TEXT, hash TEXT NOT NULL, shown TEXT NOT NULL, listed INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (source, name)
+)""",
+    """CREATE TABLE IF NOT EXISTS tools (
+    source TEXT, server TEXT, name TEXT, definition TEXT NOT NULL, PRIMARY KEY (source, server, name)
+)""",
+    """CREATE TABLE IF NOT EXISTS logins (
+    source TEXT, server TEXT, url TEXT, kind TEXT, value TEXT NOT NULL, PRIMARY KEY (source, server, url, kind)
+)""",
+)
+WAIT = 10.0
+"""Seconds to wait for another process that writes."""
+
+
 class Store:
     """Tables in a file or, without one, for as long as the process lives. Two processes may use the same file."""
-
-    tables = ""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         """Open a file, or make it; nobody else on this machine may read it.
@@ -47,42 +62,39 @@ class Store:
             ConfigurationError: it cannot be made, or is no such file.
         """
         self._path = None if path is None else Path(path)
-        self._memory = sqlite3.connect(":memory:", check_same_thread=False) if path is None else None
-        if self._memory is not None:
+        self._memory: sqlite3.Connection | None = None
+        if path is None:
+            self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             weakref.finalize(self, self._memory.close)
-        if self._path is not None:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            except OSError as error:
-                raise ConfigurationError(f"{self._path}: {error.strerror or error}") from error
-        with self._open() as store:
-            store.executescript(self.tables)
+            for statement in _SCHEMA:
+                self._memory.execute(statement)
+        with self._open():
+            pass
 
     @classmethod
     def of_user(cls) -> Self:
-        """The file in the user's own state directory.
+        """The file in the user's own state directory, or in the one that TOOLWIRE_STATE names.
 
         Raises:
             ConfigurationError: see above.
         """
-        import platformdirs
-
-        return cls(platformdirs.user_state_path("toolwire") / "mcp.sqlite3")
+        return cls(state_folder() / "mcp.sqlite3")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        """A transaction."""
         store = self._memory
         try:
             if store is None:
                 assert self._path is not None
-                store = sqlite3.connect(self._path, timeout=10)
+                store = open_database(self._path, _SCHEMA, 1, wait=WAIT)
+            store.execute("BEGIN")
             with store:
                 yield store
-        except sqlite3.DatabaseError as error:
+        except (StateError, sqlite3.DatabaseError) as error:
+            what = str(error) if isinstance(error, StateError) else f"{self._path}: {error}"
             raise ConfigurationError(
-                f"{self._path}: what it keeps cannot be read or added to ({error}); without the file everything "
-                "is asked again"
+                f"{what}; what it keeps cannot be read or added to, and without the file everything is asked again"
             ) from error
         finally:
             if store is not None and store is not self._memory:
@@ -91,16 +103,6 @@ class Store:
 
 class Approvals(Store):
     """What was agreed to."""
-
-    tables = """
-CREATE TABLE IF NOT EXISTS servers (
-    source TEXT, name TEXT, hash TEXT NOT NULL, shown TEXT NOT NULL, listed INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (source, name)
-);
-CREATE TABLE IF NOT EXISTS tools (
-    source TEXT, server TEXT, name TEXT, definition TEXT NOT NULL, PRIMARY KEY (source, server, name)
-);
-"""
 
     def server(self, server: McpServer) -> AgreedServer | None:
         """How this server was started when somebody agreed; None if nobody did."""

@@ -7,6 +7,7 @@ one starts it again, after a pause that grows while that fails. Nothing is ever 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from importlib.metadata import version
@@ -15,7 +16,8 @@ from typing import Any
 
 import anyio
 import httpx2
-from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client
+from mcp import ClientSession, MCPError
+from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
@@ -27,8 +29,12 @@ from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitResult,
     Implementation,
     InputRequiredResult,
+    ListToolsResult,
     PaginatedRequestParams,
     ToolListChangedNotification,
 )
@@ -38,14 +44,21 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolwire.errors import ToolError
 from toolwire.mcp.definitions import MAX_TOOLS, Quarantined, cleaned
+from toolwire.mcp.pipes import open_program
 from toolwire.mcp.reach import HttpAuth, Reach, open_url
 from toolwire.mcp.servers import Launch, McpServer
 from toolwire.mcp.stderr import Stderr
 
 MAX_PAGES = 100
+MAX_LISTING = 32 << 20
+"""Bytes of all tools that a server lists, as JSON."""
+LIST_SECONDS = 120.0
+"""What a server has to list them all; each page has to come within its `start_timeout`."""
 LOGIN_SECONDS = 300.0
 """What somebody has to sign in, where that is asked for."""
 MAX_REASON = 500
+MAX_QUESTION = 2_000
+"""Characters of a question of a server's that are passed on."""
 STOP_SECONDS = 10.0
 """What a server has to end in when it is asked to; then it is cancelled."""
 WRITE_SECONDS = 5.0
@@ -80,6 +93,7 @@ class _Dispatcher(JSONRPCDispatcher):
         ended: nothing comes any more.
         listed: the tools of the last page, as they came.
         unreadable: those of them that were set aside.
+        size: bytes of that page, as JSON.
     """
 
     def __init__(self, *streams: Any) -> None:
@@ -88,6 +102,7 @@ class _Dispatcher(JSONRPCDispatcher):
         self.version = ""
         self.listed: list[Any] = []
         self.unreadable: list[Quarantined] = []
+        self.size = 0
 
     async def run(self, *args: Any, **options: Any) -> None:
         try:
@@ -99,6 +114,7 @@ class _Dispatcher(JSONRPCDispatcher):
         raw = await super().send_raw_request(method, *args, **options)
         if method == "tools/list":
             self.listed, self.unreadable = [], []
+            self.size = len(json.dumps(raw, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
             tools = raw.get("tools")
             raw = {
                 **raw,
@@ -139,6 +155,7 @@ class Connection:
         *,
         changed: Callable[[], None],
         auth: HttpAuth | None = None,
+        asked: Callable[[str], None] | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -146,11 +163,14 @@ class Connection:
             server: the server.
             changed: called when it says that its tools are others now.
             auth: what signs its requests in.
+            asked: hears what the server asks of the user, which is declined; without it the server is told that nobody
+                can be asked.
         """
         self.server = server
         self.protocol = self.about = self.failure = ""
         self._changed = changed
         self._auth = auth
+        self._asked = asked
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -207,16 +227,15 @@ class Connection:
         bad: list[Quarantined] = []
         cursor: str | None = None
         seen: set[str] = set()
+        size = 0
+        deadline = asyncio.get_running_loop().time() + LIST_SECONDS
         for _ in range(MAX_PAGES):
-            try:
-                async with asyncio.timeout(self.server.start_timeout):
-                    page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
-            except MCPError as error:
-                if error.code == METHOD_NOT_FOUND:
-                    break
-                raise self._broken(error) from error
-            except (TimeoutError, ValidationError) as error:
-                raise self._broken(error) from error
+            page = await self._page(session, cursor, deadline)
+            if page is None:
+                return found, bad
+            size += dispatcher.size
+            if size > MAX_LISTING:
+                raise self._endless(f"their descriptions have more than {MAX_LISTING} bytes")
             kept = {tool.name for tool in page.tools}
             found += [tool for tool in dispatcher.listed if tool["name"] in kept]
             bad += dispatcher.unreadable
@@ -227,9 +246,30 @@ class Connection:
             ]
             cursor = page.next_cursor
             if not cursor or cursor in seen or len(found) > MAX_TOOLS:
-                break
+                return found, bad
             seen.add(cursor)
-        return found, bad
+        raise self._endless(f"they stand on more than {MAX_PAGES} pages")
+
+    async def _page(self, session: ClientSession, cursor: str | None, deadline: float) -> ListToolsResult | None:
+        """A page of the tools that the server lists; None if it knows no such thing."""
+        now = asyncio.get_running_loop().time()
+        until = min(deadline, now + self.server.start_timeout)
+        try:
+            async with asyncio.timeout_at(until):
+                return await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return None
+            raise self._broken(error) from error
+        except ValidationError as error:
+            raise self._broken(error) from error
+        except TimeoutError as error:
+            if until == deadline:
+                raise self._endless(f"that took longer than {LIST_SECONDS:g} seconds") from error
+            raise self._endless(f"a page did not come within {self.server.start_timeout:g} seconds") from error
+
+    def _endless(self, why: str) -> ServerDown:
+        return ServerDown(self.server.name, f"it was asked for its tools, but {why}")
 
     async def call(self, tool: str, arguments: dict[str, Any], report: Progress | None = None) -> CallToolResult:
         """Call a tool, once. Cancelling the task that waits cancels the call on the server.
@@ -244,23 +284,44 @@ class Connection:
             if report is not None:
                 report(progress, total, cleaned(message or "", MAX_REASON))
 
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
-        seconds = self.server.timeout
-        try:
-            async with asyncio.timeout(seconds + WRITE_SECONDS):
-                answer = await session.send_request(
-                    request,
-                    _ANSWER,
-                    request_read_timeout_seconds=seconds,
-                    progress_callback=told if report is not None else None,
-                )
-        except (MCPError, TimeoutError, ValidationError) as error:
-            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
-                dispatcher.ended.set()  # it knows in a moment; the next call must not wait for that
-            raise self._broken(error) from error
+        async def sent(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+            seconds = self.server.timeout
+            try:
+                async with asyncio.timeout(seconds + WRITE_SECONDS):
+                    return await session.send_request(
+                        CallToolRequest(params=params),
+                        _ANSWER,
+                        request_read_timeout_seconds=seconds,
+                        progress_callback=told if report is not None else None,
+                    )
+            except (MCPError, TimeoutError, ValidationError) as error:
+                if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                    dispatcher.ended.set()  # it knows in a moment; the next call must not wait for that
+                raise self._broken(error) from error
+
+        params = CallToolRequestParams(name=tool, arguments=arguments)
+        answer = await sent(params)
+        if isinstance(answer, InputRequiredResult) and (declined := self._declined(answer)):
+            update = {"input_responses": declined, "request_state": answer.request_state}
+            answer = await sent(params.model_copy(update=update))
         if isinstance(answer, InputRequiredResult):
             raise ToolError(f"{tool} wants to ask somebody first, and cannot be answered here; it did not run.")
         return answer
+
+    def _declined(self, answer: InputRequiredResult) -> dict[str, ElicitResult]:
+        """The answers to questions that a call waits for; none if it waits for something else."""
+        asked = answer.input_requests or {}
+        if self._asked is None or not all(isinstance(one, ElicitRequest) for one in asked.values()):
+            return {}
+        return {key: self._decline(one.params) for key, one in asked.items() if isinstance(one, ElicitRequest)}
+
+    def _decline(self, params: ElicitRequestParams) -> ElicitResult:
+        if self._asked is not None:
+            self._asked(" ".join(cleaned(params.message, MAX_QUESTION).split()))
+        return ElicitResult(action="decline")
+
+    async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return self._decline(params)
 
     async def close(self) -> None:
         """End it, if it is there."""
@@ -285,9 +346,10 @@ class Connection:
         if isinstance(error, ValidationError):
             return ToolError(f"The MCP server {name} gave back what is no result: {_said(error)}.")
         if error.code == CONNECTION_CLOSED:
-            self.failure = self._because("it went away")
+            self.failure = self._because(self._reach.refused or "it went away")
+            why = f" ({self._reach.refused})" if self._reach.refused else ""
             return ToolError(
-                f"The MCP server {name} went away while the call ran; it may or may not have done its work. "
+                f"The MCP server {name} went away while the call ran{why}; it may or may not have done its work. "
                 "It was not called again."
             )
         if error.code == HEADER_MISMATCH:
@@ -324,17 +386,18 @@ class Connection:
         async with AsyncExitStack() as stack:
             if launch.argv:
                 errors = stack.enter_context(self._stderr.taken())
-                command, *args = launch.argv  # the file that somebody agreed to, if it was there then
-                command = launch.program or command
-                given = StdioServerParameters(command=command, args=args, env=dict(launch.env), cwd=launch.cwd or None)
-                transport = stdio_client(given, errors)
+                transport = open_program(launch, errors, limit=self.server.max_message, told=self._reach.refuse)
             else:
-                transport = open_url(launch, self._reach, self._auth, self.server.timeout)
+                given = self.server
+                transport = open_url(
+                    launch, self._reach, self._auth, given.timeout, given.max_message, private=given.private
+                )
             dispatcher = _Dispatcher(*await stack.enter_async_context(transport))
             session = await stack.enter_async_context(
                 ClientSession(
                     dispatcher=dispatcher,
                     message_handler=self._heard,
+                    elicitation_callback=None if self._asked is None else self._elicited,
                     client_info=Implementation(name="toolwire", version=version("toolwire")),
                 )
             )

@@ -24,6 +24,7 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolwire.errors import ConfigurationError
 from toolwire.mcp.server import VISIT, McpService, Visit, repeats
@@ -32,6 +33,8 @@ PATH = "/mcp"
 MAX_BODY = 4 << 20
 """Bytes of a request."""
 MAX_HEADERS = 32 << 10
+HEADER_SECONDS = 10.0
+"""What a client has to send the head of a request, from when it may; and what is left of a body after the answer."""
 BODY_SECONDS = 30.0
 IDLE_SECONDS = 600.0
 MAX_SESSIONS = 100
@@ -112,7 +115,7 @@ async def serve_http(
     guard = Guard(manager, service, hosts=hosts, origins=options.origins, token=token)
     config = uvicorn.Config(
         guard,
-        http="h11",
+        http=_Hurried,
         log_level="warning",
         access_log=False,
         ws="none",
@@ -133,6 +136,40 @@ async def serve_http(
             await _served(server, listener)
     finally:
         listener.close()
+
+
+class _Hurried(H11Protocol):
+    """HTTP for clients that say what they want: whoever is silent, or sends a head drop by drop, is hung up on.
+
+    The server has a time for connections alone that were of use before, and any byte ends it.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody is there."""
+        super().connection_made(transport)
+        self._hurry()
+
+    def on_response_complete(self) -> None:
+        """They may ask again."""
+        self._hurry()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They have gone."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _hurry(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._over, self.cycle)
+
+    def _over(self, last: object) -> None:
+        if self.cycle is last:  # no request has come since
+            self.transport.abort()
 
 
 async def _served(server: uvicorn.Server, listener: socket.socket) -> None:

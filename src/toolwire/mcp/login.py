@@ -16,6 +16,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl, ValidationError
 
 from toolwire.mcp.approvals import Store
+from toolwire.mcp.definitions import cleaned
 from toolwire.mcp.reach import HttpAuth
 from toolwire.mcp.servers import McpServer, check_url
 from toolwire.policy import Host
@@ -23,7 +24,9 @@ from toolwire.policy import Host
 SECONDS = 300.0
 """How long somebody has to sign in."""
 MAX_REQUEST = 16 << 10
+MAX_REASON = 300
 CALLBACK = "/callback"
+REFUSED = "You were not signed in, and can close this page."
 DONE = "You are signed in, and can close this page."
 
 _PRIVATE = Host("private")
@@ -31,12 +34,6 @@ _PRIVATE = Host("private")
 
 class Logins(Store):
     """Tokens and registrations, by server; nobody else on this machine may read the file."""
-
-    tables = """
-CREATE TABLE IF NOT EXISTS logins (
-    source TEXT, server TEXT, url TEXT, kind TEXT, value TEXT NOT NULL, PRIMARY KEY (source, server, url, kind)
-);
-"""
 
     def get(self, server: McpServer, url: str, kind: str) -> str | None:
         """What is kept for a server at an address."""
@@ -90,16 +87,18 @@ def login(server: McpServer, show: Callable[[str], None], logins: Logins | None 
     logins = logins or Logins()
     url = server.launch().url
     port = int(logins.get(server, url, "port") or 0) or _free_port()
-    back: asyncio.Queue[AuthorizationCodeResult] = asyncio.Queue()
+    back: asyncio.Queue[AuthorizationCodeResult | OAuthFlowError] = asyncio.Queue()
     listening: list[asyncio.Server] = []
+    states: list[str] = []
 
     async def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         result = None
         try:
             async with asyncio.timeout(SECONDS):
                 line = (await reader.readuntil(b"\r\n"))[:MAX_REQUEST].decode("latin-1").split(" ")
-                result = _result(line[1] if line[0] == "GET" and len(line) == 3 else "")
-                text = DONE if result is not None else "This is no answer of a place to sign in."
+                result = _result(line[1] if line[0] == "GET" and len(line) == 3 else "", states)
+                text = "This is no answer of a place to sign in." if result is None else DONE
+                text = REFUSED if isinstance(result, OAuthFlowError) else text
                 status = "200 OK" if result is not None else "400 Bad Request"
                 writer.write(
                     f"HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {len(text)}\r\n"
@@ -115,17 +114,21 @@ def login(server: McpServer, show: Callable[[str], None], logins: Logins | None 
 
     async def opened(address: str) -> None:
         check_login(address, server=url)
+        states[:] = parse_qs(urlsplit(address).query).get("state", [])
         listening.append(await asyncio.start_server(arrived, "127.0.0.1", port, limit=MAX_REQUEST))
         show(address)
 
     async def came() -> AuthorizationCodeResult:
         try:
             async with asyncio.timeout(SECONDS):
-                return await back.get()
+                answer = await back.get()
         except TimeoutError as error:
             raise OAuthFlowError(f"nobody signed in within {SECONDS:g} seconds") from error
         finally:
             listening.pop().close()
+        if isinstance(answer, OAuthFlowError):
+            raise answer
+        return answer
 
     redirect = AnyUrl(f"http://127.0.0.1:{port}{CALLBACK}")
     about = OAuthClientMetadata(client_name="Toolwire", redirect_uris=[redirect])
@@ -150,10 +153,20 @@ def check_login(address: str, *, server: str) -> None:
         raise OAuthFlowError("the server names an address to sign in at that is private")
 
 
-def _result(target: str) -> AuthorizationCodeResult | None:
+def _result(target: str, states: list[str]) -> AuthorizationCodeResult | OAuthFlowError | None:
+    """What the browser came back with; None if it is none of an answer.
+
+    Others can send a browser here too: a refusal counts with the state that the address had alone, and a code is
+    checked for it by the SDK.
+    """
     parts = urlsplit(target)
     query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-    if parts.path != CALLBACK or "code" not in query:
+    if parts.path != CALLBACK:
+        return None
+    if "error" in query and query.get("state") in states:
+        why = " ".join(cleaned(f"{query['error']}: {query.get('error_description', '')}", MAX_REASON).split())
+        return OAuthFlowError(f"signing in was refused: {why.rstrip(': ')}")
+    if "code" not in query:
         return None
     try:
         return AuthorizationCodeResult(code=query["code"], state=query.get("state"), iss=query.get("iss"))

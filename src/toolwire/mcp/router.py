@@ -18,7 +18,7 @@ from typing import Any, Literal
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
 from toolwire.hashing import definition_hash
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.connection import Connection, ServerDown
+from toolwire.mcp.connection import PAUSES, Connection, ServerDown
 from toolwire.mcp.definitions import (
     Declared,
     Quarantined,
@@ -191,6 +191,7 @@ class McpRouter:
         progress: Report | None = None,
         changed: Callable[[str], None] | None = None,
         auth: Mapping[str, HttpAuth] | None = None,
+        asked: Callable[[str, str], None] | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -202,6 +203,8 @@ class McpRouter:
             progress: hears how far calls have come.
             changed: called with a server's name when its tools were registered anew.
             auth: what signs requests in, by server name.
+            asked: hears a server's name and what it asks of the user in the middle of a call, which is declined;
+                without it servers are told that nobody can be asked.
 
         Raises:
             ConfigurationError: two servers have the same name.
@@ -213,12 +216,18 @@ class McpRouter:
         self._changed = changed
         self._known = by_name(servers)
         self._auth = auth or {}
+        self._asked = asked
         self._served: dict[str, _Served] = {}
 
     async def __aenter__(self) -> McpRouter:
         """Register what is known already."""
         for name, server in self._known.items():
-            connection = Connection(server, changed=partial(self._stale, name), auth=self._auth.get(name))
+            connection = Connection(
+                server,
+                changed=partial(self._stale, name),
+                auth=self._auth.get(name),
+                asked=None if self._asked is None else partial(self._asked, name),
+            )
             served = self._served[name] = _Served(server, connection)
             if not server.enabled:
                 served.state = "off"
@@ -343,7 +352,11 @@ class McpRouter:
 
     async def _list(self, served: _Served) -> None:
         served.stale = False
-        given, unreadable = await served.connection.tools()
+        try:
+            given, unreadable = await served.connection.tools()
+        except ToolError:
+            served.stale = True  # whoever needs it next asks again
+            raise
         declared, bad = read_tools(given, served.server, self._known)
         agreed = self._approvals.server(served.server)
         if agreed is not None and not agreed.listed:
@@ -359,14 +372,18 @@ class McpRouter:
                 served.refresh = asyncio.create_task(self._refresh(served))
 
     async def _refresh(self, served: _Served) -> None:
-        while served.stale and served.connection.open:
-            await asyncio.sleep(REFRESH_SECONDS)
+        failures = 0
+        while served.connection.open and failures < len(PAUSES):
+            await asyncio.sleep(REFRESH_SECONDS + PAUSES[failures])
             async with served.lock:
+                if not served.stale:  # all is known, or a call has asked meanwhile
+                    return
                 try:
                     await self._list(served)
                 except ToolError as error:
-                    served.reason = str(error)
-                    return
+                    served.reason, failures = str(error), failures + 1
+                else:
+                    served.state, served.reason, failures = "ready", "", 0
 
     # -- tools ---------------------------------------------------------------------------------------------------
 

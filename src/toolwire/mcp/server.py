@@ -45,7 +45,7 @@ from toolwire.consent import Agreement, Approval, present
 from toolwire.executor import Shaping, ToolExecutor
 from toolwire.mcp.caller import CURRENT, Caller
 from toolwire.mcp.definitions import HINTS
-from toolwire.mcp.results import to_mcp
+from toolwire.mcp.results import shaped, to_mcp
 from toolwire.messages import ToolCall
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
@@ -143,6 +143,7 @@ class McpService:
         self._waiting = 0
         self._asked: OrderedDict[str, tuple[str, float]] = OrderedDict()
         self._visit = self.visit()  # of all who have none of their own
+        shape = None if shape is None else shaped(shape)
         self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, timeout=timeout, shape=shape)
         self._alone = ToolExecutor(registry, policy=policy, timeout=timeout, shape=shape)
         self.server: Server[Any] = Server(

@@ -36,6 +36,8 @@ from toolwire.tools import Tier
 
 CALL_SECONDS = 60.0
 START_SECONDS = 30.0
+MAX_MESSAGE = 16 << 20
+"""Bytes of one message of a server."""
 
 Transport = Literal["stdio", "http", "sse"]
 
@@ -100,9 +102,11 @@ class McpServer(_Strict):
         transport: "http" (streamable HTTP) or "sse" (its predecessor) for a `url`, "stdio" for a `command`.
         timeout: seconds that one call may take.
         start_timeout: seconds until it must have answered for the first time.
+        max_message: bytes of one message that it sends; one that is longer ends the connection.
         enabled: whether it is used.
         trusted: whether the hints of its tools (read only, idempotent) are believed where they ask for less care.
         login: whether somebody has to sign in to it, over OAuth.
+        private: whether its name, and those that it leads to, may stand for addresses of a private network.
         tier: the tier of all its tools.
         tools: what holds for single tools, by their name on the server.
         source: the file that names it; its approval holds for that file alone.
@@ -118,9 +122,11 @@ class McpServer(_Strict):
     transport: Transport | None = None
     timeout: _Seconds = CALL_SECONDS
     start_timeout: _Seconds = START_SECONDS
+    max_message: Annotated[int, Field(ge=1 << 10, le=1 << 30)] = MAX_MESSAGE
     enabled: bool = True
     trusted: bool = False
     login: bool = False
+    private: bool = False
     tier: _Tier | None = None
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
     source: str = ""
@@ -134,7 +140,7 @@ class McpServer(_Strict):
         if self.transport is not None and (self.transport == "stdio") != bool(self.command):
             raise ValueError(f"the transport {self.transport} needs a {'command' if self.url else 'url'}")
         ours = {"args": self.args, "env": self.env, "cwd": self.cwd}
-        foreign = {"headers": self.headers, "login": self.login} if self.command else ours
+        foreign = {"headers": self.headers, "login": self.login, "private": self.private} if self.command else ours
         for key, value in foreign.items():
             if value:
                 raise ValueError(f"{key} says nothing for a server with a {'command' if self.command else 'url'}")

@@ -109,7 +109,7 @@ class Coach:
 
     def turn(self, turn: TurnRecord, /) -> None:
         """See `Observer`."""
-        if turn.model == self.model and turn.good is not None:
+        if turn.model == self.model and turn.good is not None and not turn.again:
             self.learn(turn.format, good=turn.good)
 
     def end(self, end: EndRecord, /) -> None:

@@ -154,7 +154,8 @@ class Tracing:
             return
         if self._content:
             run.secrets |= secrets_of(turn)
-        self._chat(run, turn)
+        if not turn.again:
+            self._chat(run, turn)
         begun = turn.begun + turn.seconds
         for call in turn.calls:
             self._call(run, call, begun)

@@ -181,6 +181,11 @@ class Recorder:
             connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": record.run})
         elif isinstance(record, TurnRecord):
             rows = turn_rows(record, content=self._content, known=self._secrets(record))
+            if record.again and (earlier := _earlier(connection, record)) is not None:
+                turn, made = earlier
+                for row in rows.calls:
+                    _insert(connection, "calls", {**row, "turn": turn, "position": made + row["position"]})
+                return
             turn = _insert(connection, "turns", rows.turn)
             for row in rows.calls:
                 _insert(connection, "calls", {**row, "turn": turn})
@@ -296,6 +301,16 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     return connection.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", row).lastrowid or 0
+
+
+def _earlier(connection: sqlite3.Connection, turn: TurnRecord) -> tuple[int, int] | None:
+    """The row of an answer that an earlier life told, and how many calls it has; None if it did not come to that."""
+    found = connection.execute(
+        "SELECT id, (SELECT COUNT(*) FROM calls WHERE turn = turns.id) FROM turns "
+        "WHERE run = ? AND round = ? AND error = '' ORDER BY id DESC LIMIT 1",
+        (turn.run, turn.round),
+    ).fetchone()
+    return found if found is None else (found[0], found[1])
 
 
 def _bytes(connection: sqlite3.Connection) -> int:

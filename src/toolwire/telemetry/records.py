@@ -121,6 +121,7 @@ class TurnRecord:
         faults: what was wrong with the answer itself, by the agent's lights.
         told: what the model reads in its next prompt, and only there.
         error: why there is no answer, or "".
+        again: the answer came in an earlier life of the run, which may have told it; the calls are those made since.
     """
 
     run: str
@@ -143,6 +144,7 @@ class TurnRecord:
     faults: tuple[str, ...] = ()
     told: str = ""
     error: str = ""
+    again: bool = False
 
     @property
     def repairs(self) -> Mapping[str, int]:

@@ -90,10 +90,11 @@ class Watch:
         format: str,
         tools: Sequence[ToolDefinition] = (),
         choice: str = "",
+        again: bool = False,
     ) -> Asked:
-        """The model is asked; what is known of the answer before is told."""
+        """The model is asked, or was in an earlier life; what is known of the answer before is told."""
         self.settle()
-        self._answer = Asked(round, attempt, model, api, asked_for(format), tuple(tools), choice)
+        self._answer = Asked(round, attempt, model, api, asked_for(format), tuple(tools), choice, again=again)
         return self._answer
 
     def asking(self, approval: Approval, by: str) -> None:
@@ -127,7 +128,7 @@ class Watch:
     def settle(self) -> None:
         """What is known of the last answer is all there is: tell it."""
         answer, self._answer = self._answer, None
-        if answer is not None and self._observers:
+        if answer is not None and self._observers and (answer.calls or not answer.again):
             self._tell("turn", answer.record(self._run))
 
     def end(self, end: EndRecord | None) -> None:
@@ -150,7 +151,7 @@ class Asked:
 
     __slots__ = (
         "_api", "_attempt", "_begun", "_choice", "_error", "_events", "_first", "_format", "_model", "_response",
-        "_round", "_seconds", "_started", "_tools", "calls", "faults", "raw", "told",
+        "_round", "_seconds", "_started", "_tools", "again", "calls", "faults", "raw", "told",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +163,8 @@ class Asked:
         format: str,
         tools: tuple[ToolDefinition, ...],
         choice: str,
+        *,
+        again: bool = False,
     ) -> None:
         self._round = round
         self._attempt = attempt
@@ -170,6 +173,7 @@ class Asked:
         self._format = format
         self._tools = tools
         self._choice = choice
+        self.again = again
         self._begun = time.time()
         self._started = monotonic()
         self._first: float | None = None
@@ -222,6 +226,7 @@ class Asked:
             faults=self.faults,
             told=self.told,
             error=self._error,
+            again=self.again,
         )
 
     def _found(self, response: ParsedResponse) -> tuple[str, ...]:

@@ -404,6 +404,10 @@ LISTS = {
     "elements": "A list is written as one <item> element per item.",
     "raw": "A list or an object is written as JSON.",
 }
+ESCAPES = (
+    "In a value, write & as &amp; and < as &lt;. Long text with many of them stands better between <![CDATA[ and ]]>, "
+    "as it is; a ]]> inside it is written ]]]]><![CDATA[>. Paths, numbers and short text need no CDATA."
+)
 
 
 def manifest(wire: WireFormat, tools: Definitions) -> tuple[str, dict[str, str]]:
@@ -431,10 +435,13 @@ def manifest(wire: WireFormat, tools: Definitions) -> tuple[str, dict[str, str]]
         blocks.append("\n".join(lines))
     if not blocks:
         return "", skipped
-    kinds = {type(node) for node, _ in as_written(wire.blocks[0])}
-    lists = "elements" if Elements in kinds else "raw" if Value in kinds else ""
-    guidelines = f"{GUIDELINES} {LISTS[lists]}" if lists else GUIDELINES
-    return "\n\n".join([guidelines, *blocks]), skipped
+    nodes = [node for node, _ in as_written(wire.blocks[0])]
+    guidelines = [GUIDELINES]
+    if elements := [node for node in nodes if isinstance(node, Elements)]:
+        guidelines += [LISTS["elements"], *([] if elements[0].token else [ESCAPES])]
+    elif any(isinstance(node, Value) for node in nodes):
+        guidelines.append(LISTS["raw"])
+    return "\n\n".join([" ".join(guidelines), *blocks]), skipped
 
 
 def example_arguments(definition: ToolDefinition, *, optional: bool = False) -> dict[str, Any]:

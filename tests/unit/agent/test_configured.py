@@ -152,6 +152,7 @@ def test_a_team_of_a_file_works(tmp_path: Path) -> None:
     assert asked[1]["messages"][0]["content"] == "Count."
 
 
+@pytest.mark.mission("D58")
 @pytest.mark.parametrize(
     ("team", "agent", "profile", "format"),
     [
@@ -175,6 +176,7 @@ def test_the_teams_word_on_xml_wins(team: bool | None, agent: bool | None, profi
     assert asyncio.run(main()) == format
 
 
+@pytest.mark.mission("D57", "D58")
 def test_a_team_that_wants_xml_gets_it_whatever_an_agent_asks_for() -> None:
     async def main() -> str:
         async with Models() as models:
@@ -184,6 +186,7 @@ def test_a_team_that_wants_xml_gets_it_whatever_an_agent_asks_for() -> None:
     assert asyncio.run(main()) == "autobyteus_xml"
 
 
+@pytest.mark.mission("F24")
 @pytest.mark.parametrize(
     ("profile", "kind", "api", "format"),
     [

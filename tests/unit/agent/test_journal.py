@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from toolwire.events import CallEnd, ContentDelta, Event, replay
 from toolwire.policy import Limit, Policy
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
+from toolwire.telemetry import Archive, Recorder
 
 Plan = Callable[[ChatRequest], ParsedResponse]
 
@@ -174,6 +177,7 @@ def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
     ]
 
 
+@pytest.mark.need(34)
 @pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
 @pytest.mark.parametrize("cut", range(14))
 def test_a_run_that_is_cut_anywhere_comes_to_the_same(cut: int, before: bool) -> None:
@@ -212,6 +216,50 @@ def test_what_was_recorded_is_told_again_between_two_marks() -> None:
     assert again == [event for event in first if isinstance(event, kinds)][: len(again)]
     assert not any(isinstance(event, ApprovalAsked) for event in events[:caught_up]), "nobody is asked again"
     assert CaughtUp() not in events[caught_up + 1 :]
+
+
+@pytest.mark.parametrize("told_before", [False, True])
+def test_calls_made_after_a_resumption_are_recorded(told_before: bool, tmp_path: Path) -> None:
+    """The first life is cut between two calls; it told its answer, or was killed before it could."""
+    recorder, records, made = Recorder(tmp_path / "turns.db"), dict[str, str](), 0
+    begun = asyncio.Event()
+
+    async def add(item: str) -> str:
+        """Adds."""
+        nonlocal made
+        made += 1
+        if item == "b" and made == 2:
+            begun.set()
+            await asyncio.Event().wait()
+        return item
+
+    def planned(request: ChatRequest) -> ParsedResponse:
+        asked = [ToolCall("add", {"item": item}, item) for item in "ab"]
+        return ParsedResponse("Done.") if results(request) else calling(*asked)
+
+    async def lives() -> None:
+        registry = ToolRegistry()
+        registry.register(add, idempotent=True)
+        observers = [recorder] if told_before else []
+        journal = MemoryJournal(records)
+        async with aclosing(
+            Agent(PlannedBackend(planned), registry, observers=observers, telemetry=False).run(
+                "Add.", run_id="r", journal=journal
+            )
+        ) as events:
+            async for event in events:
+                if isinstance(event, CallDone):
+                    await begun.wait()
+                    break
+        agent = Agent(PlannedBackend(planned), registry, observers=[recorder], telemetry=False)
+        async for _ in agent.run("Add.", run_id="r", journal=MemoryJournal(records)):
+            pass
+
+    asyncio.run(lives())
+    recorder.close()
+    turns = Archive(tmp_path / "turns.db").run("r").turns
+    assert [turn["round"] for turn in turns] == [1, 2]
+    assert [call["id"] for call in turns[0]["calls"]] == (["a", "b"] if told_before else ["b"])
 
 
 def test_a_run_that_was_not_cut_has_no_marks() -> None:
@@ -290,7 +338,7 @@ def test_seconds_of_the_earlier_lives_count() -> None:
 def test_what_a_tool_gives_back_that_cannot_be_recorded_is_told_as_an_error() -> None:
     def odd() -> ToolResult:
         """Gives back something odd."""
-        return ToolResult("", "", {1, 2})
+        return ToolResult("", "", object())
 
     registry = ToolRegistry([odd])
     made = PlannedBackend(

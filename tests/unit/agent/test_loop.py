@@ -46,6 +46,7 @@ def said(backend: ScriptedBackend, at: int) -> str:
     )
 
 
+@pytest.mark.mission("A19", "D50", "D52", "F3", "G7")
 def test_calls_run_and_the_model_is_told() -> None:
     calls = [ToolCall("add", {"a": 1, "b": 2}, "1"), ToolCall("add", {"a": 3, "b": 4}, "2")]
     backend = ScriptedBackend([calling(*calls, content="Let me add."), ParsedResponse("3 and 7")])
@@ -66,6 +67,7 @@ def test_a_conversation_goes_on() -> None:
     assert [message.role for message in backend.requests[1].messages] == ["user", "assistant", "user"]
 
 
+@pytest.mark.mission("C28", "D46", "F34")
 def test_a_correction_is_for_one_prompt_alone() -> None:
     problem = Problem("malformed", 0, "<tool_call>{", "The call could not be read.", 0)
     broken = ParsedResponse("<tool_call>{", incomplete=(ToolCall("add"),), problems=(problem,))
@@ -81,6 +83,8 @@ def test_a_correction_is_for_one_prompt_alone() -> None:
     assert all("could not be read" not in str(message) for message in end.messages)
 
 
+@pytest.mark.mission("C32", "C41", "F36")
+@pytest.mark.need(33)
 @pytest.mark.parametrize(
     ("budget", "what"),
     [
@@ -106,15 +110,18 @@ def test_when_a_budget_is_used_up_one_last_answer_is_asked_for(budget: Budget, w
     assert "No more tool calls" in said(backend, -1)
 
 
+@pytest.mark.mission("C29", "C30")
 def test_failures_of_one_kind_and_tool_end_the_run() -> None:
     backend = ScriptedBackend([calling(ToolCall("fail", {}, str(at))) for at in range(9)])
     _, end = run(Agent(backend, [fail]))
     assert end.reason in ("failures", "repeats")
     nameless = ScriptedBackend([calling(ToolCall(f"tool{at}", {}, str(at))) for at in range(9)] + [ParsedResponse("x")])
     _, end = run(Agent(nameless, [add]))
-    assert end.reason == "answered", "each was another tool"
+    assert end.reason == "failures", "a tool that there is not is like another"
 
 
+@pytest.mark.mission("C29", "F36")
+@pytest.mark.need(33)
 def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
     backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
@@ -129,13 +136,18 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     )
 
 
+@pytest.mark.mission("C24", "C31")
 def test_a_required_call_is_asked_for() -> None:
-    backend = ScriptedBackend([ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))])
+    answers = [ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))]
+    backend = ScriptedBackend(answers, format="hermes")
     events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
-    assert "called no tool" in next(event.text for event in events if isinstance(event, Corrected))
+    told = next(event.text for event in events if isinstance(event, Corrected))
+    assert "called no tool" in told
+    assert '<tool_call>\n{"name": "add"' in told, "and how one is written"
     assert backend.requests[0].tool_choice.mode == "required"
 
 
+@pytest.mark.mission("C30", "D56")
 def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
     cut = ParsedResponse("half", finish_reason=FinishReason.ERROR)
     backend = ScriptedBackend([cut, ParsedResponse("whole")])
@@ -147,6 +159,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
     assert (end.reason, end.detail) == ("error", "no route")
 
 
+@pytest.mark.mission("F38", "G1", "G2")
 def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
     done = list[str]()
 
@@ -167,6 +180,7 @@ def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
     assert done == ["written"]
 
 
+@pytest.mark.need(35)
 def test_many_tools_are_found_on_demand() -> None:
     def made(at: int) -> toolwire.ToolDefinition:
         return toolwire.ToolDefinition(f"measure_{at}", "Measures something rather particular. " * 9, tier=Tier.CRAWL)
@@ -196,6 +210,7 @@ def test_ask_gives_the_answer_or_says_why_not() -> None:
         asyncio.run(Agent(ScriptedBackend([ProviderError("no route")])).ask("?"))
 
 
+@pytest.mark.mission("C22", "F36")
 def test_closing_the_iterator_stops_tools() -> None:
     stopped = list[str]()
 
@@ -245,6 +260,7 @@ def test_a_member_that_fails_is_a_tool_that_fails() -> None:
     assert end.good
 
 
+@pytest.mark.mission("C31")
 def test_a_tool_that_ends_the_turn_ends_the_run() -> None:
     finish = calling(ToolCall("task_completion", {"result": "all done"}, "1"))
     backend = ScriptedBackend([ParsedResponse("prose"), finish])

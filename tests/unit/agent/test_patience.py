@@ -36,6 +36,7 @@ class Slow:
             self.closed += 1
 
 
+@pytest.mark.need(13)
 def test_a_model_that_falls_silent_is_asked_once_more_and_does_not_hold_the_run() -> None:
     half: list[Event] = [ContentDelta("half"), UsageCounted(Usage(5, 1))]
     backend = Slow(half, half)
@@ -55,6 +56,7 @@ def test_an_answer_that_does_not_end_does_not_hold_the_run() -> None:
     assert (end.reason, end.detail) == ("error", "the answer took longer than 0.05 seconds")
 
 
+@pytest.mark.mission("C22")
 def test_whoever_stops_a_run_is_not_told_that_the_model_was_slow() -> None:
     async def main() -> None:
         agent = Agent(Slow([ContentDelta("a")]), config=AgentConfig(silence=60.0))

@@ -15,6 +15,7 @@ def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> 
     return Problem(kind, 0, "raw", message, index)  # type: ignore[arg-type]
 
 
+@pytest.mark.mission("C23")
 @pytest.mark.parametrize(
     ("response", "require", "kinds"),
     [
@@ -34,6 +35,7 @@ def test_faults(response: ParsedResponse, require: bool, kinds: list[str]) -> No
     assert [fault.kind for fault in faults_of(response, require_call=require)] == kinds
 
 
+@pytest.mark.mission("C25")
 def test_advice_says_each_thing_once_with_a_right_call() -> None:
     faults = [
         Fault("malformed", "add", "It could not be read."),
@@ -42,17 +44,19 @@ def test_advice_says_each_thing_once_with_a_right_call() -> None:
         Fault("tool_failed", "add", "in the result", told=True),
         Fault("no_call", "", NO_CALL),
     ]
-    text = advice(faults, lambda name: f"EXAMPLE {name}")
-    assert text == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}"
+    text = advice(faults, lambda name: f"EXAMPLE {name or 'any'}")
+    assert text == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}\n\nEXAMPLE any"
     assert len(advice([Fault("malformed", "", "x" * 10_000)], lambda _: "")) < 1_000
 
 
+@pytest.mark.mission("C29")
 def test_five_failures_of_one_kind_and_tool_are_too_many() -> None:
     breaker = Breaker()
     failing = [Fault("tool_failed", "read", f"no file {at}") for at in range(5)]
     assert [breaker.turn([fault], []) for fault in failing] == [None] * 4 + [failing[-1]]
 
 
+@pytest.mark.mission("C29")
 def test_a_success_of_the_tool_begins_anew() -> None:
     breaker = Breaker(patience=2)
     fault = Fault("tool_failed", "read", "no file")
@@ -67,6 +71,8 @@ def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
     return [ToolCall(name, {}, "id")], [ToolResult("id", name, result)]
 
 
+@pytest.mark.mission("F36")
+@pytest.mark.need(33)
 @pytest.mark.parametrize(
     ("turns", "said"),
     [
@@ -121,6 +127,7 @@ def pairs(messages: list[Message]) -> Iterator[tuple[set[str], set[str]]]:
             yield calls, {part.call_id for part in after if isinstance(part, ToolResult)}
 
 
+@pytest.mark.mission("C42", "G7")
 @given(conversations(), st.integers(0, 500))
 def test_calls_never_part_from_their_results(messages: list[Message], limit: int) -> None:
     kept = trim(messages, limit, size)
@@ -132,6 +139,7 @@ def test_calls_never_part_from_their_results(messages: list[Message], limit: int
     ] or len(set(map(repr, messages))) < len(messages)
 
 
+@pytest.mark.mission("C42")
 @given(conversations(), st.integers(0, 500))
 def test_what_always_stays(messages: list[Message], limit: int) -> None:
     kept = trim(messages, limit, size)

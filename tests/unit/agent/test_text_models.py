@@ -92,6 +92,7 @@ def results(events: Sequence[Any]) -> list[Any]:
     return [event.outcome.result for event in events if isinstance(event, CallDone)]
 
 
+@pytest.mark.mission("A6", "A19", "C33", "F3", "F45")
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_call_is_read_run_and_answered(format: str) -> None:
     model = Scripted(call("add", format, a=2, b=3), "It is 5.")
@@ -106,6 +107,7 @@ def test_a_call_is_read_run_and_answered(format: str) -> None:
     assert "5" in result["content"]
 
 
+@pytest.mark.mission("D50")
 def test_several_calls_in_one_message_all_run() -> None:
     both = toolwire.render_calls(
         [ToolCall("add", {"a": 1, "b": 2}), ToolCall("add", {"a": 3, "b": 4})], format="hermes"
@@ -115,12 +117,15 @@ def test_several_calls_in_one_message_all_run() -> None:
     assert end.calls == 2
 
 
+@pytest.mark.need(1, 2)
 def test_calls_without_the_markers_that_were_asked_for_are_read() -> None:
     _, end = run(agent(Scripted('{"name": "add", "arguments": {"a": 1, "b": 2}}', "3"), "hermes"))
     assert ran == [(1, 2)]
     assert end.answer == "3"
 
 
+@pytest.mark.need(10, 34, 40)
+@pytest.mark.mission("C23", "C26", "C27")
 @pytest.mark.parametrize(
     ("made", "told"),
     [
@@ -138,6 +143,8 @@ def test_what_went_wrong_is_told(made: str, told: str) -> None:
     assert end.answer == "Sorry."
 
 
+@pytest.mark.mission("D46", "E6")
+@pytest.mark.need(15)
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml"])
 def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     whole = call("add", format, a=2, b=3)
@@ -166,6 +173,7 @@ def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
     assert run(agent(Scripted(other), "hermes"))[1].answer == other
 
 
+@pytest.mark.mission("F36")
 def test_a_repeated_call_is_warned_of_and_then_an_answer_is_asked_for() -> None:
     again = call("add", a=1, b=1)
     model = Scripted(again, again, again, "It is 2.", "never said")
@@ -194,6 +202,7 @@ def test_an_answer_cut_by_its_length_says_so() -> None:
     assert run(agent(Scripted("It is and", reason=FinishReason.LENGTH)))[1].reason == "length"
 
 
+@pytest.mark.need(3)
 def test_markers_of_results_are_no_part_of_the_answer() -> None:
     model = Scripted(call("add", a=1, b=1), "<tool_result>\n2\n</tool_result>\nIt is 2.")
     assert run(agent(model))[1].answer == "2\n\nIt is 2."
@@ -216,12 +225,14 @@ def test_a_model_that_goes_on_after_its_call_is_stopped() -> None:
     assert model.told[1][2]["content"] == call("add", a=1, b=1)
 
 
+@pytest.mark.mission("E7")
 def test_no_tools_is_a_plain_conversation() -> None:
     model = Scripted("Hello " + call("add", a=1, b=1))
     assert run(agent(model, tools=()))[1].answer == "Hello " + call("add", a=1, b=1)
     assert "add" not in model.told[0][0]["content"]
 
 
+@pytest.mark.mission("C27")
 def test_a_nudge_stands_behind_results_in_one_prompt_alone() -> None:
     model = Scripted(call("add", a=1, b=1), call("fail", why="x"), call("add", a=2, b=2), "4")
     run(agent(model, after_results=NUDGE, after_failures=FAILED))

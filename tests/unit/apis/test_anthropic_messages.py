@@ -80,6 +80,7 @@ def blocks_of(stream: list[dict[str, Any]]) -> list[str]:
     return shown
 
 
+@pytest.mark.mission("E20", "F5")
 def test_definitions_and_choice() -> None:
     body = encoded(Message("user", (TextPart("hi"),)), tools=[TOOL], tool_choice="get_weather", parallel=False)
     assert body == {
@@ -96,6 +97,8 @@ def test_definitions_and_choice() -> None:
     assert (request.tools, request.tool_choice.name, request.parallel) == ((TOOL,), "get_weather", False)
 
 
+@pytest.mark.mission("D9")
+@pytest.mark.need(22)
 def test_a_bad_tool_is_left_out_and_the_others_go_on() -> None:
     notes = Notes()
     bad = ToolDefinition("bad", parameters={"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}})
@@ -112,6 +115,7 @@ def test_system_messages() -> None:
     assert (late["system"], len(late["messages"]), len(notes)) == ("be brief", 1, 1)
 
 
+@pytest.mark.mission("F2")
 def test_pitfall_20_signed_thinking_comes_back_byte_for_byte() -> None:
     response = API.decode_response(ANSWER)
     body = encoded(Message("assistant", response.parts))
@@ -128,6 +132,7 @@ def test_reasoning_of_others_is_left_out_and_told() -> None:
     assert [note.kind for note in notes] == ["dropped", "dropped"]
 
 
+@pytest.mark.mission("F2", "F9")
 def test_pitfall_23_all_results_of_a_turn_stand_first_in_one_message() -> None:
     image = ImagePart("aGk=", "image/png")
     body = encoded(
@@ -165,6 +170,7 @@ def test_pitfall_25_no_result_is_dropped() -> None:
     assert message.parts == (ToolResult("t", "", json.dumps(content[1]), images=(ImagePart(url="https://x/y.png"),)),)
 
 
+@pytest.mark.mission("F2", "F26")
 def test_a_response() -> None:
     response = API.decode_response(ANSWER)
     assert (response.content, response.reasoning, response.finish_reason) == ("Looking.", "hm", "tool_calls")

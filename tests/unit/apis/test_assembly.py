@@ -32,6 +32,7 @@ def read(
     return collect(events), "".join(event.text for event in events if isinstance(event, ArgumentsDelta))
 
 
+@pytest.mark.mission("E18")
 @given(st.dictionaries(st.text(max_size=6), JSON, max_size=4), st.integers(1, 9), st.booleans())
 def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size: int, ascii: bool) -> None:
     text = json.dumps(arguments, ensure_ascii=ascii)
@@ -42,6 +43,8 @@ def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size
     assert response.tool_calls[0].raw == text
 
 
+@pytest.mark.mission("D23")
+@pytest.mark.need(11)
 @pytest.mark.parametrize("text", ["", " ", "null", "\n", "{}", " {} "])
 def test_no_arguments_are_an_empty_object(text: str) -> None:
     response, joined = read([text])
@@ -67,6 +70,7 @@ def test_repairs(text: str, arguments: dict[str, object], repairs: set[str], siz
     assert set(call.repairs) == repairs
 
 
+@pytest.mark.mission("D24", "D25", "E18")
 @pytest.mark.parametrize("size", [1, 3, 100])
 @pytest.mark.parametrize(
     ("text", "kind"),
@@ -95,6 +99,7 @@ def test_of_cut_arguments_those_that_are_whole_are_shown() -> None:
         assert response.incomplete[0].arguments == {"a": 1, "b": [2, {"c": 3}]}
 
 
+@pytest.mark.need(11)
 def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
     for reason in (FinishReason.LENGTH, FinishReason.ERROR, None):
         response, _ = read([], reason)
@@ -129,6 +134,7 @@ def test_input_that_is_no_json() -> None:
     assert response.tool_calls[0].arguments == {"input": "4 + 4"} == json.loads(joined)
 
 
+@pytest.mark.mission("E19")
 def test_halves_of_a_character_are_joined() -> None:
     assembler = Assembler("test")
     for piece in ("a\ud83d", "\ude00b", "\ude00", "c\ud83d"):
@@ -137,6 +143,8 @@ def test_halves_of_a_character_are_joined() -> None:
     assert collect(assembler.take()).content == "a\U0001f600b\ufffdc\ufffd"
 
 
+@pytest.mark.mission("F12")
+@pytest.mark.need(25)
 @pytest.mark.parametrize(
     ("told", "called", "reason"),
     [

@@ -57,6 +57,7 @@ def called(name: str = "weather", id: str = "x1", **arguments: Any) -> ToolCall:
     return ToolCall(name, arguments, id)
 
 
+@pytest.mark.mission("E20")
 def test_definitions() -> None:
     body = API.encode_request([USER], tools=[WEATHER, CLOCK])
     assert body["tools"] == [
@@ -268,6 +269,7 @@ def test_what_the_provider_did_itself_is_passed_on() -> None:
     assert contents(Message("assistant", read.parts))[0]["parts"] == [code, {"text": "1"}]
 
 
+@pytest.mark.need(24, 25)
 @pytest.mark.parametrize(
     ("response", "reason", "kinds"),
     [
@@ -290,6 +292,7 @@ def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
     assert [problem.kind for problem in read.problems] == kinds
 
 
+@pytest.mark.need(24)
 def test_the_refused_call_is_shown() -> None:
     read = API.decode_response(answer(finishReason="MALFORMED_FUNCTION_CALL", finishMessage="call:f{"))
     assert read.problems[0].raw == "call:f{"
@@ -482,6 +485,8 @@ def test_pitfall_23_all_results_of_a_turn_in_one_content() -> None:
     assert len(made) == 4
 
 
+@pytest.mark.mission("E20")
+@pytest.mark.need(22)
 def test_pitfall_24_schemas_are_lowered_with_notes_or_not_at_all() -> None:
     schema = {
         "type": "object",

@@ -23,6 +23,7 @@ def test_json_schema_stays() -> None:
     assert lowered({"properties": {}}, JSON_SCHEMA)[0] == of()
 
 
+@pytest.mark.need(22)
 @pytest.mark.parametrize(
     ("inner", "expected", "notes"),
     [
@@ -78,6 +79,7 @@ def test_inlining_has_an_end() -> None:
         lowered({**of(a={"$ref": "#/$defs/L0"}), "$defs": {**levels, "L30": of()}}, OPENAPI)
 
 
+@pytest.mark.need(22)
 def test_strict_mode_requires_everything() -> None:
     made, notes = lowered({**of(a={"type": "string"}, b={"type": "integer", "default": 1}), "required": ["a"]}, STRICT)
     assert made == {

@@ -43,6 +43,7 @@ def thinking(text: str, **members: Any) -> dict[str, Any]:
     return {"type": "thinking", "thinking": [{"type": "text", "text": text}], **members}
 
 
+@pytest.mark.mission("E20")
 @pytest.mark.parametrize(
     ("choice", "written"),
     [("required", "any"), ("none", "none"), ("f", {"type": "function", "function": {"name": "f"}})],
@@ -184,6 +185,7 @@ def test_a_stream_gives_each_call_whole() -> None:
     assert (response.tool_calls, response.incomplete[0].name) == ((), "f")
 
 
+@pytest.mark.need(23)
 def test_pitfall_15_ids_of_nine_letters_and_digits() -> None:
     ids = ["call_0123456789abcdef", "call_0123456789abcdeg", "abcdefgh1", "short", ""]
     history = [

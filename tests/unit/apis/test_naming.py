@@ -1,5 +1,6 @@
 """Ids and names as an API takes them."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ def test_what_is_taken_stays_as_it_is() -> None:
     assert GOOGLE.fit("a.b:c") == "a.b:c"
 
 
+@pytest.mark.need(36)
 def test_what_is_not_taken_keeps_what_it_can() -> None:
     fitted = WORD_64.fit("files.read")
     assert fitted.startswith("files_read_")
@@ -23,6 +25,7 @@ def test_what_is_not_taken_keeps_what_it_can() -> None:
     assert own_names(WORD_64, ["files.read", "plain"]) == {fitted: "files.read"}
 
 
+@pytest.mark.need(20, 23, 36)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_all_texts_fit_and_none_becomes_another(one: str, two: str) -> None:
     for alphabet in (WORD_64, NINE, GOOGLE, Alphabet(r"\x21-\x7e", 40)):

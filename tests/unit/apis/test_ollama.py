@@ -49,6 +49,7 @@ def call(name: str, arguments: Any = None, **more: Any) -> dict[str, Any]:
     return {**more, "function": {"name": name, **({} if arguments is None else {"arguments": arguments})}}
 
 
+@pytest.mark.mission("F5")
 def test_definitions() -> None:
     body = API.encode_request([USER], tools=[WEATHER], model="qwen3")
     function = {"name": "weather", "description": "Tells it.", "parameters": CITY}
@@ -144,6 +145,7 @@ WRITTEN = [
 ]
 
 
+@pytest.mark.mission("F2", "G9")
 def test_a_history_in_both_directions() -> None:
     assert API.encode_request(HISTORY)["messages"] == WRITTEN
     assert API.decode_request({"messages": WRITTEN}).messages == HISTORY
@@ -255,6 +257,7 @@ def test_a_signature_is_lost_with_a_note() -> None:
     assert [note.where for note in notes] == ["reasoning"]
 
 
+@pytest.mark.need(12)
 def test_pitfall_07_ids_indexes_and_the_reason() -> None:
     twice = [call("f", {"a": 1}), call("f", {"a": 2})]
     for one in twice:
@@ -277,6 +280,7 @@ def test_pitfall_12_arguments_that_are_not_there() -> None:
         assert [one.arguments for one in read.tool_calls] == [{}]
 
 
+@pytest.mark.mission("G9")
 def test_pitfall_14_arguments_as_text() -> None:
     read = API.decode_response(message(done=True, tool_calls=[call("f", '{"a": 1}'), call("g", "nonsense")]))
     assert [one.arguments for one in read.tool_calls] == [{"a": 1}]

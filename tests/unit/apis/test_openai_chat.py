@@ -70,6 +70,7 @@ def calls(response: ParsedResponse) -> list[tuple[str, dict[str, Any]]]:
 # -- requests --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.mission("E20", "F5")
 def test_a_definition() -> None:
     body = CHAT.encode_request([USER], tools=[WEATHER])
     assert body["tools"] == [
@@ -133,6 +134,7 @@ def test_a_choice(choice: Any, written: Any) -> None:
 CALLED = Message("assistant", (ToolCall("get_weather", {"city": "Rome"}, "a"), ToolCall("get_weather", {}, "b")))
 
 
+@pytest.mark.mission("F2", "F9")
 def test_results() -> None:
     results = Message(
         "tool",
@@ -212,6 +214,7 @@ RESPONSE = ParsedResponse(
 )
 
 
+@pytest.mark.mission("F2", "F26")
 def test_a_response() -> None:
     response = CHAT.decode_response(
         {
@@ -254,6 +257,7 @@ STREAM = chunks(
 )
 
 
+@pytest.mark.mission("E18")
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_a_stream(size: int) -> None:
     response = decode(CHAT, STREAM, size)
@@ -331,6 +335,7 @@ def test_pitfall_06_written_indexes_are_dense() -> None:
     assert '"finish_reason":"tool_calls"' in text
 
 
+@pytest.mark.need(12)
 def test_pitfall_07_one_id_for_all_chunks_and_ids_for_calls() -> None:
     lines = b"".join(CHAT.encode_stream(replay(RESPONSE))).decode().split("\n\n")
     assert len({json.loads(line[6:])["id"] for line in lines if line and "[DONE]" not in line}) == 1
@@ -340,6 +345,7 @@ def test_pitfall_07_one_id_for_all_chunks_and_ids_for_calls() -> None:
     assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
+@pytest.mark.need(12)
 def test_pitfall_08_an_index_that_is_used_again() -> None:
     response = decode(CHAT, chunks(piece(0, '{"a": 1}', "f", "x"), piece(0, '{"b": 2}', "f", "y")))
     assert calls(response) == [("f", {"a": 1}), ("f", {"b": 2})]
@@ -356,11 +362,13 @@ def test_pitfall_10_no_index_or_text(index: Any) -> None:
     assert calls(response) == [("f", {"a": 1})]
 
 
+@pytest.mark.need(12)
 def test_pitfall_11_another_id_in_every_delta() -> None:
     response = decode(CHAT, chunks(piece(0, "", "f", "x"), piece(0, '{"a":', None, "y"), piece(0, "1}", None, "z")))
     assert [(call.id, call.arguments) for call in response.tool_calls] == [("x", {"a": 1})]
 
 
+@pytest.mark.mission("D23")
 @pytest.mark.parametrize("nothing", ["", " ", "null", None, "{}"])
 def test_pitfall_12_no_arguments(nothing: Any) -> None:
     function = {"name": "f"} if nothing is None else {"name": "f", "arguments": nothing}
@@ -381,6 +389,7 @@ def test_pitfall_13_arguments_encoded_twice() -> None:
     assert calls(response) == [("f", {"a": '{"b": 1}'})]
 
 
+@pytest.mark.mission("D24", "D25", "E18", "F26")
 def test_pitfall_14_arguments_that_are_no_json_or_no_text() -> None:
     response = decode(CHAT, chunks(piece(0, '{"a": nope}', "f", "a")))
     assert not response.tool_calls
@@ -389,6 +398,7 @@ def test_pitfall_14_arguments_that_are_no_json_or_no_text() -> None:
     assert calls(decode(CHAT, chunks(piece(0, {"a": 1}, "f", "a")))) == [("f", {"a": 1})]
 
 
+@pytest.mark.need(23)
 def test_pitfall_16_ids_that_are_too_long() -> None:
     long = ["chatcmpl-tool-" + "0" * 40 + end for end in "ab"]
     history = [

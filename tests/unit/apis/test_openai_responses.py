@@ -294,6 +294,7 @@ def test_how_a_response_ends(members: dict[str, Any], reason: FinishReason, prob
     assert (again.content, again.finish_reason) == ("x", reason)
 
 
+@pytest.mark.need(15)
 def test_a_cut_call_never_runs() -> None:
     for arguments in ("", '{"city": "Ro'):
         cut = call(arguments, status="incomplete")

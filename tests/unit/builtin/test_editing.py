@@ -88,6 +88,7 @@ def test_links_are_followed_inside_the_root_and_nowhere_else(root: Path, editing
     assert (root.parent / "secret").read_text() == "one\n"
 
 
+@pytest.mark.mission("C34")
 def test_previews_are_what_happens(root: Path, editing: Editing) -> None:
     arguments: dict[str, Any] = {"path": "a.txt", "edits": edits(("two", "2\n2b"))}
     assert editing.preview_diff(arguments) == "--- a.txt\n+++ a.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three"
@@ -103,6 +104,7 @@ def test_previews_are_what_happens(root: Path, editing: Editing) -> None:
     assert shown.startswith("(edit 1 fits apart from white space at the ends of lines)\n--- a.txt")
 
 
+@pytest.mark.mission("C35")
 def test_previews_that_cannot_be_made_raise(root: Path, editing: Editing) -> None:
     for path in ("../x", "missing/../x", "/etc/x", "."):
         with pytest.raises(ToolError):

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import toolwire
 from toolwire.builtin import builtin_tools, ending_tools
 from toolwire.registry import ToolRegistry
@@ -16,6 +18,7 @@ def test_what_they_give_back() -> None:
     assert say(message="hello") == "hello"
 
 
+@pytest.mark.mission("C31")
 def test_a_loop_can_see_that_they_end_a_turn(tmp_path: Path) -> None:
     registry = ToolRegistry(builtin_tools(tmp_path))
     ending = {one.name for one in registry if registry.lookup(one.name).ends_turn}

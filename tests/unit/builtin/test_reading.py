@@ -118,6 +118,7 @@ def test_a_root_must_be_a_directory(root: Path) -> None:
             FileTools(wrong)
 
 
+@pytest.mark.mission("F40")
 def test_fifos_sockets_and_devices_are_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(root / "fifo")
     monkeypatch.chdir(root)
@@ -153,6 +154,7 @@ def test_read_lines(root: Path) -> None:
     assert tools.read_file("empty") == "(empty file)"
 
 
+@pytest.mark.mission("G6")
 def test_what_is_cut_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = FileTools(root)
     (root / "long").write_text("\n".join(f"line {n}" for n in range(1, 1001)))

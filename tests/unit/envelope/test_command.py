@@ -70,6 +70,7 @@ def test_help(within: Te, arguments: list[str]) -> None:
     assert max(map(len, out.splitlines())) <= 120
 
 
+@pytest.mark.mission("G23")
 def test_version(within: Te) -> None:
     assert within("--version") == (0, f"te {version('toolwire')}\n", "")
 
@@ -115,6 +116,7 @@ def test_a_configuration_that_cannot_be_used(within: Te, monkeypatch: pytest.Mon
 # -- grep ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.mission("G14", "G15")
 def test_grep_ranks_and_counts(within: Te, here: Path) -> None:
     (here / "src").mkdir()
     (here / "tests").mkdir()
@@ -159,6 +161,7 @@ def test_a_pattern_that_begins_with_a_dash(within: Te, here: Path) -> None:
         assert '"matches":1' in out
 
 
+@pytest.mark.mission("G26")
 def test_the_working_directory_is_the_limit(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evil = here.parent / "ws-evil"
     evil.mkdir()
@@ -181,6 +184,7 @@ def test_the_working_directory_is_the_limit(within: Te, here: Path, monkeypatch:
     assert within("grep", "--root", "in", "secret")[0] == 1
 
 
+@pytest.mark.mission("G23")
 def test_json(within: Te, here: Path) -> None:
     (here / "a.py").write_text("fetch(1)\n" * 20)
     status, out, _ = within("--json", "grep", "fetch")
@@ -195,6 +199,7 @@ def test_json(within: Te, here: Path) -> None:
     }
 
 
+@pytest.mark.mission("G22")
 def test_a_search_that_is_too_slow(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = here / "rg"
     slow.write_text("#!/bin/sh\nprintf 'a.py\\0007:found\\n'; exec sleep 60\n")
@@ -208,6 +213,7 @@ def test_a_search_that_is_too_slow(within: Te, here: Path, monkeypatch: pytest.M
     assert document.left_out == ("the search was stopped after 0.3 s, so there may be more",)
 
 
+@pytest.mark.mission("G22")
 @pytest.mark.parametrize("agent", ["human-cli", "unknown"])
 def test_a_person_gets_the_tools_own_output_where_ours_breaks(here: Path, agent: str) -> None:
     broken = here / "rg"
@@ -222,6 +228,7 @@ def test_a_person_gets_the_tools_own_output_where_ours_breaks(here: Path, agent:
         assert done.stdout.endswith("[TE] internal error, operator intervention required\n")
 
 
+@pytest.mark.mission("G22")
 def test_an_error_of_ours_is_told_as_one(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("a fault of ours")
@@ -378,6 +385,7 @@ def test_cat_what_cannot_be_read(within: Te, here: Path) -> None:
     assert within("cat", "none.txt")[1].endswith("[TE] none.txt: No such file or directory\n")
 
 
+@pytest.mark.mission("G23")
 def test_repo_read(within: Te, here: Path) -> None:
     (here / "repo").mkdir()
     (here / "repo" / "a.txt").write_text("text\n")
@@ -388,6 +396,44 @@ def test_repo_read(within: Te, here: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "text\n")
 
 
+@pytest.mark.parametrize("program", ["", "none"])
+def test_grep_tells_files_and_how_many_lines_of_them_match(
+    within: Te, here: Path, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TE_RG", program)
+    for name, text in (("src/a.py", "tea\n\ntea\n"), ("src/b.py", "tea\n"), ("tests/test_a.py", "tea\n"), ("c", "")):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
+    listed, counted = envelope(within("grep", "-l", "tea")), envelope(within("grep", "--count", "tea", "src", "tests"))
+    assert listed.content.split("\n") == ["src/a.py", "src/b.py", "tests/test_a.py"]
+    assert counted.content.split("\n") == ["src/a.py:2", "src/b.py:1", "tests/test_a.py:1"]
+    assert (listed.header.matches, listed.header.files) == (counted.header.matches, counted.header.files) == (4, 3)
+    short = envelope(within("grep", "-l", "--preview", "1", "tea"))
+    assert short.header.truncated
+    assert "tests/test_a.py" in within("--handle", short.header.handle or "")[1]
+    assert json.loads(within("--json", "grep", "-c", "^$", "src")[1])["content"].startswith("src/a.py:1")
+    assert within("grep", "-l", "coffee")[0] == 1
+    assert within("grep", "-lc", "tea")[0] == 2
+
+
+def test_find_leaves_out_what_git_ignores(within: Te, here: Path) -> None:
+    for name in (".git/HEAD", "build/deep/out.txt", "src/a.py", "src/a.pyc", ".github/ci.yml", "empty/here"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    (here / "empty" / "here").unlink()
+    (here / "link").symlink_to("build")
+    (here / ".gitignore").write_text("build/\n*.pyc\n")
+
+    def found(*arguments: str) -> set[str]:
+        return set(envelope(within("find", *arguments)).content.split("\n"))
+
+    assert found() == {"src", "src/a.py", ".github", ".github/ci.yml", "empty", "link", ".gitignore"}
+    assert found("-type", "d") == {"src", ".github", "empty"}
+    assert found("--no-ignore") == found() | {"build", "build/deep", "build/deep/out.txt", "src/a.pyc"}
+    assert within("find", "src", "-name", "*.pyc")[0] == 1
+
+
+@pytest.mark.mission("G23")
 def test_find(within: Te, here: Path) -> None:
     for path in ("src/a.py", "src/deep/b.py", "tests/test_a.py", ".git/config", ".github/ci.yml", "c.md"):
         (here / path).parent.mkdir(parents=True, exist_ok=True)
@@ -435,6 +481,7 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+@pytest.mark.mission("G24")
 def test_other_commands_run_as_they_are(within: Te, here: Path) -> None:
     code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"
     assert within(*python(code)) == (7, "out\n", "err\n")
@@ -502,6 +549,7 @@ def test_a_long_command_that_is_late_is_said_shortly(within: Te, here: Path) -> 
     assert len(value["error"]) < 300
 
 
+@pytest.mark.mission("G23")
 def test_run_always_has_a_header(within: Te, here: Path) -> None:
     code = "import sys; print('out'); sys.stdout.flush(); print('err', file=sys.stderr); sys.exit(3)"
     status, out, err = within("run", *python(code))
@@ -513,12 +561,14 @@ def test_run_always_has_a_header(within: Te, here: Path) -> None:
     assert json.loads(within("--json", "run", "echo", "hello")[1])["stdout"] == "hello\n"
 
 
+@pytest.mark.mission("G24")
 def test_what_takes_too_long_is_ended_with_all_that_it_started(within: Te, here: Path) -> None:
     script = "echo begun; sleep 60 & echo $! > child; trap '' TERM; wait; sleep 60"
     status, out, err = within("--timeout", "0.3", "run", "sh", "-c", script)
     document = read_envelope(out)
     assert (status, document.header.error, document.content) == (124, "timeout", "begun\n")
     assert err.startswith("te: command timed out after 0.3s: sh -c ")
+    assert err.endswith("; te --timeout 0.6 gives it twice as long\n")
     wait_until_gone(int((here / "child").read_text()))
 
 
@@ -558,6 +608,7 @@ def test_toolwire_te_is_te(here: Path) -> None:
         assert done.stdout.decode() == te(*arguments, cwd=here).stdout
 
 
+@pytest.mark.mission("G23")
 def test_raw_is_the_command_itself(here: Path) -> None:
     (here / "a.txt").write_text("x" * 20_000)
     assert te("-i", "cat", "a.txt", cwd=here).stdout == "x" * 20_000
@@ -572,6 +623,7 @@ def test_raw_is_the_command_itself(here: Path) -> None:
 # -- handles and telemetry -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.mission("G19")
 def test_a_handle_outlives_its_process(here: Path) -> None:
     (here / "a.txt").write_text("".join(f"line {number}\n" for number in range(3_000)))
     handle = read_envelope(te("cat", "a.txt", cwd=here).stdout.removesuffix("\n")).header.handle
@@ -589,6 +641,7 @@ def test_a_handle_outlives_its_process(here: Path) -> None:
     assert te("--handle", "res_000000000000", cwd=here).returncode == 1
 
 
+@pytest.mark.mission("G23")
 def test_lists(within: Te, here: Path) -> None:
     assert within("--list-handles") == (0, "nothing is kept\n", "")
     assert within("--stats") == (0, "no calls\n", "")
@@ -612,6 +665,7 @@ def test_words_that_are_no_text_are_no_trouble(here: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\xff\n", b"")
 
 
+@pytest.mark.mission("G20")
 def test_what_is_recorded(within: Te, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TE_AGENT_ID", "claude-dc")
     monkeypatch.setenv("LLMC_TE_SESSION_ID", "s1")

@@ -313,6 +313,7 @@ tools/rag/database.py:89: database_connection.execute(
 }  # fmt: skip
 
 
+@pytest.mark.mission("G10", "G28")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_is_made_again(name: str, tree: Path) -> None:
     make, text, meta, _ = EXAMPLES[name]

@@ -47,6 +47,7 @@ documents = st.builds(
 )
 
 
+@pytest.mark.mission("G10")
 @given(documents)
 def test_what_is_written_is_read_back(document: Document) -> None:
     assert read_envelope(document.text) == document
@@ -71,6 +72,7 @@ def test_content_cannot_forge_a_header() -> None:
     assert read.left_out == ()
 
 
+@pytest.mark.mission("G14")
 def test_names_cannot_break_the_header_or_a_breadcrumb() -> None:
     name = f"a\n# TE_END_META\n\n{BEGIN}\u2028"
     document = Document(Header(cmd=name, size=0, hot_zone=name), (Section("", (on_one_line(name),)),))
@@ -80,6 +82,7 @@ def test_names_cannot_break_the_header_or_a_breadcrumb() -> None:
         Document(Header(cmd="x", size=0), (Section("", ("a\nb",)),))
 
 
+@pytest.mark.mission("G12")
 def test_the_json_is_compact_in_order_and_says_only_what_is() -> None:
     header = Header(
         cmd="grep",
@@ -98,6 +101,7 @@ def test_the_json_is_compact_in_order_and_says_only_what_is() -> None:
     assert Header(cmd="grep", matches=0, truncated=False).meta == {"v": 1, "cmd": "grep", "matches": 0}
 
 
+@pytest.mark.mission("G11")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -118,6 +122,7 @@ def test_what_no_header_may_say(fields: dict[str, Any]) -> None:
         read_envelope(f"# TE_BEGIN_META\n{json.dumps({'v': 1, **fields})}\n# TE_END_META")
 
 
+@pytest.mark.mission("G13")
 @pytest.mark.parametrize("name", ["next_moves", "suggestions", "hints"])
 def test_what_to_do_next_is_never_said(name: str) -> None:
     assert not hasattr(Header(cmd="x", size=1), name)
@@ -125,6 +130,7 @@ def test_what_to_do_next_is_never_said(name: str) -> None:
         Header.of({"v": 1, "cmd": "x", "size": 1, name: ["run the tests"]})
 
 
+@pytest.mark.mission("G10")
 @pytest.mark.parametrize(
     ("text", "sections"),
     [

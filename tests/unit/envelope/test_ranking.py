@@ -139,6 +139,7 @@ def test_tests(path: str, test: bool) -> None:
     assert is_test(path) is test
 
 
+@pytest.mark.mission("G16")
 @pytest.mark.parametrize(
     ("counts", "total", "zone"),
     [

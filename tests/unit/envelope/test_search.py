@@ -106,6 +106,7 @@ def test_what_is_found(
     assert [(path, number, line.removesuffix("\r")) for path, number, line in hits] == expected
 
 
+@pytest.mark.mission("G22")
 @pytest.mark.parametrize("ripgrep", SEARCHERS)
 @pytest.mark.parametrize(
     "pattern", ["[", "(", "*a", "a{2,1}", r"(?=a)", r"\1", "(?P<x", r"\p{Nope}", "a" + "{1000}" * 5]
@@ -141,6 +142,7 @@ def test_what_may_not_be_read(tree: Path, ripgrep: bool, path: str) -> None:
     assert "secret" not in str(caught.value).replace(path, "")
 
 
+@pytest.mark.mission("G26")
 def test_a_sibling_of_the_root_is_outside(tree: Path) -> None:
     for path in (f"{tree}-evil", f"{tree}-evil/secret.py", f"{tree}/../ws-evil"):
         with pytest.raises(ToolError, match="outside"):
@@ -274,6 +276,7 @@ def test_ripgrep_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_ripgrep() == ""
 
 
+@pytest.mark.mission("G22")
 def test_without_ripgrep_and_without_re2_it_is_said(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "re2.py").write_text("raise ImportError('gone')\n")
     environ = {**os.environ, "TE_RG": "none", "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}

@@ -10,6 +10,7 @@ from toolwire.envelope.settings import Limits, Settings
 from toolwire.errors import ConfigurationError
 
 
+@pytest.mark.mission("G18")
 @pytest.mark.parametrize(
     ("agent", "budget"),
     [
@@ -23,6 +24,7 @@ def test_budgets(agent: str, budget: int, name: str, tmp_path: Path) -> None:
     assert (found.agent, found.budget) == (agent, budget)
 
 
+@pytest.mark.mission("G25")
 def test_what_holds_if_nobody_says_anything() -> None:
     found = Settings.read({})
     assert (found.agent, found.session, found.seconds, found.telemetry, found.output_text) == (
@@ -36,6 +38,7 @@ def test_what_holds_if_nobody_says_anything() -> None:
     assert Settings.read({}, human=True).agent == "human-cli"
 
 
+@pytest.mark.mission("G18")
 def test_the_environment_has_the_last_word(tmp_path: Path) -> None:
     file = tmp_path / "te.toml"
     file.write_text(

@@ -60,6 +60,7 @@ def test_every_value_has_its_magnitude(value: Any, meta: dict[str, Any], content
     assert document.left_out == ()
 
 
+@pytest.mark.mission("G28")
 def test_what_is_too_long_is_cut_at_a_line_and_kept() -> None:
     envelope = Envelope(agent="unknown", budget=2_000)
     document = shaped(envelope, LINES)
@@ -200,6 +201,7 @@ def read_log(lines: int) -> str:
     return "".join(f"line {number}\n" for number in range(1, lines + 1))
 
 
+@pytest.mark.mission("F1", "F20", "G28")
 def test_the_executor_runs_and_the_envelope_shapes() -> None:
     envelope = Envelope(agent="unknown", budget=1_500)
     registry = ToolRegistry([read_log, read_handle(envelope)])
@@ -227,6 +229,7 @@ def test_the_executor_runs_and_the_envelope_shapes() -> None:
     assert not wrong.success
 
 
+@pytest.mark.mission("F1")
 def test_the_tier_stands_before_and_the_envelope_behind() -> None:
     telemetry = Telemetry.of(Settings.read())
     executor = ToolExecutor(ToolRegistry([read_log]), shape=Envelope(telemetry=telemetry).shape)

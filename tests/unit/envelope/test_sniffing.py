@@ -9,6 +9,7 @@ from toolwire.envelope.sniffing import content_type
 LOG = "2026-11-21 10:00:00 starting\n  more of it\n2026-11-21 10:00:01 done\n"
 
 
+@pytest.mark.mission("G17")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -22,6 +23,7 @@ def test_by_name(name: str, kind: str) -> None:
     assert content_type("x = 1\n", name) == kind
 
 
+@pytest.mark.mission("G17")
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -66,6 +66,7 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.mission("G19")
 def test_old_results_go(tmp_path: Path) -> None:
     clock = Clock()
     store = HandleStore(tmp_path / "handles.db", max_age=100, clock=clock)
@@ -83,6 +84,7 @@ def test_old_results_go(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.mission("G19")
 def test_the_oldest_go_when_there_are_too_many_bytes(tmp_path: Path) -> None:
     clock = Clock()
     store = HandleStore(tmp_path / "handles.db", max_bytes=1_000, clock=clock)

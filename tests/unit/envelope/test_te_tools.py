@@ -34,6 +34,7 @@ def call(tool: Tool[..., Any], args: list[str]) -> dict[str, Any]:
 ECHO = command("print(json.dumps({'ok': True, 'echo': sys.argv[-1]}))")
 
 
+@pytest.mark.mission("G29")
 def test_data_and_meta() -> None:
     assert call(te_run(command=ECHO), ["run", "echo", "hello"]) == {
         "data": {"ok": True, "echo": "hello"},
@@ -41,11 +42,13 @@ def test_data_and_meta() -> None:
     }
 
 
+@pytest.mark.mission("G29")
 def test_json_is_asked_for_first() -> None:
     told = call(te_run(command=command("print(json.dumps(sys.argv[1:]))")), ["run", "x", "--json"])
     assert told["data"] == ["--json", "run", "x", "--json"]
 
 
+@pytest.mark.mission("G29")
 def test_who_reads_is_said_under_both_names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("TE_AGENT_ID", "LLMC_TE_AGENT_ID", "TE_SESSION_ID", "LLMC_TE_SESSION_ID")
     shown = command(f"print(json.dumps([os.environ.get(name) for name in {names}]))")
@@ -55,6 +58,7 @@ def test_who_reads_is_said_under_both_names(monkeypatch: pytest.MonkeyPatch) -> 
     assert call(te_run(command=shown), [])["data"] == [None, None, "old", "old"]
 
 
+@pytest.mark.mission("G29")
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

@@ -28,6 +28,7 @@ from toolwire.errors import ToolError
 from toolwire.messages import ToolCall, ToolResult
 
 
+@pytest.mark.mission("G20")
 def test_calls_are_recorded_and_summed(tmp_path: Path) -> None:
     telemetry = Telemetry(tmp_path / "telemetry.db")
     for number in range(20):
@@ -45,6 +46,7 @@ def test_calls_are_recorded_and_summed(tmp_path: Path) -> None:
     telemetry.close()
 
 
+@pytest.mark.mission("G20")
 def test_the_output_is_recorded_only_where_that_is_wanted(tmp_path: Path) -> None:
     record = Record("cat", "envelope", output_text="api_key=abcdefgh\n" + "x" * 20_000)
     for wanted in (False, True):
@@ -197,6 +199,7 @@ def test_what_is_no_character_is_written_out(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.mission("G20")
 def test_telemetry_never_breaks_a_call(tmp_path: Path) -> None:
     telemetry = Telemetry(tmp_path / "telemetry.db")
     envelope = Envelope(settings=Settings(state=str(tmp_path)), telemetry=telemetry)

@@ -1,13 +1,16 @@
 """What was agreed to, kept in a file; and results, in both directions."""
 
+import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import CallToolResult
 
-from toolwire import ImagePart, OpaquePart, ToolDefinition, ToolResult
+from toolwire import ImagePart, OpaquePart, ToolCall, ToolDefinition, ToolResult
 from toolwire.errors import ConfigurationError
+from toolwire.mcp import results
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.definitions import (
     Declared,
@@ -18,6 +21,7 @@ from toolwire.mcp.definitions import (
     read_tools,
     repeatable,
 )
+from toolwire.mcp.login import Logins
 from toolwire.mcp.results import MAX_IMAGES, MAX_TEXT, from_mcp, to_mcp
 from toolwire.mcp.servers import McpServer
 
@@ -42,6 +46,26 @@ def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
         assert second.tools(other) == {}
     second.forget(A)
     assert (first.server(A), first.tools(A)) == (None, {})
+
+
+def test_the_user_s_file_is_where_the_environment_says_and_theirs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
+    path = tmp_path / "mcp.sqlite3"
+    old = sqlite3.connect(path)  # as it was made before, and let all read
+    old.execute("CREATE TABLE servers (source TEXT, name TEXT, hash TEXT, shown TEXT, listed INTEGER DEFAULT 0)")
+    old.execute("INSERT INTO servers VALUES ('', 'a', 'h', 's', 1)")
+    old.commit()
+    old.close()
+    path.chmod(0o644)
+    kept = Approvals.of_user()
+    assert path.stat().st_mode & 0o777 == 0o600
+    agreed = kept.server(A)
+    assert agreed is not None
+    assert (agreed.hash, agreed.listed) == ("h", True)
+    Logins.of_user().put(A, "u", "tokens", "{}")
+    assert Logins.of_user().get(A, "u", "tokens") == "{}"
 
 
 def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
@@ -73,6 +97,7 @@ def test_descriptions_are_stored_and_read_back() -> None:
     assert from_stored({"name": "t"}, A) is None
 
 
+@pytest.mark.need(36)
 @pytest.mark.parametrize(
     ("name", "safe"),
     [
@@ -166,6 +191,7 @@ def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 TEXT = {"type": "text", "text": "x"}
+SOUND = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
 
 
 def resource(**more: Any) -> dict[str, Any]:
@@ -200,11 +226,67 @@ def test_results_of_servers(given: CallToolResult, told: Any, images: int) -> No
 
 
 def test_what_only_mcp_can_say_is_kept_for_those_who_can_hear_it() -> None:
-    sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
-    made = from_mcp(result(TEXT, sound), declared())
-    assert made.extra == OpaquePart({"content": [TEXT, sound]}, "mcp")
-    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, sound]
+    made = from_mcp(result(TEXT, SOUND), declared())
+    assert made.extra == OpaquePart({"content": [TEXT, SOUND]}, "mcp")
+    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, SOUND]
     assert from_mcp(result(TEXT, IMAGE), declared()).extra is None
+
+
+def test_a_result_that_was_shaped_since_is_what_clients_are_sent() -> None:
+    given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
+    call = ToolCall("t", {})
+    for declaration in (declared(), declared(outputSchema={"type": "object"})):
+        made = from_mcp(given, declaration)
+        whole = to_mcp(results.shaped(lambda _, told: told)(call, made))
+        assert (len(whole.content), whole.structured_content) == (2, {"all": "y" * 900})
+        short = to_mcp(results.shaped(lambda _, told: replace(told, result="short"))(call, made))
+        assert [one.model_dump(by_alias=True, exclude_none=True) for one in short.content] == [
+            {"type": "text", "text": "short"}
+        ]
+        assert short.structured_content is None
+
+
+def test_binary_parts_are_bounded_together_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MAX_BINARY", 12)
+    wide = {**IMAGE, "data": "aGkh" * 3}
+    made = from_mcp(result(IMAGE, wide, SOUND, {**SOUND, "data": "AAAA" * 9}, resource(blob="aGkh" * 2)), declared())
+    limit = "; the binary parts of a result have at most 9 bytes]"
+    assert [len(image.data) for image in made.images] == [4]
+    assert made.result.splitlines() == [
+        f"[an image was left out: image/png, 9 bytes{limit}",
+        "[a sound, which cannot be heard here: audio/wav, 3 bytes]",
+        f"[a sound was left out: audio/wav, 27 bytes{limit}",
+        f"[resource test://a b was left out: text/plain, 6 bytes{limit}",
+    ]
+    sent = to_mcp(made).model_dump_json(by_alias=True)
+    assert made.extra is not None
+    assert sent.count("was left out") == 3
+    assert wide["data"] not in sent
+    ours = to_mcp(ToolResult("", "", "x", images=(ImagePart("aGkh" * 3, "image/png"), ImagePart("aGkh", "image/png"))))
+    assert [type(one).__name__ for one in ours.content] == ["TextContent", "ImageContent", "TextContent"]
+    assert (
+        from_mcp(result(wide, wide, isError=True), declared()).error
+        == f"[an image was left out: image/png, 9 bytes{limit}"
+    )
+
+
+def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = {"type": "text", "text": "x" * (MAX_TEXT + 5)}
+    assert from_mcp(result(long, SOUND), declared()).extra is None
+    made = from_mcp(result(TEXT, structuredContent={"a": "y" * MAX_TEXT}), declared())
+    assert (
+        made.text
+        == f"x\n[structured content was left out: it has {MAX_TEXT + 9} characters, at most {MAX_TEXT} are taken]"
+    )
+    assert len(to_mcp(made).model_dump_json()) < MAX_TEXT
+    monkeypatch.setattr(results, "MAX_KEPT", 100)
+    made = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
+    assert made.extra is None
+    own = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
+    assert [one.model_dump()["text"] for one in to_mcp(own).content] == ["y"]
+    assert made.text.endswith("[what else came with this result was left out: it has more than 100 bytes]")
+    sent = to_mcp(ToolResult("", "", {"a": "z" * MAX_TEXT}))
+    assert (sent.structured_content, len(sent.content[0].model_dump()["text"]) < MAX_TEXT + 60) == (None, True)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def played(rates: dict[str, float], turns: int, seed: int) -> tuple[list[Tally],
     return list(tallies.values()), chosen
 
 
+@pytest.mark.mission("F48")
 def test_of_two_hundred_outcomes_it_picks_the_best_format() -> None:
     chance = random.Random(1)
     rates = {"hermes": 0.62, "forge_xml": 0.78, "pythonic": 0.93}
@@ -119,6 +120,7 @@ def test_it_finds_the_best_by_itself_whichever_it_is() -> None:
     assert right >= 28
 
 
+@pytest.mark.mission("G21")
 def test_it_explores_a_fifth_and_then_no_more() -> None:
     _, chosen = played({"hermes": 0.95, "forge_xml": 0.4}, 300, 3)
     explored = [turn for turn, name in enumerate(chosen) if name == "forge_xml"]

@@ -66,6 +66,7 @@ def coach_at_work(good: str, runs: int = 30, **options: object) -> tuple[Model, 
     return model, backend, heard
 
 
+@pytest.mark.mission("F48")
 @pytest.mark.parametrize("good", FORMATS)
 def test_it_settles_on_the_format_that_the_model_writes(good: str) -> None:
     model, backend, heard = coach_at_work(good)
@@ -79,6 +80,25 @@ def test_it_settles_on_the_format_that_the_model_writes(good: str) -> None:
     judged = [turn for turn in heard.turns if turn.good is not None]
     assert sum(tally.tried for tally in backend.coach.tallies) == len(judged)
     assert {turn.good for turn in judged if turn.format == good} == {True}
+
+
+def test_it_learns_from_an_agent_that_had_another_model_before() -> None:
+    model, heard = Model("forge_xml"), Heard()
+    backend = coached(lambda name: TextBackend(model.source(name), format=name, model="tiny"), "tiny", FORMATS)
+    one = agent(model, backend, heard, 5)
+    one.backend = TextBackend(model.source("hermes"), format="hermes", model="other")
+    asyncio.run(drained(one, "before"))
+    assert not any(tally.tried for tally in backend.coach.tallies)
+    before = len(heard.turns)
+    one.backend = backend
+    asyncio.run(drained(one, "run"))
+    judged = [turn for turn in heard.turns[before:] if turn.good is not None]
+    assert sum(tally.tried for tally in backend.coach.tallies) == len(judged) > 0
+
+    other = Agent(TextBackend(model.source("hermes"), format="hermes"), [add], telemetry=False)
+    other.backend = backend
+    asyncio.run(drained(other, "run"))
+    assert sum(tally.tried for tally in backend.coach.tallies) > len(judged)
 
 
 def test_it_depends_on_nothing_but_outcomes_seed_run_and_round() -> None:

@@ -54,6 +54,7 @@ def turn(**changes: object) -> TurnRecord:
     return replace(heard.turns[0], **changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.mission("A18")
 def test_a_run_is_kept_whole(recorder: Recorder) -> None:
     texts = ["Adding. " + ADD % '"1"', "<tool_call>{]", '<tool_call>{"name": "fail", "arguments": {}}</tool_call>']
     go(texts, recorder, run_id="abcdef", task="Work on it.")
@@ -66,7 +67,9 @@ def test_a_run_is_kept_whole(recorder: Recorder) -> None:
     )
     first, second, third, last = found.turns
     assert first["raw"] == "Adding. " + ADD % '"1"'
-    assert [kind for kind, _, _ in first["events"]] == ["content", "call start", "arguments", "call end", "finish"]
+    assert [kind for kind, _, _ in first["events"]] == [
+        *("content", "call start", "arguments", "call end", "usage", "finish")
+    ]
     assert first["repairs"] == {"coerced": 1}
     assert first["found"] == ["hermes"]
     (call,) = first["calls"]
@@ -94,6 +97,7 @@ def test_runs_are_found_by_their_beginning_or_as_the_newest(recorder: Recorder) 
         Archive(recorder.path.with_name("none.db")).run()
 
 
+@pytest.mark.mission("A18", "F37", "F46")
 def test_figures_are_per_model_and_format(recorder: Recorder) -> None:
     go([ADD % 1, ADD % '"2"', "<tool_call>{]", "5"], recorder)
     go(["[add(a=1, b=2)]", '<tool_call>{"name": "fail", "arguments": {}}</tool_call>'], recorder)

@@ -18,6 +18,7 @@ from toolwire.telemetry import NATIVE, TurnRecord
 WIPE = '<tool_call>{"name": "wipe", "arguments": {"path": "/x"}}</tool_call>'
 
 
+@pytest.mark.mission("D46", "E21")
 def test_a_run_is_told_from_beginning_to_end() -> None:
     heard = Heard()
     go(["Let me add. " + ADD % 1, "It is 3."], heard, run_id="mine", task="What is 1 + 2?")
@@ -47,6 +48,7 @@ def test_a_run_is_told_from_beginning_to_end() -> None:
     assert (end.run, end.reason, end.good, end.rounds, end.calls) == ("mine", "answered", True, 2, 1)
 
 
+@pytest.mark.mission("F37", "F46")
 @pytest.mark.parametrize(
     ("text", "good", "found", "repairs", "problems"),
     [
@@ -103,6 +105,7 @@ class _Later:
         return Agreement(approval.call.arguments["path"] == "/yes")
 
 
+@pytest.mark.mission("E21")
 def test_who_agreed_is_told() -> None:
     heard = Heard()
     texts = [WIPE.replace("/x", "/yes") + WIPE, "done"]
@@ -205,6 +208,7 @@ def test_runs_inside_a_run_are_told_with_it() -> None:
     assert {turn.run for turn in heard.turns if turn.model == "small"} == set(parents)
 
 
+@pytest.mark.mission("E8")
 def test_an_observer_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Heard):
         def turn(self, turn: TurnRecord, /) -> None:

@@ -7,7 +7,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -17,7 +17,7 @@ from toolwire.envelope.cutting import count_lines
 from toolwire.envelope.findings import Findings
 from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.programs import TIMED_OUT
-from toolwire.envelope.search import Place, check_depth
+from toolwire.envelope.search import Place, check_depth, find_ripgrep, not_ignored
 from toolwire.envelope.sniffing import TEXT, content_type
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.context import FAILED, Context, Done
@@ -57,6 +57,7 @@ FIND: Final = Command(
         Option("--path", "only such paths", "GLOB"),
         Option("--type", "f for files only, d for directories only", "f|d"),
         Option("--maxdepth", "directories that are gone down into, counted from 0", "N"),
+        Option("--no-ignore", "also what .gitignore leaves out"),
         *(_PREVIEW, _ROOT),
     ),
     "examples:\n  te find src -name '*.py'\n  te find -type d\n\nOptions may have one stroke, as find has them; "
@@ -240,13 +241,21 @@ def find(context: Context, arguments: Sequence[str]) -> Done:
     seconds = context.seconds or limits.milliseconds / 1_000
     until = time.monotonic() + seconds
     findings = Findings()
+    program = find_ripgrep(os.environ.get("TE_RG", ""))
+    everything = given.has("no-ignore") or not program
     late = False
     try:
         with ExitStack() as stack:
             roots = AllowedRoots(root_of(given.last("root")))
             for path in given.arguments or ["."]:
                 place = Place(roots, path, stack)
-                for name in _names(place, int(depth or sys.maxsize), kind):
+                try:
+                    left = until - time.monotonic()
+                    shown = None if everything or place.is_file else not_ignored(program, place, seconds=left)
+                except TimeoutError:
+                    late = True
+                    break
+                for name in _names(place, int(depth or sys.maxsize), kind, shown):
                     if late := time.monotonic() > until:
                         break
                     if _asked(given, name):
@@ -278,8 +287,11 @@ def _asked(given: Given, path: str) -> bool:
     )
 
 
-def _names(place: Place, depth: int, kind: str) -> Iterator[str]:
-    """Paths below a place, of files (`f`), directories (`d`) or both; links are not followed, and .git is left out."""
+def _names(place: Place, depth: int, kind: str, shown: Collection[bytes] | None) -> Iterator[str]:
+    """Paths below a place, of files (`f`), directories (`d`) or both; links are not followed, and .git is left out.
+
+    Where it is known which files and directories are shown, others are left out; but not empty directories, nor links.
+    """
     prefix = os.fsdecode(place.prefix)
     if place.is_file:
         if kind != "d":
@@ -289,6 +301,12 @@ def _names(place: Place, depth: int, kind: str) -> Iterator[str]:
         return
     for folder, folders, names, descriptor in os.fwalk(".", dir_fd=place.descriptor):
         folders[:] = sorted(name for name in folders if name != ".git")
+        if shown is not None:
+            above = os.fsencode(folder[2:] and f"{folder[2:]}/")
+            folders[:] = [
+                name for name in folders if above + os.fsencode(name) in shown or _holds_nothing(name, descriptor)
+            ]
+            names = [name for name in names if above + os.fsencode(name) in shown or not _is(name, descriptor, "f")]
         where = prefix + (f"{folder[2:]}/" if folder != "." else "")
         for name in sorted([*folders, *names]):
             if not kind or _is(name, descriptor, kind):
@@ -297,6 +315,18 @@ def _names(place: Place, depth: int, kind: str) -> Iterator[str]:
             folders[:] = []
         elif folders:
             check_depth(folder)
+
+
+def _holds_nothing(name: str, folder: int) -> bool:
+    """Whether it is an empty directory, or none but a link to one."""
+    try:
+        opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError:
+        return not _is(name, folder, "d")
+    try:
+        return not os.listdir(opened)
+    finally:
+        os.close(opened)
 
 
 def _is(name: str, folder: int, kind: str) -> bool:

@@ -15,6 +15,7 @@ from toolwire.errors import ToolError
 from toolwire.roots import AllowedRoots
 
 if TYPE_CHECKING:
+    from toolwire.envelope.findings import Findings
     from toolwire.envelope.scan import Scan
     from toolwire.envelope.te.context import Context, Done
 
@@ -30,6 +31,8 @@ COMMAND: Final = Command(
         Option("-F --fixed-strings", "the pattern is text"),
         Option("-g --include --glob", "only such files; all others with ! before it; may be given again", "GLOB"),
         Option("-t --type", "only files of a type that ripgrep knows; may be given again", "TYPE"),
+        Option("-l --files-with-matches", "files, and not the lines in them"),
+        Option("-c --count", "files, and how many lines of each match"),
         Option("--hidden", "also files whose names begin with a dot"),
         Option("--no-ignore", "also files that .gitignore leaves out"),
         Option("--root", "the directory to stay in, instead of the working directory", "DIR"),
@@ -41,6 +44,7 @@ COMMAND: Final = Command(
   te grep database_connection
   te grep -w -g '*.py' 'def \\w+_handler' src
   te grep -e --verbose
+  te grep -c TODO src
   te -i grep -C3 database_connection    # ripgrep itself, with all that it knows
 
 -r, -n, -H and -E are what happens anyway. Exit status: 0 found, 1 nothing found, 2 wrong usage or a pattern that
@@ -72,6 +76,43 @@ def query_of(given: Given) -> Query:
     )
 
 
+class PerFile:
+    """Makes one hit of all those of a file.
+
+    Args:
+        findings: takes them.
+        counted: with the number of lines.
+
+    Attributes:
+        total: lines that match.
+    """
+
+    def __init__(self, findings: Findings, *, counted: bool) -> None:
+        self._findings = findings
+        self._counted = counted
+        self._path = b""
+        self._lines = 0
+        self.total = 0
+
+    def hit(self, path: bytes, number: int, line: bytes) -> None:
+        """See `Sink`; those of a file come one after the other."""
+        if path != self._path:
+            self.finish()
+            self._path = path
+        self._lines += 1
+        self.total += 1
+
+    def not_text(self) -> None:
+        """See `Sink`."""
+        self._findings.not_text()
+
+    def finish(self) -> None:
+        """The file is over."""
+        if self._lines:
+            self._findings.hit(self._path, self._lines if self._counted else 0)
+        self._lines = 0
+
+
 class Search:
     """A search, begun as soon as it is known: ripgrep runs while the rest of `te` is loaded.
 
@@ -89,6 +130,10 @@ class Search:
         self.query = query_of(given)
         self.preview = COMMAND.number(given, "preview")
         self.annotate = given.has("annotate")
+        self.files = given.has("files-with-matches")
+        self.count = given.has("count")
+        if self.files and self.count:
+            COMMAND.wrong("-l or -c, not both")
         self.problem: ToolError | None = None
         self._stack = stack
         self._roots: AllowedRoots | None = None
@@ -149,7 +194,15 @@ def itself(search: Search) -> Done:
     from toolwire.envelope.te.passing import raw
 
     query = search.query
-    argv = ["grep", *query.options, f"--regexp={query.pattern}", "--", *query.paths]
+    ours = (("--files-with-matches", search.files), ("--count", search.count))
+    argv = [
+        "grep",
+        *query.options,
+        *(option for option, wanted in ours if wanted),
+        f"--regexp={query.pattern}",
+        "--",
+        *query.paths,
+    ]
     return raw(argv, root=root_of(search.root))
 
 
@@ -160,9 +213,12 @@ def grep(search: Search, context: Context) -> Done:
 
     limits = context.settings.grep
     seconds = context.seconds or limits.milliseconds / 1_000
-    findings = Findings(search.query.pattern)
+    by_file = search.files or search.count
+    findings = Findings("" if by_file else search.query.pattern)
+    per_file = PerFile(findings, counted=search.count)
     try:
-        whole = search.feed(findings, seconds=seconds)
+        whole = search.feed(per_file if by_file else findings, seconds=seconds)
+        per_file.finish()
     except SearchError as error:
         if error.code == "internal" and context.human:
             warn(f"internal error ({error}); here is what ripgrep itself finds")
@@ -177,7 +233,8 @@ def grep(search: Search, context: Context) -> Done:
             preview=search.preview or limits.preview,
             limit=room,
             keep=keep,
-            annotate=search.annotate,
+            annotate=search.annotate and not by_file,
+            lines=per_file.total if by_file else None,
             error=None if whole else "timeout",
             stopped="" if whole else f"the search was stopped after {seconds:g} s, so there may be more",
         ),

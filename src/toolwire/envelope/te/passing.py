@@ -59,7 +59,7 @@ def _shaped(context: Context, argv: Sequence[str], *, passed: bool) -> Done:
         warn(ran)
         return Done(FAILED, cmd, "pass", error="not_started")
     if ran.timed_out:
-        warn(_late(context, argv))
+        warn(f"{_late(context, argv)}; te --timeout {2 * _seconds(context):g} gives it twice as long")
     out, err = _text(ran.out), _text(ran.err)
     error = "timeout" if ran.timed_out else None
     if passed and not ran.dropped and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):

@@ -24,7 +24,7 @@ FORMAT = WireFormat(
             Call(
                 (
                     Tag("tool", role="name", after="\n"),
-                    Lit("<arguments>", need="optional"),
+                    Lit("<arguments>", also=("<arguments/>", "<arguments />"), need="optional"),
                     Elements(tag="arg", nested=("arg", "item")),
                     Lit("</arguments>", need="optional", before="\n", after="\n"),
                     Lit("</tool>"),

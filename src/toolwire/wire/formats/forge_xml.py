@@ -32,6 +32,7 @@ FORMAT = WireFormat(
                             (Lit("<server_name>"), Server(), Lit("</server_name>", after="\n")),
                             (Lit("<tool_name>"), Name(), Lit("</tool_name>", after="\n")),
                             (Lit("<arguments>"), Elements(infer=True), Lit("</arguments>", before="\n", after="\n")),
+                            (Lit("<arguments/>", also=("<arguments />",), written=False),),
                         )
                     ),
                     Lit("</tool>"),

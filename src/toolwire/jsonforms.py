@@ -1,0 +1,104 @@
+"""What tools give back, as JSON: it as it is, or as pydantic writes it; or where in it there is no way to write it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import isgenerator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from toolwire.errors import ToolError
+
+DEEPEST = 60
+"""How far down the place of what cannot be written is looked for."""
+PLAIN = (str, bool, type(None))
+"""Values that are JSON whatever they hold."""
+
+_JSON = json.JSONEncoder(allow_nan=False)
+_UNFIT = (TypeError, ValueError, RecursionError)
+
+
+def json_form(value: Any) -> Any:
+    """A value that JSON has: the very same if it is one, else what pydantic makes of dates, enums, dataclasses, models.
+
+    Raises:
+        ToolError: something in it has no such form; the message names its place, as a JSON pointer, and its type.
+    """
+    if isinstance(value, PLAIN):
+        return value
+    try:
+        _JSON.encode(value)
+        return value
+    except _UNFIT:
+        pass
+    try:
+        return _written(value)
+    except _UNFIT as error:
+        raise ToolError(_place(value)) from error
+
+
+def _written(value: Any) -> Any:
+    if isgenerator(value):
+        raise TypeError("a generator may have no end")
+    dump = getattr(value, "model_dump", None)
+    made = dump(mode="json") if callable(dump) else to_jsonable_python(value, by_alias=False)
+    _JSON.encode(made)
+    return made
+
+
+def _place(value: Any) -> str:
+    """Where in a value something cannot be written, and what it is."""
+    pointer, above = "", {id(value)}
+    while len(above) < DEEPEST:
+        inner = next(((key, one) for key, one in _parts(value) if not _fits(one)), None)
+        if inner is None:
+            break
+        key, value = inner
+        pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
+        if id(value) in above:
+            return f"at {pointer} it holds itself."
+        above.add(id(value))
+    else:
+        return f"at {pointer} it is nested too deeply."
+    where = f"at {pointer} it is" if pointer else "it is"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{where} {value}, a number that JSON does not have. Give back null or text there."
+    if isinstance(value, int):
+        return f"{where} a number of too many digits to be written."
+    odd = next((key for key in value if not _fits({key: None})), None) if isinstance(value, Mapping) else None
+    if odd is not None:
+        return f"{where} a {type(value).__name__} with a key of the type {_kind(odd)}. Give it keys of text."
+    if isgenerator(value):
+        return f"{where} a generator. Give back a list of what it yields."
+    return f"{where} of the type {_kind(value)}. Give back text, numbers, lists, dicts, dataclasses or pydantic models."
+
+
+def _parts(value: Any) -> Iterator[tuple[object, Any]]:
+    match value:
+        case Mapping():
+            yield from value.items()
+        case list() | tuple() | set() | frozenset():
+            yield from enumerate(value)
+        case BaseModel():
+            yield from value.__dict__.items()
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            for field in fields(value):
+                yield field.name, getattr(value, field.name, None)
+
+
+def _fits(value: Any) -> bool:
+    try:
+        _written(value)
+    except _UNFIT:
+        return False
+    return True
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
