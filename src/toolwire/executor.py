@@ -408,6 +408,7 @@ class ToolExecutor:
             session.decided(approval_key(call, definition), agreed=agreement.agreed)
         if agreement.agreed:
             return None
+        session.declined(approval_key(call, definition))
         why = f": {agreement.reason}" if agreement.reason else "."
         return Issue("denied", f"The user refused this call of {call.name}{why}")
 
@@ -528,6 +529,8 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
 
 def _json(value: Any) -> Any:
     try:
-        return json_form(value)
+        made = json_form(value)
     except ToolError as error:
         raise ToolError(f"The tool ran, but what it gave back is no JSON: {error}") from error
+    # What a tool does later to what it gave back changes nothing of what it gave back.
+    return _copied(made) if isinstance(made, _CONTAINERS) else made

@@ -30,6 +30,7 @@ class Session:
     _ran: dict[str, list[float]] = field(default_factory=dict)
     _agreed: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
+    _declined: set[str] = field(default_factory=set)
     _said: tuple[str, ...] = ()
     _planned: Counter[str] = field(default_factory=Counter)
     _spent: Counter[str] = field(default_factory=Counter)
@@ -54,7 +55,7 @@ class Session:
             now,
             self._ran,
             self._agreed,
-            self._refused,
+            self._refused | self._declined if self._declined else self._refused,
             self._said,
             self._planned,
             self._spent,
@@ -75,12 +76,17 @@ class Session:
             ceiling=min(self.tier, self.ceiling),
             _agreed=set(self._agreed),
             _refused=set(self._refused),
+            _declined=set(self._declined),
             _said=self._said,
         )
 
     def said(self, text: str) -> None:
-        """The user asks this: their own words, nothing that was pasted or quoted. Earlier ones and plans are over."""
+        """The user asks this: their own words, nothing that was pasted or quoted.
+
+        Earlier words, plans, and refusals that were not for the whole session are over.
+        """
         self._said = sentences(text)
+        self._declined.clear()
         self._planned.clear()
         self._spent.clear()
 
@@ -111,6 +117,10 @@ class Session:
         if count > 1:
             self._busy[name] = count - 1, since - at
         self._running[name] = self._running.get(name, 0.0) + now - at
+
+    def declined(self, key: str) -> None:
+        """Somebody has refused a call; the same one is not asked about again before the user asks something else."""
+        self._declined.add(key)
 
     def decided(self, key: str, *, agreed: bool) -> None:
         """Somebody has decided for the session."""

@@ -29,7 +29,7 @@ def serving() -> Iterator[str]:
         started = ["postgres", "-D", str(data), "-k", top, "-c", "listen_addresses=", "-c", "fsync=off"]
         with subprocess.Popen(started, cwd="/", stderr=subprocess.DEVNULL, user=user) as server:
             try:
-                _wait(Path(top, ".s.PGSQL.5432"), server)
+                _wait(data / "postmaster.pid", server)
                 yield f"postgresql://postgres@/toolwire?host={top}"
             finally:
                 server.terminate()
@@ -47,9 +47,10 @@ def _owned(top: Path) -> str | None:
     return "postgres"
 
 
-def _wait(socket: Path, server: subprocess.Popen[bytes]) -> None:
+def _wait(standing: Path, server: subprocess.Popen[bytes]) -> None:
+    """Wait until the server's own file, in which it says how it stands, says that it takes connections."""
     until = time.monotonic() + STARTS_IN
-    while not socket.exists():
+    while not standing.exists() or "ready" not in standing.read_text():
         assert server.poll() is None, "the server has ended"
         assert time.monotonic() < until, "the server does not start"
         time.sleep(0.02)

@@ -418,32 +418,31 @@ def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: 
     mine.begin("me")
     try:
         with mine.only():
-            assert mine.alive("me")
-            assert not mine.alive("somebody else")
+            assert mine.living(["me", "somebody else"]) == {"me"}
         mine.keep()
         with psycopg.connect(postgres.replace("/toolwire?", "/postgres?"), autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
             while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
                 pass
-        assert not mine.alive("me")
+        assert not mine.living(["me"])
         mine.keep()
-        assert mine.alive("me")
+        assert mine.living(["me"])
     finally:
         mine.end()
-    assert not mine.alive("me")
+    assert not mine.living(["me"])
 
 
 def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lives, "WAIT", 0.05)
     one, other = FileLives(tmp_path / "lives"), FileLives(tmp_path / "lives")
     one.begin("one")
-    assert other.alive("one")
+    assert other.living(["one", "two"]) == {"one"}
     with one.only(), pytest.raises(JournalError, match="another process holds it"), other.only():
         pass
     with pytest.raises(JournalError, match="cannot be locked"):
         other.begin("one")
     one.end()
-    assert not other.alive("one")
+    assert not other.living(["one"])
     (tmp_path / "file").touch()
     with pytest.raises(JournalError, match="file"):
         FileLives(tmp_path / "file")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.builtin import builtin_tools
+from toolwire.builtin import builtin_tools, nearby
 from toolwire.errors import ToolError
 
 SECRET = "the secret of the neighbours"
@@ -96,7 +96,10 @@ def paths(tree: Path, count: int) -> Iterator[str]:
             yield draw.choice(starts) + "/".join(draw.choices(names, k=draw.randint(1, 8))) + draw.choice(ends)
 
 
-def test_ten_thousand_hostile_paths(tree: Path, tools: dict[str, Callable[..., Any]]) -> None:
+def test_ten_thousand_hostile_paths(
+    tree: Path, tools: dict[str, Callable[..., Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearby, "LOOKED_AT", 5)  # most of these paths are not there
     before, done = outside(tree), dict.fromkeys(tools, 0)
     edits = [{"search": "harmless", "replace": "harmless "}]
     for number, path in enumerate(paths(tree, PATHS)):

@@ -655,3 +655,47 @@ def test_what_is_of_another_kind_is_told_at_once(make: Callable[[], object], sai
 @pytest.mark.parametrize("hook", [agrees, later, lambda one: agrees(one), Hook(), partial(agrees), AsyncMock()])
 def test_whatever_gives_something_to_await_can_ask(hook: Any) -> None:
     ToolExecutor(ToolRegistry(), confirm=hook)
+
+
+def test_a_refusal_holds_until_the_user_asks_something_else() -> None:
+    asked: list[str] = []
+
+    async def no(approval: Approval) -> bool:
+        asked.append(approval.call.name)
+        return False
+
+    @toolwire.tool(requires_confirmation=True)
+    def pay(amount: int) -> str:
+        """Pays."""
+        return "paid"
+
+    async def main() -> list[str]:
+        executor, session = ToolExecutor(ToolRegistry([pay]), confirm=no), Session(tier=Tier.RUN)
+        said = []
+        for amount in (1, 1, 2):
+            (result,) = await executor.execute([ToolCall("pay", {"amount": amount}, "1")], session)
+            said.append(result.text)
+        session.said("Then pay it.")
+        await executor.execute([ToolCall("pay", {"amount": 1}, "1")], session)
+        return said
+
+    said = asyncio.run(main())
+    assert len(asked) == 3
+    assert "refused this call" in said[0]
+    assert "refused before" in said[1]
+
+
+def test_what_a_tool_gave_back_stays_as_it_was() -> None:
+    kept: list[str] = []
+
+    @toolwire.tool
+    def grow() -> list[str]:
+        """Gives back its own list."""
+        kept.append("x")
+        return kept
+
+    async def main() -> list[Any]:
+        executor, session = ToolExecutor(ToolRegistry([grow])), Session()
+        return [(await executor.execute([ToolCall("grow", {}, "1")], session))[0].result for _ in range(2)]
+
+    assert asyncio.run(main()) == [["x"], ["x", "x"]]

@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import Any, Final, Self
@@ -23,10 +23,10 @@ from toolwire.agent.identity import configuration
 from toolwire.agent.journal import MemoryJournal, told
 from toolwire.agent.loop import Agent, answer_of
 from toolwire.agent.records import SessionRecord, from_json, to_json
-from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Order, RunInfo, RunStore, attributes, owner_of
+from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Growing, Order, RunInfo, RunStore, attributes, owner_of
 from toolwire.agent.team import AgentTeam
-from toolwire.agent.workflow import FAILURES, Driver, Life, clock_of, drive_with, outside, work
-from toolwire.errors import DefinitionError, JournalError, StateError
+from toolwire.agent.workflow import FAILURES, Driver, Life, aside, clock_of, drive_with, outside, to_the_end, work
+from toolwire.errors import DefinitionError, JournalError
 from toolwire.messages import Message
 from toolwire.session import Session
 
@@ -42,9 +42,12 @@ RESCUES: Final = 5
 """How many processes may die with a run before no worker takes it any more."""
 WATCH_SECONDS: Final = 0.5
 SETTLE_SECONDS: Final = 0.01
+SETTLES_IN: Final = 10.0
+"""Seconds after which a run is told to have ended though the database does not know."""
 MAX_NAME: Final = 200
 """Characters of a run's name."""
 
+_log = logging.getLogger("toolwire.agent")
 _open = False
 
 
@@ -90,14 +93,16 @@ class DurableRuns:
         if _open:
             raise JournalError("this process has durable runs open already")
         _open = True
+        opened = False
         try:
+            await aside(self._prepare)
             self._launch()
-        except (JournalError, StateError):
-            await self._close()
-            raise
+            opened = True
         except FAILURES as failure:
-            await self._close()
             raise JournalError(f"the database of the runs cannot be used: {failure}") from failure
+        finally:
+            if not opened:
+                await self._close()
         self._tending = asyncio.create_task(self._tend())
         return self
 
@@ -105,15 +110,15 @@ class DurableRuns:
         """Let go of all runs; they can be resumed, and workers that have their agents take them."""
         await self._close()
 
-    def _launch(self) -> None:
+    def _prepare(self) -> None:
+        """Make and lock what has to be; this may wait for other processes."""
         logger = logging.getLogger("dbos")
         if not logger.handlers:  # else it writes to standard error by itself
             logger.addHandler(logging.NullHandler())
         self._store = store = RunStore(self._database, make=True)
         store.lives.begin(self._name)
         store.put_away()
-        queues = [f"{QUEUE}{name}" for name in self._agents]
-        for queue in queues:
+        for queue in self._queues:
             store.client.register_queue(
                 queue,
                 worker_concurrency=self._concurrency,
@@ -121,6 +126,9 @@ class DurableRuns:
                 on_conflict="always_update" if self._worker else "never_update",
             )
         store.client.register_queue(HERE + self._name, polling_interval_sec=TAKE_SECONDS)
+
+    def _launch(self) -> None:
+        store = self.store
         config = DBOSConfig(
             name=APPLICATION,
             system_database_url=store.url,
@@ -135,7 +143,7 @@ class DurableRuns:
         if DBOS.executor_id != self._name:
             raise JournalError("this program uses DBOS itself: give durable runs a process of their own")
         self._launched = True
-        DBOS.listen_queues([HERE + self._name, *(queues if self._worker else ())])
+        DBOS.listen_queues([HERE + self._name, *(self._queues if self._worker else ())])
         self._driver = Driver(self._agents, store)
         drive_with(self._driver)
         DBOS.launch()
@@ -144,27 +152,32 @@ class DurableRuns:
         global _open
         store, driver = self._store, self._driver
         self._store = self._driver = None  # nothing begins any more
-        if self._tending is not None:
-            self._tending.cancel()
-            await asyncio.wait([self._tending])
-        if driver is not None:
-            await asyncio.gather(*(life.stop() for life in list(driver.lives.values())))
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1) as pool:
-            await loop.run_in_executor(pool, self._closed, store)
-        if self._launched:  # DBOS had lent its threads to the loop, and has ended them
-            loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
-        self._launched = _open = False
+        try:
+            if self._tending is not None:
+                self._tending.cancel()
+                await asyncio.wait([self._tending])
+            lives = {} if driver is None else dict(driver.lives)
+            await asyncio.gather(*(life.stop() for life in lives.values()))
+            await aside(self._closed, store, list(lives))
+        finally:
+            if self._launched:  # DBOS had lent its threads to the loop, and has ended them
+                asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
+            self._launched = _open = False
 
-    def _closed(self, store: RunStore | None) -> None:
+    def _closed(self, store: RunStore | None, left: list[str]) -> None:
         if self._launched:
             DBOS.destroy()
             drive_with(None)
         if store is not None:
             with suppress(*FAILURES):
+                store.left(left, self._name)
                 store.client.delete_queue(HERE + self._name)
             store.lives.end()
             store.close()
+
+    @property
+    def _queues(self) -> list[str]:
+        return [f"{QUEUE}{name}" for name in self._agents]
 
     @property
     def store(self) -> RunStore:
@@ -212,26 +225,40 @@ class DurableRuns:
             JournalError: the run cannot be recorded, or another one has its name.
         """
         order, run_id = self._ordered(task, agent, history, session), _named(run_id)
-        text = to_json(order)
-        life = Life(session, fresh=True)
-        driver = self._driving
-        driver.claim(run_id, life)
-        begun = False
-        try:
-            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
-                await DBOS.start_workflow_async(work, text)
-            begun = True
-        except error.DBOSWorkflowIDInUseError:
-            await self._same(run_id, order)
-        except FAILURES as failure:
-            raise JournalError(f"the run cannot be recorded: {failure}") from failure
-        finally:
-            if not begun:
-                del driver.lives[run_id]
+        text, life = to_json(order), Life(session, fresh=True)
+        self._driving.claim(run_id, life)
+        begun = await self._claimed(run_id, life, self._begun(run_id, order, text))
         running = self._heard(run_id, life) if begun else self.resume(run_id, session=session)
         async with aclosing(running) as events:
             async for event in events:
                 yield event
+
+    async def _begun(self, run_id: str, order: Order, text: str) -> bool:
+        """Whether the run is a new one."""
+        try:
+            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
+                await DBOS.start_workflow_async(work, text)
+        except error.DBOSWorkflowIDInUseError:
+            await self._same(run_id, order)
+            return False
+        except FAILURES as failure:
+            raise JournalError(f"the run cannot be recorded: {failure}") from failure
+        return True
+
+    async def _claimed(self, run_id: str, life: Life, beginning: Coroutine[Any, Any, bool]) -> bool:
+        """Whether a run that was claimed is to go on here. One that begins while nobody waits any more is stopped."""
+        task = asyncio.create_task(beginning)
+        here = False
+        try:
+            here = await to_the_end(task)
+        except asyncio.CancelledError:
+            if not task.cancelled() and task.exception() is None and task.result():
+                await asyncio.shield(self._stopped(run_id, life))
+            raise
+        finally:
+            if not here and self._driver is not None:
+                self._driver.leave(run_id, life)
+        return here
 
     async def ask(self, task: str, **options: Any) -> str:
         """The answer to a task; see `run` for the arguments.
@@ -310,15 +337,7 @@ class DurableRuns:
             driver.check(run_id, order)
         life = Life(session, changed=changed)
         driver.claim(run_id, life)
-        ended = True
-        try:
-            ended = await outside(self.store.hand_over, run_id, HERE + self._name, me=self._name)
-        except FAILURES as failure:
-            raise JournalError(f"the run {run_id!r} cannot be resumed: {failure}") from failure
-        finally:
-            if ended:
-                del driver.lives[run_id]
-        if not ended:
+        if await self._claimed(run_id, life, self._handed(run_id)):
             async with aclosing(self._heard(run_id, life)) as events:
                 async for event in events:
                     yield event
@@ -329,22 +348,29 @@ class DurableRuns:
             yield event
         yield from_json(RunEnded, records[END])
 
+    async def _handed(self, run_id: str) -> bool:
+        """Whether the run is to go on here; else it has ended."""
+        try:
+            return not await outside(self.store.hand_over, run_id, HERE + self._name, me=self._name)
+        except FAILURES as failure:
+            raise JournalError(f"the run {run_id!r} cannot be resumed: {failure}") from failure
+
     async def watch(self, run_id: str) -> AsyncGenerator[AgentEvent]:
         """The events of a run that any process has, as its records tell them, to its end.
 
         Raises:
             JournalError: there is no such run, or it was stopped.
         """
-        seen = 0
+        seen, growing = 0, Growing(self.store, run_id)
         while True:
-            info = await outside(self.store.info, run_id)
-            records, _ = await outside(self.store.records, run_id)
-            events = list(told(MemoryJournal(records)))
-            for event in events[seen:]:
-                yield event
-            seen = len(events)
+            info = await outside(self.store.info, run_id, look=False)
+            if await outside(growing.load):
+                events = list(told(MemoryJournal(growing.records)))
+                for event in events[seen:]:
+                    yield event
+                seen = len(events)
             if info.state == "ended":
-                yield from_json(RunEnded, records[END])
+                yield from_json(RunEnded, growing.records[END])
                 return
             if info.state == "stopped":
                 raise JournalError(f"the run {run_id!r} was stopped{f': {info.reason}' if info.reason else ''}")
@@ -376,16 +402,20 @@ class DurableRuns:
                 await asyncio.shield(self._stopped(run_id, life))
 
     async def _settled(self, run_id: str) -> None:
-        """Wait until the database knows that a run has ended, as whoever hears of it may ask there."""
-        with suppress(JournalError):
-            while (await outside(self.store.status, run_id)).status == "PENDING":
-                await asyncio.sleep(SETTLE_SECONDS)
+        """Wait until the database knows that a run has ended, as whoever hears of it may ask there.
+
+        If that cannot be written the records say so all the same, and the run is the process's until it is resumed.
+        """
+        with suppress(JournalError, TimeoutError):
+            async with asyncio.timeout(SETTLES_IN):
+                while (await outside(self.store.status, run_id)).status == "PENDING":
+                    await asyncio.sleep(SETTLE_SECONDS)
 
     async def _stopped(self, run_id: str, life: Life) -> None:
         await life.stop()
-        if self._store is not None and self._driver is not None:
-            self._driver.lives.pop(run_id, None)
-            await outside(self._store.put_down, run_id)
+        if self._driver is not None:
+            await self._driver.put_down(run_id)
+            self._driver.leave(run_id, life)
 
     # -- looking after others ------------------------------------------------------------------------------------
 
@@ -396,19 +426,24 @@ class DurableRuns:
     async def _tend(self) -> None:
         """Say that this process lives; as a worker, take the runs of those that do not."""
         while True:
-            with suppress(JournalError, *FAILURES):
+            try:
                 await outside(self.store.lives.keep)
                 if self._worker:
                     await outside(self._rescue)
+            except (JournalError, *FAILURES) as failure:
+                _log.warning("runs of dead processes cannot be looked for now: %s", failure)
             await asyncio.sleep(RESCUE_SECONDS)
 
     def _rescue(self) -> None:
         store = self.store
-        for found in store.statuses(status=["PENDING", "ENQUEUED"], load_output=False):
-            said = found.attributes or {}
-            if owner_of(found) not in ("", self._name) and (name := said.get("agent")) in self._agents:
-                with suppress(JournalError):  # it lives, or another worker was faster
-                    store.hand_over(found.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
+        found = store.statuses(status=["PENDING", "ENQUEUED"], load_output=False)
+        owners = set(map(owner_of, found)) - {"", self._name}
+        dead = owners - store.lives.living(owners)
+        for one in found:
+            name = (one.attributes or {}).get("agent")
+            if owner_of(one) in dead and name in self._agents:
+                with suppress(JournalError):  # another worker was faster
+                    store.hand_over(one.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
 
 
 def _named(run_id: str) -> str:

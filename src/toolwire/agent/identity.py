@@ -1,29 +1,67 @@
-"""Whether an agent is the one that a run began with: the same model, format and tools, told the same."""
+"""Whether an agent is the one that a run began with: the same model, format and tools, told the same; members likewise.
+
+A coach chooses formats anew in each turn, and a recorded answer says in which one it was written: that there is a coach
+matters, and not what it has learned since.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, Final
 
 from toolwire.agent.loop import Agent
+from toolwire.agent.team import Member
 from toolwire.hashing import definition_hash
+from toolwire.intent import TierGate
 from toolwire.messages import digest
+from toolwire.telemetry import CoachedBackend
+from toolwire.telemetry.coaching import COACH
+
+MAY_CHANGE: Final = frozenset({"name", "budget", "silence", "answer_seconds"})
+"""Settings of an agent that its runs do not depend on; by its name it is found."""
 
 
 def configuration(agent: Agent) -> dict[str, Any]:
     """What an agent is, as far as its runs depend on it; budgets may change, and so may the code of its tools."""
-    config, backend, chains = agent.config, agent.backend, agent.config.chains
-    steps = [
-        [getattr(step, "__qualname__", type(step).__qualname__) for step in chain]
-        for chain in (chains.prompt, chains.response, chains.invocation, chains.result)
-    ]
-    settings = [config.system, config.tier, config.require_tool_call, config.context, config.temperature, steps]
+    return _configuration(agent, ())
+
+
+def _configuration(agent: Agent, within: tuple[Agent, ...]) -> dict[str, Any]:
+    config, backend, within = agent.config, agent.backend, (*within, agent)
+    coached = isinstance(backend, CoachedBackend)
+    named = {one.name: getattr(config, one.name) for one in fields(config) if one.name not in MAY_CHANGE}
+    chains = named.pop("chains")
+    named["steps"] = [[_kind(step) for step in getattr(chains, one.name)] for one in fields(chains)]
+    gate: TierGate = named.pop("gate")
+    if config.tier is None:  # else no gate is asked
+        named["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]
+    members = {
+        name: _configuration(member.agent, within)
+        for name, member in _members(agent).items()
+        if member.agent not in within
+    }
     return {
         "model": backend.model,
-        "api": backend.api,
-        "format": backend.format,
-        "settings": digest(settings),
+        "api": "" if coached else backend.api,
+        "format": COACH if coached else backend.format,
+        "settings": {name: digest(value) for name, value in named.items()},
         "tools": {one.name: definition_hash(one) for one in agent.registry.definitions(hidden=True)},
+        **({"members": members} if members else {}),
     }
+
+
+def _members(agent: Agent) -> dict[str, Member]:
+    found = {}
+    for one in agent.registry.definitions(hidden=True, servers=[""]):
+        owner = getattr(agent.registry.lookup(one.name).run, "__self__", None)
+        if isinstance(owner, Member):
+            found[one.name] = owner
+    return found
+
+
+def _kind(step: object) -> str:
+    """The name of a function, or of the class of what can be called."""
+    return str(getattr(step, "__qualname__", type(step).__qualname__))
 
 
 def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -33,13 +71,23 @@ def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
         for name in ("model", "api", "format")
         if was.get(name) != now.get(name)
     ]
-    if was.get("settings") != now.get("settings"):
-        said.append("it is told other things, or works in another way")
+    before, after = was.get("settings", {}), now.get("settings", {})
+    if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
+        said.append(f"it is told other things, or works in another way ({', '.join(other)})")
     before, after = was.get("tools", {}), now.get("tools", {})
+    both = before.keys() & after.keys()
     for verb, names in (
         ("gone", before.keys() - after.keys()),
         ("new", after.keys() - before.keys()),
-        ("described in another way", {name for name in before.keys() & after.keys() if before[name] != after[name]}),
+        ("described in another way", {name for name in both if before[name] != after[name]}),
     ):
         said += [f"the tool {name} is {verb}" for name in sorted(names)]
+    before, after = was.get("members", {}), now.get("members", {})
+    for verb, names in (
+        ("no agent any more", before.keys() - after.keys()),
+        ("an agent", after.keys() - before.keys()),
+    ):
+        said += [f"the tool {name} is {verb}" for name in sorted(both & names)]
+    for name in sorted(before.keys() & after.keys()):
+        said += [f"of the member {name}: {one}" for one in changes(before[name], after[name])]
     return said

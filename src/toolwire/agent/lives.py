@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -20,7 +20,11 @@ from filelock import FileLock, Timeout
 from toolwire.errors import JournalError
 
 WAIT: Final = 30.0
-"""Seconds to wait for another process that looks who is alive."""
+"""Seconds to wait for another process that takes over what a dead one left."""
+LOOK: Final = 0.01
+"""Seconds to look whether a file is locked, since another one may look in that moment, too."""
+BEGIN: Final = 1000
+"""Milliseconds to wait for those who look whether this process lives while it says so."""
 ONLY: Final = "only"
 
 
@@ -47,8 +51,8 @@ class Lives(Protocol):
         """
         ...
 
-    def alive(self, name: str) -> bool:
-        """Whether the process of this name lives; to be asked inside `only`.
+    def living(self, names: Iterable[str]) -> set[str]:
+        """Which processes of these names live; others may ask at the same time.
 
         Raises:
             JournalError: nobody can tell.
@@ -56,7 +60,7 @@ class Lives(Protocol):
         ...
 
     def only(self) -> AbstractContextManager[None]:
-        """A context in which no other process looks, or takes over what a dead one left.
+        """A context in which no other process takes over what a dead one left.
 
         Raises:
             JournalError: another one does not come to an end.
@@ -100,14 +104,17 @@ class FileLives:
     def keep(self) -> None:
         """See `Lives`; a file stays locked."""
 
-    def alive(self, name: str) -> bool:
+    def living(self, names: Iterable[str]) -> set[str]:
         """See `Lives`; what a dead process left is put away."""
+        return {name for name in names if self._alive(name)}
+
+    def _alive(self, name: str) -> bool:
         path = self._path(name)
         if not path.exists():
             return False
         lock = self._lock(name)
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=LOOK, poll_interval=LOOK / 2)
         except (OSError, Timeout):
             return True
         with suppress(OSError):
@@ -152,9 +159,12 @@ class PostgresLives:
         """See `Lives`."""
         with self._using:
             own = self._connected()
-            if not _taken(own, name):
+            try:
+                own.execute(f"SET lock_timeout = {BEGIN}")
+                own.execute("SELECT pg_advisory_lock(%s)", (_key(name),))
+            except psycopg.Error as error:
                 own.close()
-                raise JournalError(f"another process lives under the name {name}")
+                raise JournalError(f"this process cannot say that it lives, as {name}: {error}") from error
             self._name, self._own = name, own
 
     def end(self) -> None:
@@ -175,10 +185,16 @@ class PostgresLives:
                 self._own.close()
                 self.begin(self._name)
 
-    def alive(self, name: str) -> bool:
+    def living(self, names: Iterable[str]) -> set[str]:
         """See `Lives`."""
+        asked = list(names)
+        if not asked:
+            return set()
         with self._connected() as connection:
-            return not _taken(connection, name)
+            try:
+                return {name for name in asked if not _free(connection, name)}
+            except psycopg.Error as error:
+                raise JournalError(f"nobody can tell which processes live: {error}") from error
 
     @contextmanager
     def only(self) -> Iterator[None]:
@@ -198,9 +214,13 @@ class PostgresLives:
             raise JournalError(f"the database of the runs cannot be reached: {error}") from error
 
 
-def _taken(connection: psycopg.Connection, name: str) -> bool:
-    row = connection.execute("SELECT pg_try_advisory_lock(%s)", (_key(name),)).fetchone()
-    return bool(row and row[0])
+def _free(connection: psycopg.Connection, name: str) -> bool:
+    """Whether nobody has the lock of this name; the lock is shared, so that many may look at once."""
+    row = connection.execute("SELECT pg_try_advisory_lock_shared(%s)", (_key(name),)).fetchone()
+    free = bool(row and row[0])
+    if free:
+        connection.execute("SELECT pg_advisory_unlock_shared(%s)", (_key(name),))
+    return free
 
 
 def _digest(name: str) -> bytes:

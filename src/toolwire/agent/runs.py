@@ -7,7 +7,7 @@ Nothing here runs an agent; `durable` does.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -180,9 +180,8 @@ class RunStore:
             JournalError: the database cannot be used.
         """
         found = self.statuses(limit=limit, ids=ids)
-        with self.only():
-            lives = {owner: self.lives.alive(owner) for owner in set(map(owner_of, found)) if owner}
-        return [_info(one, lives.get(owner_of(one), False)) for one in found]
+        living = self.lives.living(set(map(owner_of, found)) - {""})
+        return [_info(one, owner_of(one) in living) for one in found]
 
     def statuses(
         self, *, limit: int | None = None, ids: Sequence[str] | None = None, **more: Any
@@ -200,12 +199,18 @@ class RunStore:
             raise JournalError(f"the runs cannot be read: {failure}") from failure
         return found
 
-    def info(self, run_id: str) -> RunInfo:
+    def info(self, run_id: str, *, look: bool = True) -> RunInfo:
         """A run as a list shows it.
+
+        Args:
+            run_id: its name.
+            look: whether its process lives; without, it counts as living.
 
         Raises:
             JournalError: there is no such run; the message names those that are called alike.
         """
+        if not look:
+            return _info(self.status(run_id), True)
         found = self.all(ids=[run_id])
         return found[0] if found else _info(self.status(run_id), False)
 
@@ -255,13 +260,9 @@ class RunStore:
         Raises:
             JournalError: the database cannot be used.
         """
-        try:
-            steps = self.client.list_workflow_steps(run_id)
-        except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
-            raise JournalError(f"the records of {run_id!r} cannot be read: {failure}") from failure
-        steps = sorted(steps, key=lambda step: step["function_id"])
-        texts = {step["function_name"]: step["output"] for step in steps if isinstance(step["output"], str)}
-        return texts, max((step["function_id"] for step in steps), default=0)
+        growing = Growing(self, run_id)
+        growing.load()
+        return growing.records, growing.last
 
     def journal(self, run_id: str) -> MemoryJournal:
         """The records of a run, to be read."""
@@ -281,7 +282,8 @@ class RunStore:
             run_id: the run.
             queue: the name of the queue.
             me: the process that does it; it may have the run itself.
-            deaths: how many processes may have died with it; None: as many as will.
+            deaths: how many processes may have died with it, but for those that left it; None: somebody resumes it,
+                and they are counted anew.
 
         Returns:
             Whether there is nothing to do, since the run has ended.
@@ -298,16 +300,22 @@ class RunStore:
             owner = owner_of(found)
             if found.status == "ENQUEUED" and not owner:
                 raise JournalError(f"the run {run_id!r} waits for a worker")
-            if owner and owner != me and self.lives.alive(owner):
+            if owner and owner != me and self.lives.living([owner]):
                 raise JournalError(f"the run {run_id!r} is with another process: {owner}")
-            died = int((found.attributes or {}).get("died", 0)) + 1
+            said = found.attributes or {}
+            died = int(said.get("died", 0)) + (said.get("left") != owner)
             if deaths is not None and died > deaths:
                 self.put_down(run_id, f"{died} processes died with it")
                 return False
+            new = {"died": 0, "error": ""} if deaths is None else {"died": died}
+            self.client.update_workflow_attributes(run_id, new, merge=True)
             self.client.resume_workflow(run_id, queue_name=queue)
-            if deaths is not None:
-                self.client.update_workflow_attributes(run_id, {"died": died}, merge=True)
         return False
+
+    def left(self, run_ids: Iterable[str], me: str) -> None:
+        """Note that a process ends of its own will while it has these runs: it does not die with them."""
+        for run_id in run_ids:
+            self.client.update_workflow_attributes(run_id, {"left": me}, merge=True)
 
     def put_down(self, run_id: str, why: str = "") -> None:
         """Stop a run that has not ended: no worker takes it, and no process writes to it any more."""
@@ -323,16 +331,54 @@ class RunStore:
         """
         with self.only():
             owner = owner_of(self.status(run_id, load_output=False))
-            if owner and self.lives.alive(owner):
+            if owner and self.lives.living([owner]):
                 raise JournalError(f"the run {run_id!r} is with a process: {owner}")
             self.client.delete_workflow(run_id)
 
     def put_away(self) -> None:
         """Remove the queues of processes that died."""
         with self.only():
-            for queue in self.client.list_queues():
-                if queue.name.startswith(HERE) and not self.lives.alive(queue.name.removeprefix(HERE)):
-                    self.client.delete_queue(queue.name)
+            names = [one.name for one in self.client.list_queues() if one.name.startswith(HERE)]
+            owners = {name.removeprefix(HERE) for name in names}
+            for owner in owners - self.lives.living(owners):
+                self.client.delete_queue(HERE + owner)
+
+
+class Growing:
+    """The records of a run that goes on: each is loaded once.
+
+    Attributes:
+        records: by name.
+        last: the number of the last.
+    """
+
+    def __init__(self, store: RunStore, run_id: str) -> None:
+        self.records: dict[str, str] = {}
+        self.last = 0
+        self._store = store
+        self._run_id = run_id
+        self._whole = 0  # so many of the first are known, and nothing can come between them any more
+
+    def load(self) -> bool:
+        """Load what there is now, and say whether anything is new.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        try:
+            steps = self._store.client.list_workflow_steps(self._run_id, offset=self._whole)
+        except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
+            raise JournalError(f"the records of {self._run_id!r} cannot be read: {failure}") from failure
+        new = False
+        for step in steps:  # by their numbers, which begin with 1
+            name, text = step["function_name"], step["output"]
+            self.last = max(self.last, step["function_id"])
+            if step["function_id"] == self._whole + 1:
+                self._whole += 1
+            if isinstance(text, str) and self.records.get(name) != text:
+                self.records[name] = text
+                new = True
+        return new
 
 
 def owner_of(status: WorkflowStatus) -> str:

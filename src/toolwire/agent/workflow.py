@@ -7,12 +7,15 @@ numbers that DBOS gave to them stay taken. Only the end of a run ends its workfl
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from contextvars import Context
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import psycopg
 import sqlalchemy
 from dbos import DBOS, WorkflowSerializationFormat, error
 
@@ -26,8 +29,10 @@ from toolwire.session import Session
 
 T = TypeVar("T")
 
-FAILURES: Final = (error.DBOSException, sqlalchemy.exc.SQLAlchemyError)
+FAILURES: Final = (error.DBOSException, sqlalchemy.exc.SQLAlchemyError, psycopg.Error, OSError)
 """What a database that cannot be used raises."""
+
+_log = logging.getLogger("toolwire.agent")
 
 
 class Lost(JournalError):
@@ -45,6 +50,7 @@ class Life:
 
     Attributes:
         working: the task that runs it.
+        left: nobody wants it any more, so it does not begin.
         failed: what it raised.
     """
 
@@ -54,7 +60,8 @@ class Life:
         self.session = session or Session()
         self.fresh = fresh
         self.changed = changed
-        self.working: asyncio.Task[str] | None = None
+        self.working: asyncio.Task[tuple[RunEnded, bool]] | None = None
+        self.left = False
         self.failed: BaseException | None = None
         self._events: asyncio.Queue[AgentEvent | None] | None = asyncio.Queue() if heard else None
 
@@ -70,6 +77,7 @@ class Life:
 
     async def stop(self) -> None:
         """Stop the model and the tools, and wait for them."""
+        self.left = True
         if self.working is not None:
             self.working.cancel()
             await asyncio.wait([self.working])
@@ -87,6 +95,7 @@ class StepJournal:
     def __init__(self, run_id: str, records: dict[str, str], last: int) -> None:
         self._run_id = run_id
         self._records = records
+        self._written: set[str] = set()
         for _ in range(last):  # their numbers are taken
             DBOS.reserve_step()
 
@@ -98,10 +107,15 @@ class StepJournal:
         """See `Journal`."""
         return self._records.get(name)
 
+    def holds(self, name: str) -> bool:
+        """Whether there is a record of this name by now."""
+        return name in self._records or name in self._written
+
     async def write(self, name: str, text: str) -> None:
         """See `Journal`."""
         try:
             await DBOS.run_step_async({"name": name}, lambda: text)
+            self._written.add(name)
         except (error.DBOSWorkflowConflictIDError, error.DBOSWorkflowCancelledError) as failure:
             raise Lost(f"the run {self._run_id!r} was stopped, or is with another process now") from failure
         except FAILURES as failure:
@@ -158,6 +172,18 @@ class Driver:
             raise JournalError(f"the run {run_id!r} is running in this process already")
         self.lives[run_id] = life
 
+    def leave(self, run_id: str, life: Life) -> None:
+        """This process does not have the run any more, unless it has begun another life of it."""
+        if self.lives.get(run_id) is life:
+            del self.lives[run_id]
+
+    async def put_down(self, run_id: str, why: str = "") -> None:
+        """Stop a run that has not ended, see `RunStore.put_down`; a database that is broken hinders nobody."""
+        try:
+            await outside(self._store.put_down, run_id, why)
+        except (JournalError, *FAILURES) as failure:
+            _log.warning("the run %s could not be put down: %s", run_id, failure)
+
     async def drive(self, run_id: str, text: str) -> str:
         """Run an agent inside its workflow, which goes on to its end or is left open.
 
@@ -165,25 +191,36 @@ class Driver:
             A summary, as JSON.
         """
         life = self.lives.setdefault(run_id, Life(heard=False))
-        life.working = working = asyncio.create_task(self._worked(run_id, from_json(Order, text), life))
         try:
-            await asyncio.wait([working])
+            if life.left:
+                raise asyncio.CancelledError
+            life.working = working = asyncio.create_task(self._worked(run_id, from_json(Order, text), life))
+            try:
+                await asyncio.wait([working])
+            finally:
+                if not working.done():
+                    await life.stop()
+            if working.cancelled():
+                raise asyncio.CancelledError  # which DBOS takes no note of
+            if (raised := working.exception()) is not None:
+                life.failed = raised
+                if not isinstance(raised, Lost):
+                    await self.put_down(run_id, f"{type(raised).__name__}: {raised}")
+                raise asyncio.CancelledError
+            end, final = working.result()
+            if not final:
+                await self.put_down(run_id, f"{end.reason}: {end.detail}")
+            self.leave(run_id, life)
+            life.tell(end)
+            if not final:
+                raise asyncio.CancelledError
+            return dumps({"reason": end.reason, "rounds": end.rounds, "calls": end.calls, "answer": end.answer[:SHOWN]})
         finally:
-            if not working.done():
-                await life.stop()
-            self.lives.pop(run_id, None)
-        if working.cancelled():
+            self.leave(run_id, life)
             life.tell(None)
-            raise asyncio.CancelledError  # which DBOS takes no note of
-        if (raised := working.exception()) is not None:
-            life.failed = raised
-            if not isinstance(raised, Lost):
-                await outside(self._store.put_down, run_id, f"{type(raised).__name__}: {raised}")
-            life.tell(None)
-            raise asyncio.CancelledError
-        return working.result()
 
-    async def _worked(self, run_id: str, order: Order, life: Life) -> str:
+    async def _worked(self, run_id: str, order: Order, life: Life) -> tuple[RunEnded, bool]:
+        """How it ended, and whether that is its end: without an answer of the model it can be gone on with."""
         agent = self.agent(order.agent)
         if not life.changed:
             self.check(run_id, order)
@@ -199,11 +236,13 @@ class Driver:
             async for event in events:
                 if isinstance(event, RunEnded):
                     end = event
-                    await journal.write(END, to_json(event))
-                life.tell(event)
-        life.tell(None)
+                else:
+                    life.tell(event)
         assert end is not None
-        return dumps({"reason": end.reason, "rounds": end.rounds, "calls": end.calls, "answer": end.answer[:SHOWN]})
+        final = end.reason != "error" or journal.holds(f"answer.{end.rounds}")
+        if final:
+            await journal.write(END, to_json(end))
+        return end, final
 
 
 _driver: Driver | None = None
@@ -227,6 +266,23 @@ async def outside(function: Callable[..., T], *arguments: Any, **more: Any) -> T
     """What a function gives back, called in a thread as if no workflow were running, so that it is no step of one."""
     call = partial(function, *arguments, **more)
     return await asyncio.get_running_loop().run_in_executor(None, Context().run, call)
+
+
+async def to_the_end(task: asyncio.Future[T]) -> T:
+    """What a task gives back; whoever is cancelled while he waits hears so when it has come to its end."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # nobody else asks
+        raise
+
+
+async def aside(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function gives back that is called in a thread of its own; see `to_the_end`."""
+    with ThreadPoolExecutor(1) as pool:
+        return await to_the_end(asyncio.get_running_loop().run_in_executor(pool, function, *arguments))
 
 
 def clock_of(agent: Agent) -> Callable[[], float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from toolwire.builtin.nearby import helpful
 from toolwire.display import visible
 from toolwire.errors import ToolError
 from toolwire.roots import AllowedRoots, entries_of
@@ -35,7 +36,7 @@ class Reading:
         Args:
             path: the directory, relative to the root; "." is the root itself.
         """
-        with self._roots.directory(path) as directory:
+        with helpful(self._roots, path), self._roots.directory(path) as directory:
             entries, more = entries_of(directory)
             lines = [_shown(entry) for entry in entries[:MAX_SHOWN_ENTRIES]]
         count = f"more than {len(entries)}" if more else f"{len(entries)}"
@@ -52,8 +53,9 @@ class Reading:
         """
         if start_line < 1 or (end_line and end_line < start_line):
             raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
-        with self._roots.reading(path) as file, os.fdopen(os.dup(file), "rb") as opened:
-            data = opened.read(MAX_FILE_BYTES)
+        with helpful(self._roots, path), self._roots.reading(path) as file:
+            with os.fdopen(os.dup(file), "rb") as opened:
+                data = opened.read(MAX_FILE_BYTES)
             size = max(os.fstat(file).st_size, len(data))
         if is_binary(data):
             raise ToolError(f"{path} is a binary file of {size} bytes; only text can be read")

@@ -16,6 +16,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
+from toolwire.builtin.nearby import SKIPPED, helpful, passed_over
 from toolwire.builtin.reading import MAX_FILE_BYTES, cut, is_binary
 from toolwire.display import visible
 from toolwire.errors import ToolError
@@ -26,7 +27,6 @@ MAX_PATTERN_MEMORY = 4 << 20
 MAX_SECONDS = 20.0
 MAX_MATCHES = 40
 MAX_MATCH_LINE = 200
-SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _ANY_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")  # a newline too, whatever the options
 
 
@@ -55,22 +55,23 @@ class Searching:
         regex = _compile(pattern)
         found, notes = list[str](), list[str]()
         deadline = monotonic() + MAX_SECONDS
-        for name, data in self._texts(pattern, path, deadline, notes):
-            if monotonic() > deadline:
-                notes.append(STOPPED)
-                break
-            shown = visible(_joined(path, name))
-            for number, line in _matching_lines(regex, data):
-                if len(found) == MAX_MATCHES:
-                    return "\n".join([*found, f"(only the first {MAX_MATCHES} matches are shown)"])
-                found.append(f"{shown}:{number}: {cut(line.decode('utf-8', 'replace').strip(), MAX_MATCH_LINE)}")
+        with helpful(self._roots, path):
+            for name, data in self._texts(pattern, path, deadline, notes):
+                if monotonic() > deadline:
+                    notes.append(STOPPED)
+                    break
+                shown = visible(_joined(path, name))
+                for number, line in _matching_lines(regex, data):
+                    if len(found) == MAX_MATCHES:
+                        return "\n".join([*found, f"(only the first {MAX_MATCHES} matches are shown)"])
+                    found.append(f"{shown}:{number}: {cut(line.decode('utf-8', 'replace').strip(), MAX_MATCH_LINE)}")
         return "\n".join([*(found or ["no match"]), *(f"({note})" for note in notes)])
 
     def _texts(self, pattern: str, path: str, deadline: float, notes: list[str]) -> Iterator[tuple[str, bytes]]:
         """The files that may match, in order of name, with what is in them; nothing for those that are no text."""
         names = self._named(pattern, path, deadline, notes)
         if names is None:
-            for name, file in self._roots.files(path, _skipped, notes.append):
+            for name, file in self._roots.files(path, passed_over, notes.append):
                 yield name, _text(file)
             return
         for name in names:
@@ -147,10 +148,6 @@ def _order(name: str) -> list[tuple[bool, str]]:
     """A directory's files come before the directories in it."""
     *directories, file = name.split("/")
     return [*((True, one) for one in directories), (False, file)]
-
-
-def _skipped(name: str) -> bool:
-    return name.startswith(".") or name in SKIPPED
 
 
 def _text(file: int) -> bytes:

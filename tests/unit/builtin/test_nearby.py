@@ -1,0 +1,51 @@
+"""A path that is not there: the error names what may have been meant, and nothing that is outside or hidden."""
+
+from pathlib import Path
+
+import pytest
+
+from toolwire.builtin.reading import Reading
+from toolwire.builtin.searching import Searching
+from toolwire.errors import ToolError
+from toolwire.roots import AllowedRoots
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> AllowedRoots:
+    for name in ("work/settings/server.toml", "work/docs/usage.md", "work/.hidden/passwords.toml", "outside/far.toml"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("workers = 6\n")
+    (tmp_path / "work" / "link").symlink_to(tmp_path / "outside")
+    return AllowedRoots(tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("config/server.toml", "config/server.toml: No such file or directory; did you mean settings/server.toml?"),
+        ("settings/sever.toml", "did you mean settings/server.toml?"),
+        ("usage.md", "did you mean docs/usage.md?"),
+    ],
+)
+def test_a_file_of_that_name_is_named(roots: AllowedRoots, path: str, said: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        Reading(roots).read_file(path)
+    assert said in str(caught.value)
+    with pytest.raises(ToolError) as caught:
+        Searching(roots).search_files("workers", path)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["passwords.toml", "far.toml", "quite-another.txt", "config"])
+def test_nothing_else_is_named(roots: AllowedRoots, path: str) -> None:
+    for use in (Reading(roots).read_file, Reading(roots).list_dir):
+        with pytest.raises(ToolError) as caught:
+            use(path)
+        assert str(caught.value) == f"{path}: No such file or directory"
+
+
+def test_other_errors_are_as_they_are(roots: AllowedRoots) -> None:
+    with pytest.raises(ToolError, match="is a directory") as caught:
+        Reading(roots).read_file("docs")
+    assert "did you mean" not in str(caught.value)
