@@ -17,8 +17,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolwire.agent.agents import Agent
 from toolwire.agent.budgets import Budget, Prices
-from toolwire.agent.loop import Agent, AgentConfig
+from toolwire.agent.config import AgentConfig
 from toolwire.agent.team import AgentTeam, Member
 from toolwire.builtin import builtin_tools, ending_tools
 from toolwire.configuration import (

@@ -18,10 +18,10 @@ from typing import Any, Final, Self
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
+from toolwire.agent.agents import Agent, answer_of
 from toolwire.agent.events import AgentEvent, Resumed, RunEnded
 from toolwire.agent.identity import configuration
 from toolwire.agent.journal import MemoryJournal, told
-from toolwire.agent.loop import Agent, answer_of
 from toolwire.agent.records import SessionRecord, from_json, to_json
 from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Growing, Order, RunInfo, RunStore, attributes, owner_of
 from toolwire.agent.team import AgentTeam

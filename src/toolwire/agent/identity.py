@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, Final
 
-from toolwire.agent.loop import Agent
+from toolwire.agent.agents import Agent
 from toolwire.agent.team import Member
 from toolwire.hashing import definition_hash
 from toolwire.intent import TierGate

@@ -19,9 +19,9 @@ import psycopg
 import sqlalchemy
 from dbos import DBOS, WorkflowSerializationFormat, error
 
+from toolwire.agent.agents import Agent
 from toolwire.agent.events import AgentEvent, RunEnded
 from toolwire.agent.identity import changes, configuration
-from toolwire.agent.loop import Agent
 from toolwire.agent.records import SessionRecord, dumps, from_json, to_json
 from toolwire.agent.runs import END, SHOWN, WORKFLOW, Order, RunStore
 from toolwire.errors import JournalError

@@ -8,8 +8,8 @@ from tests.unit.agent.test_loop import add, calling, run
 
 from toolwire import ParsedResponse, ProviderError, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
+from toolwire.agent.calling import OVER
 from toolwire.agent.events import CallDone
-from toolwire.agent.loop import OVER
 from toolwire.backends import ScriptedBackend
 from toolwire.conversation import ChatRequest
 from toolwire.events import ContentDelta, Event, UsageCounted
