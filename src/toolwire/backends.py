@@ -39,6 +39,9 @@ RAW: ContextVar[list[str] | None] = ContextVar("toolwire_raw", default=None)
 """Takes the pieces of text that a model of text writes, markers and all, for whoever keeps records."""
 
 
+NOTES: ContextVar[Notes | None] = ContextVar("toolwire_notes", default=None)
+"""Takes what could not be said to a model as it was, for whoever tells of it."""
+
 MEMO: ContextVar[Memo | None] = ContextVar("toolwire_memo", default=None)
 """Holds what the messages of a run were written as, while it goes on."""
 
@@ -83,15 +86,14 @@ class ApiBackend:
     def __init__(self, client: Client, **options: Any) -> None:
         self.model = client.model
         self.api = client.api.name
-        self.notes = Notes()
         self._client = client
         self._options = options
 
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
-        """See `Backend`; what could not be said as it was is in `notes`."""
-        self.notes.clear()
+        """See `Backend`."""
+        notes = NOTES.get()
         async with aclosing(
-            self._client.stream(request, tools=request.tools, notes=self.notes, id_seed=id_seed, **self._options)
+            self._client.stream(request, tools=request.tools, notes=notes, id_seed=id_seed, **self._options)
         ) as events:
             async for event in events:
                 yield event

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from toolwire.agent.config import AgentConfig
-from toolwire.agent.events import TurnBegun
+from toolwire.agent.events import Noted, TurnBegun
 from toolwire.agent.leading import Emit
 from toolwire.agent.limits import Limits
 from toolwire.agent.patience import Patience
 from toolwire.agent.steps import Turn
 from toolwire.agent.trimming import trim
-from toolwire.backends import RAW, Backend
-from toolwire.conversation import ChatRequest, ToolChoice
+from toolwire.backends import NOTES, RAW, Backend
+from toolwire.conversation import ChatRequest, Note, Notes, ToolChoice
 from toolwire.disclosure import Disclosure
 from toolwire.errors import ProviderError
 from toolwire.events import Event, Finish, ProblemFound, collect, replay
@@ -70,6 +70,7 @@ class Answering:
         self._disclosure = disclosure
         self._watch = watch
         self._emit = emit
+        self._noted: set[Note] = set()
         self._choice = ""  # why the model is asked in this format, where something chose it
 
     def turn(self, round: int, tier: Tier, *, last: bool) -> Turn:
@@ -148,6 +149,7 @@ class Answering:
     async def _heard(self, request: ChatRequest, turn: Turn, watched: Asked) -> ParsedResponse:
         """One answer, told while it comes."""
         RAW.set(watched.raw)
+        NOTES.set(notes := Notes())
         events: list[Event] = []
         stream = self._backend.stream(request, id_seed=f"{self._run_id}.{turn.round}")
         left, whole = self._limits.left(), self._config.answer_seconds
@@ -171,6 +173,10 @@ class Answering:
             for event in (ProblemFound(Problem("provider_error", 0, "", str(error))), Finish(FinishReason.ERROR)):
                 events.append(event)
                 self._emit(event)
+        for note in dict.fromkeys(notes):
+            if note not in self._noted:
+                self._noted.add(note)
+                self._emit(Noted(note))
         response = collect(events)
         watched.came(response, events)
         return response

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolwire.consent import Approval
+from toolwire.conversation import Note
 from toolwire.events import Event
 from toolwire.executor import Outcome
 from toolwire.intent import Intent
@@ -72,6 +73,13 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something could not be said to the model as it was, a tool's schema say; told once in a run."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
 class MemberSpoke:
     """Something that a member of a team tells."""
 
@@ -126,6 +134,6 @@ class RunEnded:
 
 
 AgentEvent = (
-    Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | MemberSpoke | Resumed | CaughtUp
-    | RunEnded
+    Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | Noted | MemberSpoke | Resumed
+    | CaughtUp | RunEnded
 )  # fmt: skip

@@ -16,6 +16,7 @@ from toolwire.agent.events import (
     CaughtUp,
     Corrected,
     MemberSpoke,
+    Noted,
     Resumed,
     RunEnded,
     TaskBegun,
@@ -425,7 +426,7 @@ class _Kept:
                 self.turns[-1].begun.append(call.id)
             case CallDone(outcome):
                 self.turns[-1].done.append(outcome)
-            case TaskBegun() | MemberSpoke() | RunEnded() | ApprovalAsked() | Corrected():
+            case TaskBegun() | MemberSpoke() | RunEnded() | ApprovalAsked() | Corrected() | Noted():
                 pass
             case Resumed() | CaughtUp():
                 pass

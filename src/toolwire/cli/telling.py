@@ -21,6 +21,7 @@ from toolwire.agent.events import (
     CaughtUp,
     Corrected,
     MemberSpoke,
+    Noted,
     Resumed,
     RunEnded,
     TaskBegun,
@@ -118,18 +119,25 @@ class Telling:
                 self.aside()
             case Corrected(text):
                 self._row("told", text if self.trace else _cut(text, 2, 200), "yellow")
+            case Noted(note) if self.trace or note.kind == "quarantined":
+                self._row("note", str(note), "yellow")
             case MemberSpoke(member, inner):
                 self._member(member, inner)
-            case TaskBegun(_, intent) if self.trace:
-                self._row("tier", f"{intent.tier.name}: {intent.why}", "magenta")
-            case ProblemFound(problem) if self.trace:
-                self._row("problem", f"{problem.kind}: {problem.message}", "red")
-            case UsageCounted(usage) if self.trace:
-                self._row("usage", f"{usage.input_tokens} tokens read, {usage.output_tokens} written", "dim")
             case CaughtUp():
                 self._row("now", "from here on it goes on", "dim")
             case RunEnded():
                 self._ended(event)
+            case _ if self.trace:
+                self._trace(event)
+
+    def _trace(self, event: AgentEvent) -> None:
+        match event:
+            case TaskBegun(_, intent):
+                self._row("tier", f"{intent.tier.name}: {intent.why}", "magenta")
+            case ProblemFound(problem):
+                self._row("problem", f"{problem.kind}: {problem.message}", "red")
+            case UsageCounted(usage):
+                self._row("usage", f"{usage.input_tokens} tokens read, {usage.output_tokens} written", "dim")
 
     def aside(self) -> None:
         """Nothing moves, and a new line begins: somebody else writes."""
@@ -319,6 +327,8 @@ def as_dict(event: AgentEvent) -> dict[str, Any]:
             return {**body, "result": {**plain(outcome.result), "success": outcome.result.success}, "issue": issue}
         case Corrected(text):
             return {"event": "correction", "text": text}
+        case Noted(note):
+            return {"event": "note", "kind": note.kind, "where": note.where, "message": note.message}
         case MemberSpoke(member, inner):
             return {"event": "member", "member": member, "said": as_dict(inner)}
         case Resumed():
