@@ -18,8 +18,8 @@ def look(where: str) -> str:
 
 
 def test_what_an_api_cannot_be_told_is_an_event() -> None:
-    api = toolwire.get_api("gemini")
-    tools = [look, {"name": "strange name!", "description": "Strange.", "parameters": {"type": "object"}}]
+    api = toolwire.get_api("openai_chat")
+    tools = [look, {"name": "strange" + "e" * 80, "description": "Strange.", "parameters": {"type": "object"}}]
     answers = [
         ParsedResponse(tool_calls=(ToolCall("look", {"where": "x"}, "1"),), finish_reason=FinishReason.TOOL_CALLS),
         ParsedResponse("Seen."),
