@@ -408,7 +408,8 @@ class ToolExecutor:
             session.decided(approval_key(call, definition), agreed=agreement.agreed)
         if agreement.agreed:
             return None
-        session.declined(approval_key(call, definition))
+        if not agreement.unanswered:
+            session.declined(approval_key(call, definition))
         why = f": {agreement.reason}" if agreement.reason else "."
         return Issue("denied", f"The user refused this call of {call.name}{why}")
 
