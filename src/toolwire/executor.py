@@ -134,6 +134,7 @@ class ToolExecutor:
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
         self._shape = shape
+        self._open: dict[tuple[int, str], asyncio.Event] = {}  # questions that are being asked, by session and call
         self._clock = clock
         self._named = 0 if check and policy is not None and (policy.rules or policy.limits) else -1
         """How many tools the policy's names were compared with; -1: they are not."""
@@ -181,6 +182,7 @@ class ToolExecutor:
         untrusted: bool | None = None,
         noted: Noted | None = None,
         permitted: str = "",
+        begun: list[ToolCall] | None = None,
     ) -> Outcome:
         """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
 
@@ -190,10 +192,11 @@ class ToolExecutor:
             untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
+            begun: gets the call when it begins to run, for whoever may not wait for the outcome.
         """
         if self._named >= 0 and self._named != len(self._registry):
             self._warn()
-        begun: list[ToolCall] = []
+        begun = [] if begun is None else begun
         unnoted: BaseException | None = None
         with Caught() as caught:  # whatever goes wrong on the way, there is a result
             outcome = await self._run(call, session, untrusted, begun, noted, permitted)
@@ -388,6 +391,23 @@ class ToolExecutor:
         shown = self._shown(ready, ask)  # here and now: questions of one response are asked in the order of its calls
         if isinstance(shown, Deny):
             return Issue("denied", shown.reason, definition.untrusted)
+        key = approval_key(call, definition)
+        place = id(session), key
+        while (asked := self._open.get(place)) is not None:  # the same question is being asked
+            await asked.wait()
+            if session.refuses(key):
+                return Issue("denied", f"The user refused the same call of {call.name}.")
+        self._open[place] = done = asyncio.Event()
+        try:
+            return await self._answered(ready, shown, key, session)
+        finally:
+            del self._open[place]
+            done.set()
+
+    async def _answered(self, ready: _Ready, shown: Ask, key: str, session: Session) -> Issue | None:
+        """What somebody says to a question; None if it is a yes."""
+        assert self._confirm is not None
+        call, definition = ready.call, ready.tool.definition
         exactly = _with(call, call.name, _copied(call.arguments))
         answer: Agreement | bool = False
         try:
@@ -405,11 +425,11 @@ class ToolExecutor:
             return Issue("denied", f"Nobody could be asked about {call.name}, so it did not run: {caught.message}")
         agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
         if agreement.remember:
-            session.decided(approval_key(call, definition), agreed=agreement.agreed)
+            session.decided(key, agreed=agreement.agreed)
         if agreement.agreed:
             return None
         if not agreement.unanswered:
-            session.declined(approval_key(call, definition))
+            session.declined(key)
         why = f": {agreement.reason}" if agreement.reason else "."
         return Issue("denied", f"The user refused this call of {call.name}{why}")
 
