@@ -464,6 +464,31 @@ def test_there_has_to_be_something_to_serve() -> None:
     assert "there is nothing to serve" in done.stderr
 
 
+def test_the_same_call_twice_waits_for_its_question_and_takes_no_place() -> None:
+    asked, go, running = list[str](), asyncio.Event(), asyncio.Event()
+
+    async def elicit(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params.message)
+        running.set()
+        await go.wait()
+        return ElicitResult(action="accept", content={"agree": True})
+
+    async def main() -> None:
+        shop = Shop()
+        async with (
+            serving(McpService(shop.registry, tier=Tier.RUN, concurrency=1)) as where,
+            client(where, elicitation_callback=elicit, mode="legacy") as one,
+        ):
+            twice = [asyncio.create_task(one.call_tool("wipe", {"path": "a"})) for _ in range(2)]
+            await running.wait()
+            assert not (await asyncio.wait_for(one.call_tool("text"), 20)).is_error
+            go.set()
+            assert not any(done.is_error for done in await asyncio.wait_for(asyncio.gather(*twice), 20))
+        assert (len(asked), shop.wiped) == (2, ["a", "a"])
+
+    asyncio.run(main())
+
+
 def test_questions_that_wait_take_no_place_of_calls_that_run() -> None:
     asked = asyncio.Event()
 

@@ -147,8 +147,9 @@ class McpService:
         self._asked: OrderedDict[str, tuple[str, float]] = OrderedDict()
         self._visit = self.visit()  # of all who have none of their own
         shape = None if shape is None else shaped(shape)
-        self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, timeout=timeout, shape=shape)
-        self._alone = ToolExecutor(registry, policy=policy, timeout=timeout, shape=shape)
+        of_all: Any = {"timeout": timeout, "concurrency": concurrency, "shape": shape}
+        self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, **of_all)
+        self._alone = ToolExecutor(registry, policy=policy, **of_all)
         self.server: Server[Any] = Server(
             name,
             version=version("toolwire"),
@@ -195,14 +196,12 @@ class McpService:
         caller = Caller(context)
         executor = self._executor if self._agree or caller.can_be_asked else self._alone
         current, round = CURRENT.set(caller), _ROUND.set(this := self._round(params))
-        holding = _SLOT.set(slot := _Slot(self._gate))
+        slot = _Slot(self._gate)
         self._waiting += 1
         try:
-            await slot.take()
-            outcome = await executor.run(call, visit.session)
+            outcome = await executor.run(call, visit.session, noted=slot.take)
         finally:
             slot.give()
-            _SLOT.reset(holding)
             self._waiting -= 1
             CURRENT.reset(current)
             _ROUND.reset(round)
@@ -225,11 +224,7 @@ class McpService:
             why = f"it takes {len(text)} characters to show what it would do, which is too many"
             return Agreement(False, reason=why, unanswered=True)
         if not caller.modern:
-            slot = _SLOT.get()
-            slot.give()  # others run while somebody thinks
-            given = await caller.elicit(text, _FORM)
-            await slot.take()
-            return _agreement(given)
+            return _agreement(await caller.elicit(text, _FORM))
         this = _ROUND.get()
         if this.key == approval.key:
             return this.answer
@@ -264,12 +259,12 @@ def _agreement(given: ElicitResult) -> Agreement:
 
 @dataclass(slots=True)
 class _Slot:
-    """A call's place among those that run at the same time."""
+    """A call's place among those that run at the same time; taken when it runs, so no question holds one."""
 
     gate: asyncio.Semaphore
     held: bool = False
 
-    async def take(self) -> None:
+    async def take(self, *_: object) -> None:
         await self.gate.acquire()
         self.held = True
 
@@ -279,7 +274,6 @@ class _Slot:
             self.gate.release()
 
 
-_SLOT: ContextVar[_Slot] = ContextVar("toolwire_mcp_slot")
 _ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
 
 
