@@ -124,7 +124,7 @@ class ToolExecutor:
         if policy is not None and not isinstance(policy, Policy):
             raise TypeError(_no_policy(policy))
         if confirm is not None:
-            _check_hook(confirm)
+            check_confirm(confirm)
         self._registry = registry
         self._policy = policy or Policy()
         self._confirm = confirm
@@ -461,7 +461,7 @@ def _no_policy(value: object) -> str:
     return f"policy is a Policy, not {type(value).__name__}{hint}"
 
 
-def _check_hook(confirm: object) -> None:
+def check_confirm(confirm: object) -> None:
     """Tell who made an executor that nobody could be asked, before the first question.
 
     Raises:

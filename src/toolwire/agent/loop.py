@@ -229,7 +229,8 @@ class Run:
             if intent.tier > session.ceiling:
                 intent = replace(intent, tier=session.ceiling, why=f"{intent.why}; but a model wrote the task")
         session.tier = intent.tier
-        self._emit(TaskBegun(task, intent))
+        held = tuple(one.name for one in self._registry.definitions() if one.tier > intent.tier)
+        self._emit(TaskBegun(task, intent, held))
 
     # -- recording -----------------------------------------------------------------------------------------------
 
