@@ -428,9 +428,10 @@ class ToolExecutor:
             session.decided(key, agreed=agreement.agreed)
         if agreement.agreed:
             return None
-        if not agreement.unanswered:
-            session.declined(key)
         why = f": {agreement.reason}" if agreement.reason else "."
+        if agreement.unanswered:
+            return Issue("denied", f"Nobody has agreed to this call of {call.name}, so it did not run{why}")
+        session.declined(key)
         return Issue("denied", f"The user refused this call of {call.name}{why}")
 
     # -- running -------------------------------------------------------------------------------------------------

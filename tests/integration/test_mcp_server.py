@@ -168,12 +168,14 @@ def test_results_in_mcp_s_words(mode: str) -> None:
     asyncio.run(main())
 
 
+REFUSED = "The user refused this call of wipe"
+UNANSWERED = "Nobody has agreed to this call of wipe, so it did not run"
 ANSWERS: list[tuple[Any, bool, str]] = [
     (answers("accept"), True, "gone"),
-    (answers("accept", agree=False), False, "The user refused this call of wipe."),
-    (answers("decline"), False, "The user refused this call of wipe."),
-    (answers("cancel"), False, "The user refused this call of wipe."),
-    (None, False, "wipe wants to be agreed to each time. Nobody is there to agree, so it did not run."),
+    (answers("accept", agree=False), False, REFUSED),
+    (answers("decline"), False, REFUSED),
+    (answers("cancel"), False, UNANSWERED),
+    (None, False, "wipe wants to be agreed to each time. Nobody is there to agree, so it did not run"),
 ]
 
 
@@ -187,7 +189,9 @@ def test_what_has_to_be_asked_is_asked_through_the_client(mode: str) -> None:
                 async with client(at, mode=mode, elicitation_callback=elicit) as asked:
                     result = await asked.call_tool("wipe", {"path": "a"})
                 assert shop.wiped == (["a"] if ran else [])
-                assert (result.content[0].model_dump()["text"], result.is_error) == (said, not ran)
+                if mode == "auto" and said == REFUSED:  # there is no visit in which it could be remembered
+                    said = f"{UNANSWERED}: the question was declined"
+                assert (result.content[0].model_dump()["text"].rstrip("."), result.is_error) == (said, not ran)
 
     asyncio.run(main())
 

@@ -212,7 +212,9 @@ class McpService:
     async def _confirm(self, approval: Approval) -> Agreement:
         """What somebody says; a refusal is remembered for one visit, and so not at all if the client has none."""
         answer = await self._answered(approval)
-        return answer if answer.agreed or VISIT.get() is not None else replace(answer, unanswered=True)
+        if answer.agreed or answer.unanswered or VISIT.get() is not None:
+            return answer
+        return replace(answer, unanswered=True, reason="the question was declined")
 
     async def _answered(self, approval: Approval) -> Agreement:
         if self._agree:
