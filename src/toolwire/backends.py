@@ -303,19 +303,21 @@ class ScriptedBackend:
     """A model that says what it is told to say, for tests.
 
     Args:
-        answers: for each request the next: a response, its events, or an error to raise. When they are used up the
-            model answers "done".
+        answers: for each request the next: a response, a text, the events of one, or an error to raise.
         format: the wire format that it is taken to write; "" for fields of an API.
 
     Attributes:
         requests: what it was asked.
+
+    Raises:
+        ProviderError: (when it is asked) the answers are used up.
     """
 
     model = "scripted"
     api = ""
 
     def __init__(
-        self, answers: Iterable[ParsedResponse | Sequence[Event] | ProviderError], *, format: str = ""
+        self, answers: Iterable[ParsedResponse | str | Sequence[Event] | ProviderError], *, format: str = ""
     ) -> None:
         self.format = format
         self.requests: list[ChatRequest] = []
@@ -324,8 +326,12 @@ class ScriptedBackend:
     async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
         """See `Backend`."""
         self.requests.append(request)
-        answer = next(self._answers, ParsedResponse("done"))
+        answer = next(self._answers, None)
+        if answer is None:
+            raise ProviderError(f"the script has no answer {len(self.requests)}")
         if isinstance(answer, ProviderError):
             raise answer
+        if isinstance(answer, str):
+            answer = ParsedResponse(answer)
         for event in replay(answer) if isinstance(answer, ParsedResponse) else answer:
             yield event

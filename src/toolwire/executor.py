@@ -123,7 +123,7 @@ class ToolExecutor:
         if policy is not None and not isinstance(policy, Policy):
             raise TypeError(_no_policy(policy))
         if confirm is not None:
-            _check_hook(confirm)
+            check_confirm(confirm)
         self._registry = registry
         self._policy = policy or Policy()
         self._confirm = confirm
@@ -133,6 +133,7 @@ class ToolExecutor:
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
         self._shape = shape
+        self._open: dict[tuple[int, str], asyncio.Event] = {}  # questions that are being asked, by session and call
         self._clock = clock
         self._compares = bool(check) and bool(self._policy.rules or self._policy.limits)
         self._compared = -1
@@ -180,6 +181,7 @@ class ToolExecutor:
         untrusted: bool | None = None,
         noted: Noted | None = None,
         permitted: str = "",
+        begun: list[ToolCall] | None = None,
     ) -> Outcome:
         """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
 
@@ -189,8 +191,9 @@ class ToolExecutor:
             untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
             noted: awaited right before the call runs; what it raises passes through, and the call does not run.
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
+            begun: gets the call when it begins to run, for whoever may not wait for the outcome.
         """
-        begun: list[ToolCall] = []
+        begun = [] if begun is None else begun
         unnoted: BaseException | None = None
         with Caught() as caught:  # whatever goes wrong on the way, there is a result
             if self._compares and self._compared != self._registry.version:
@@ -387,6 +390,23 @@ class ToolExecutor:
         shown = self._shown(ready, ask)  # here and now: questions of one response are asked in the order of its calls
         if isinstance(shown, Deny):
             return Issue("denied", shown.reason, definition.untrusted)
+        key = approval_key(call, definition)
+        place = id(session), key
+        while (asked := self._open.get(place)) is not None:  # the same question is being asked
+            await asked.wait()
+            if session.refuses(key):
+                return Issue("denied", f"The user refused the same call of {call.name}.")
+        self._open[place] = done = asyncio.Event()
+        try:
+            return await self._answered(ready, shown, key, session)
+        finally:
+            del self._open[place]
+            done.set()
+
+    async def _answered(self, ready: _Ready, shown: Ask, key: str, session: Session) -> Issue | None:
+        """What somebody says to a question; None if it is a yes."""
+        assert self._confirm is not None
+        call, definition = ready.call, ready.tool.definition
         exactly = _with(call, call.name, _copied(call.arguments))
         answer: Agreement | bool = False
         try:
@@ -404,10 +424,10 @@ class ToolExecutor:
             return Issue("denied", f"Nobody could be asked about {call.name}, so it did not run: {caught.message}")
         agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
         if agreement.remember:
-            session.decided(approval_key(call, definition), agreed=agreement.agreed)
+            session.decided(key, agreed=agreement.agreed)
         if agreement.agreed:
             return None
-        session.declined(approval_key(call, definition))
+        session.declined(key)
         why = f": {agreement.reason}" if agreement.reason else "."
         return Issue("denied", f"The user refused this call of {call.name}{why}")
 
@@ -439,7 +459,7 @@ def _no_policy(value: object) -> str:
     return f"policy is a Policy, not {type(value).__name__}{hint}"
 
 
-def _check_hook(confirm: object) -> None:
+def check_confirm(confirm: object) -> None:
     """Tell who made an executor that nobody could be asked, before the first question.
 
     Raises:

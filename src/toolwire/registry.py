@@ -20,6 +20,8 @@ from toolwire.isolation import importable
 from toolwire.signatures import Reader, typed_reader
 from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
 
+LOCAL = "local"
+"""What formats that name servers write for tools of no server; models write it for others too."""
 SUGGESTED = 3
 LISTED = 20
 """Names that an answer to an unknown one lists."""
@@ -301,6 +303,8 @@ class ToolRegistry:
 
     def _matching(self, name: str, server: str) -> list[_Entry]:
         """The entries that a name may mean: exactly this one, or the only one that has it."""
+        if server == LOCAL and not any(key[0] == LOCAL for key in self._entries):
+            server = ""
         exact = self._entries.get((server, name))
         if exact is not None:
             return [exact]

@@ -67,17 +67,23 @@ class Session:
     def hand_on(self) -> Session:
         """A session for a task that a model hands on.
 
-        What the user said, agreed to and refused holds there, and so does what was read. The task itself is a model's
+        What the user said and what was read hold there. Both sessions are of one user: what is agreed to, refused and
+        used up in one is so in the other, and calls of both count against one limit. The task itself is a model's
         words: they vouch for nothing, and unlock no more than is unlocked here.
         """
         return Session(
             untrusted=self.untrusted,
             handed_on=True,
             ceiling=min(self.tier, self.ceiling),
-            _agreed=set(self._agreed),
-            _refused=set(self._refused),
-            _declined=set(self._declined),
+            _ran=self._ran,
+            _agreed=self._agreed,
+            _refused=self._refused,
+            _declined=self._declined,
             _said=self._said,
+            _spent=self._spent,
+            _counts=self._counts,
+            _running=self._running,
+            _busy=self._busy,
         )
 
     def said(self, text: str) -> None:
@@ -121,6 +127,10 @@ class Session:
     def declined(self, key: str) -> None:
         """Somebody has refused a call; the same one is not asked about again before the user asks something else."""
         self._declined.add(key)
+
+    def refuses(self, key: str) -> bool:
+        """Whether somebody has refused this very call, for the session or since the user last said something."""
+        return key in self._declined or key in self._refused
 
     def decided(self, key: str, *, agreed: bool) -> None:
         """Somebody has decided for the session."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,3 +20,33 @@ def test_the_source_package_holds_all_that_tests_and_checks_need() -> None:
     assert not [name for name in included if not (ROOT / name).exists()]
     visible = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")} - {"dist", "build"}
     assert visible <= included | ALWAYS
+
+
+BARE = """
+import asyncio, sys
+for name in ("httpx", "httpx2", "re2", "dbos", "filelock", "mcp", "xllamacpp", "huggingface_hub", "prompt_toolkit",
+             "opentelemetry", "botocore"):
+    sys.modules[name] = None
+import toolwire
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
+from toolwire.backends import ScriptedBackend
+
+@toolwire.tool
+def look() -> str:
+    "Look."
+    return "nothing"
+
+call = toolwire.ParsedResponse(tool_calls=(toolwire.ToolCall("look", {}, "1"),))
+print(asyncio.run(Agent(ScriptedBackend([call, "Nothing there."]), [look]).ask("Look.")))
+from toolwire.cli import run
+assert run(["runs", "list"]) != 0
+assert run(["formats"]) == 0
+"""
+
+
+def test_without_extras_agents_run_and_commands_say_what_they_need(tmp_path: Path) -> None:
+    environment = {**os.environ, "TOOLWIRE_STATE": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, env=environment, check=False)
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "Nothing there."), ran.stderr
+    assert "pip install 'toolwire[durable]'" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -699,3 +699,26 @@ def test_what_a_tool_gave_back_stays_as_it_was() -> None:
         return [(await executor.execute([ToolCall("grow", {}, "1")], session))[0].result for _ in range(2)]
 
     assert asyncio.run(main()) == [["x"], ["x", "x"]]
+
+
+def test_one_refusal_answers_equal_calls_that_wait() -> None:
+    asked: list[str] = []
+
+    async def no(approval: Approval) -> bool:
+        asked.append(approval.call.name)
+        await asyncio.sleep(0)
+        return False
+
+    @toolwire.tool(requires_confirmation=True)
+    def pay(amount: int) -> str:
+        """Pays."""
+        return "paid"
+
+    async def main() -> list[str]:
+        executor = ToolExecutor(ToolRegistry([pay]), confirm=no)
+        calls = [ToolCall("pay", {"amount": amount}, str(at)) for at, amount in enumerate((1, 1, 2))]
+        return [result.text for result in await executor.execute(calls, Session(tier=Tier.RUN))]
+
+    said = asyncio.run(main())
+    assert len(asked) == 2
+    assert ["refused" in one for one in said] == [True, True, True]

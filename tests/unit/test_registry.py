@@ -185,3 +185,20 @@ def test_a_full_name_is_one_tool() -> None:
         registry.register(other, name="send", server="mail")
     with pytest.raises(DefinitionError, match="must not contain a dot"):
         registry.register(other, name="c", server="a.b")
+
+
+def test_local_is_no_server_unless_one_is_called_so() -> None:
+    """Formats that name servers show `local` in their examples, and models copy it."""
+    tools = ToolRegistry()
+    schema = {"type": "object"}
+    tools.register(ToolDefinition("here", "x", schema), run=lambda: 1)
+    tools.register(ToolDefinition("temperature", "x", schema), server="weather", run=lambda: 2)
+    assert tools.lookup("here", "local").definition.server == ""
+    assert tools.lookup("temperature", "local").definition.server == "weather"
+    tools.register(ToolDefinition("temperature", "x", schema), server="other", run=lambda: 3)
+    with pytest.raises(UnknownTool, match="Several tools"):
+        tools.lookup("temperature", "local")
+    tools.register(ToolDefinition("mine", "x", schema), server="local", run=lambda: 4)
+    assert tools.lookup("mine", "local").definition.server == "local"
+    with pytest.raises(UnknownTool):
+        tools.lookup("here", "local")

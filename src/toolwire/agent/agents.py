@@ -15,13 +15,14 @@ from toolwire.agent.loop import Run
 from toolwire.agent.recovery import OFFENCE
 from toolwire.backends import Backend
 from toolwire.errors import RunFailed
-from toolwire.executor import Confirm, ToolExecutor
+from toolwire.executor import Confirm, ToolExecutor, check_confirm
 from toolwire.messages import Message
 from toolwire.policy import Policy
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 from toolwire.telemetry import Observer, standard_observers
 from toolwire.telemetry.watch import new_run_id
+from toolwire.tools import Tool
 
 
 class Agent:
@@ -39,6 +40,7 @@ class Agent:
 
     Raises:
         ConfigurationError: the policy has a misspelt name; see `ToolExecutor`.
+        TypeError: something is of another kind.
     """
 
     def __init__(
@@ -53,6 +55,16 @@ class Agent:
         observers: Iterable[Observer] = (),
         telemetry: bool = True,
     ) -> None:
+        if not callable(getattr(backend, "stream", None)):
+            raise TypeError(
+                f"backend is a model, such as ApiBackend(client) or Models().open(profile) gives, not {backend!r:.80}"
+            )
+        if config is not None and not isinstance(config, AgentConfig):
+            raise TypeError(f"config is an AgentConfig, not {config!r:.80}")
+        if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
+            raise TypeError(f"tools are a registry or a list of tools, not {tools!r:.80}")
+        if confirm is not None:
+            check_confirm(confirm)
         self.backend = backend
         self.config = config or AgentConfig()
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)

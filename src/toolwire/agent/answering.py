@@ -17,7 +17,7 @@ from toolwire.backends import NOTES, RAW, Backend
 from toolwire.conversation import ChatRequest, Note, Notes, ToolChoice
 from toolwire.disclosure import Disclosure
 from toolwire.errors import ProviderError
-from toolwire.events import Event, Finish, ProblemFound, collect, replay
+from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
 from toolwire.messages import (
     FinishReason,
     Message,
@@ -27,6 +27,7 @@ from toolwire.messages import (
     TextPart,
     ToolCall,
     ToolResult,
+    Usage,
 )
 from toolwire.telemetry import CoachedBackend
 from toolwire.telemetry.watch import Asked, Watch
@@ -167,6 +168,7 @@ class Answering:
                     self._emit(event)
         except ProviderError as error:
             if self._limits.out_of_time and not turn.last:
+                self._limits.spent.add(_used(request, events))
                 raise OutOfTime from error
             if not events:  # it was refused
                 raise
@@ -197,6 +199,14 @@ class Answering:
             max_tokens=config.max_tokens,
             temperature=config.temperature,
         )
+
+
+def _used(request: ChatRequest, events: Sequence[Event]) -> Usage:
+    """What an answer cost that was not heard to its end: as the model told so far, else as `_size` counts."""
+    told = [event.usage for event in events if isinstance(event, UsageCounted)]
+    if told:
+        return told[-1]
+    return Usage(sum(map(_size, request.messages)), _size(Message("assistant", collect(events).parts)))
 
 
 def _choice(config: AgentConfig, turn: Turn) -> ToolChoice:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -73,17 +71,22 @@ class Budget:
 
     def exceeded(self, spent: Spent) -> str:
         """What is used up before the next round, in words; "" if nothing is."""
+        if spent.rounds >= self.rounds - 1:
+            return f"the budget of {self.rounds} rounds"
+        if self.calls is not None and spent.calls >= self.calls:
+            return f"the budget of {self.calls} calls"
+        return self.overspent(spent)
+
+    def overspent(self, spent: Spent) -> str:
+        """What is used up of that which runs inside calls use as well, in words; "" if nothing is."""
         limits = (
-            (self.rounds - 1, spent.rounds, "rounds"),
-            (self.calls, spent.calls, "calls"),
             (self.tokens, spent.tokens, "tokens"),
             (self.seconds, spent.seconds, "seconds"),
             (self.money, spent.cost, "money"),
         )
         for limit, used, name in limits:
             if limit is not None and used >= limit:
-                whole = limit + 1 if name == "rounds" else limit
-                return f"the budget of {whole:g} {name}"
+                return f"the budget of {limit:g} {name}"
         return ""
 
 
@@ -103,7 +106,7 @@ class Spent:
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
     money: float = 0.0
-    _inside: list[Spent] = field(default_factory=list)
+    _inside: list[list[Spent]] = field(default_factory=list)
 
     def add(self, usage: Usage | None) -> None:
         """Count the tokens of an answer."""
@@ -111,21 +114,25 @@ class Spent:
             self.usage = _sum(self.usage, usage)
             self.money += self.prices.of(usage)
 
-    @contextmanager
-    def counting(self, inside: Spent) -> Iterator[None]:
-        """Count what a run inside a call uses, while it uses it; afterwards it is part of `usage`."""
+    def opened(self) -> list[Spent]:
+        """For a call: what runs inside it use goes in here, and counts while they use it."""
+        inside: list[Spent] = []
         self._inside.append(inside)
-        try:
-            yield
-        finally:
-            self._inside.remove(inside)
-            self.usage = _sum(self.usage, inside.whole)
-            self.money += inside.cost
+        return inside
+
+    def closed(self, inside: list[Spent]) -> None:
+        """The call is over: what was used inside it is part of `usage` from now on."""
+        left = [one for one in self._inside if one is not inside]
+        if len(left) < len(self._inside):
+            self._inside = left
+            for one in inside:
+                self.usage = _sum(self.usage, one.whole)
+                self.money += one.cost
 
     @property
     def whole(self) -> Usage:
         """Tokens of all answers, those of runs inside included."""
-        return reduce(_sum, (one.whole for one in self._inside), self.usage)
+        return reduce(_sum, (one.whole for inside in self._inside for one in inside), self.usage)
 
     @property
     def tokens(self) -> int:
@@ -136,7 +143,7 @@ class Spent:
     @property
     def cost(self) -> float:
         """What they cost."""
-        return self.money + sum(one.cost for one in self._inside)
+        return self.money + sum(one.cost for inside in self._inside for one in inside)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 
+from toolwire.agent.budgets import Spent
 from toolwire.agent.events import CallBegun, CallDone
 from toolwire.agent.journal import JOURNAL, CallRecord, Done, Recorder
 from toolwire.agent.leading import LEAD, Emit, Lead
@@ -14,7 +16,7 @@ from toolwire.agent.limits import Limits
 from toolwire.agent.steps import Chains, Turn
 from toolwire.disclosure import Disclosure
 from toolwire.errors import JournalError
-from toolwire.executor import Issue, Outcome, ToolExecutor
+from toolwire.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.failures import Caught
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.session import Session
@@ -59,6 +61,7 @@ class Calling:
         session: what the conversation has come to.
         run_id: of the run.
         limits: what it may use.
+        confirm: asks somebody, also for runs inside calls.
         depth: how many runs stand around its calls.
         disclosure: finds tools that the model asks for.
         watch: hears for those who observe.
@@ -72,6 +75,7 @@ class Calling:
         session: Session,
         run_id: str,
         limits: Limits,
+        confirm: Confirm | None,
         depth: int,
         disclosure: Disclosure,
         watch: Watch,
@@ -82,6 +86,7 @@ class Calling:
         self._session = session
         self._run_id = run_id
         self._limits = limits
+        self._confirm = confirm
         self._depth = depth
         self._disclosure = disclosure
         self._watch = watch
@@ -140,49 +145,67 @@ class Calling:
         return replace(outcome, result=self._chains.told(outcome.call, outcome.result, turn))
 
     async def _call(self, due: _Due, turn: Turn, untrusted: bool) -> Outcome:
-        chains, call = self._chains, due.call
+        spent = self._limits.spent
+        inside = spent.opened()
+        try:
+            return await self._made(due, turn, untrusted, inside)
+        finally:
+            spent.closed(inside)
+
+    async def _made(self, due: _Due, turn: Turn, untrusted: bool, inside: list[Spent]) -> Outcome:
+        call = due.call
         begun = monotonic()
         outcome, stepped = due.known(), False
         if outcome is None:
-            made = self._disclosure.answer(call, self._session.tier) or chains.invoked(call, turn)
+            made = self._disclosure.answer(call, self._session.tier) or self._chains.invoked(call, turn)
             stepped = isinstance(made, ToolResult)
             if isinstance(made, ToolResult):
                 outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
             else:
                 self._emit(CallBegun(made))
-                outcome = await self._executed(made, due, untrusted)
+                outcome = await self._executed(made, due, untrusted, inside)
         elif outcome.issue is None:
             self._emit(CallBegun(outcome.call))  # in an earlier life
         seconds = monotonic() - begun
         with Caught() as caught:
             outcome = self._stepped(outcome, turn)
         if due.record is not None:  # a step that fails is mended; that the call was made stays known
-            outcome = await due.record.finish(outcome, seconds, stepped=caught.error is None)
+            # From this record on, what was used inside the call is the run's own.
+            outcome = await due.record.finish(
+                outcome, seconds, stepped=caught.error is None, settle=partial(self._limits.spent.closed, inside)
+            )
         if caught.error is not None:
             raise caught.error
         self._watch.called(outcome, seconds, stepped=stepped)
         self._emit(CallDone(outcome, seconds))
         return outcome
 
-    async def _executed(self, call: ToolCall, due: _Due, untrusted: bool) -> Outcome:
-        record = due.record
+    async def _executed(self, call: ToolCall, due: _Due, untrusted: bool, inside: list[Spent]) -> Outcome:
+        record, limits = due.record, self._limits
         # Runs inside the call are recorded with it, or not at all: never in the journal of a run further out.
         inner = JOURNAL.set(None if record is None else record.inner())
-        limits = self._limits
         lead = LEAD.set(
-            Lead(due.place, self._emit, self._session, limits.spent, limits.exceeded, limits.left, self._depth)
+            Lead(
+                due.place, self._emit, self._session, inside, limits.overspent, limits.left, self._confirm, self._depth
+            )
         )
+        begun: list[ToolCall] = []
         try:
             async with asyncio.timeout(limits.left()) as scope:
-                if record is None:
-                    return await self._executor.run(call, self._session, untrusted=untrusted)
                 return await self._executor.run(
-                    call, self._session, untrusted=untrusted, noted=record.noted, permitted=record.permitted
+                    call,
+                    self._session,
+                    untrusted=untrusted,
+                    noted=None if record is None else record.noted,
+                    permitted="" if record is None else record.permitted,
+                    begun=begun,
                 )
         except TimeoutError:
             if not scope.expired():
                 raise
-            return Outcome(call, ToolResult(call.id, call.name, error=STOPPED))
+            if not begun:  # somebody was asked, say
+                return Outcome(call, ToolResult(call.id, call.name, error=LATE), Issue("denied", LATE))
+            return Outcome(begun[0], ToolResult(call.id, call.name, error=STOPPED))
         finally:
             JOURNAL.reset(inner)
             LEAD.reset(lead)

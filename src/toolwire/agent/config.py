@@ -49,3 +49,15 @@ class AgentConfig:
     chains: Chains = field(default_factory=Chains)
     temperature: float | None = None
     max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what is easily mistaken.
+
+        Raises:
+            TypeError: something is of another kind.
+        """
+        for name, kind in (("gate", TierGate), ("budget", Budget), ("chains", Chains)):
+            if not isinstance(value := getattr(self, name), kind):
+                raise TypeError(f"{name} is a {kind.__name__}, not {value!r:.80}")
+        if self.tier is not None and not isinstance(self.tier, Tier):
+            raise TypeError(f"tier is a Tier, such as Tier.RUN, or None, not {self.tier!r:.80}")

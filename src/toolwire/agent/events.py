@@ -25,10 +25,17 @@ EndReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class TaskBegun:
-    """The first that is told: what the task has unlocked, and why."""
+    """The first that is told: what the task has unlocked, and why.
+
+    Attributes:
+        task: what the user asked.
+        intent: the tier.
+        held: names of tools that want a higher one; the model is not told of them.
+    """
 
     task: str
     intent: Intent
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,17 +203,26 @@ class Recorder:
         """The record of a call, by its place."""
         return CallRecord(self, f"{round}.{index}")
 
-    async def _write(self, name: str, key: str, text: str) -> None:
+    async def _write(self, name: str, key: str, text: str, settle: Callable[[], None] | None = None) -> None:
         async with self._writing:
+            if settle is not None:
+                settle()
             self._at += 1
+            changes = self._session.changes()
             state = {
                 "at": self._at,
                 "seconds": round(self._elapsed(), 6),
                 "usage": written(self._spent.usage),
                 "money": self._spent.money,
-                "session": self._session.changes(),
+                "session": changes,
             }
-            await self._journal.write(name, f'{{"{key}":{text},{dumps(state)[1:]}')
+            kept = False
+            try:
+                await self._journal.write(name, f'{{"{key}":{text},{dumps(state)[1:]}')
+                kept = True
+            finally:
+                if not kept:
+                    self._session.unkept(changes)
 
 
 class CallRecord:
@@ -259,7 +268,14 @@ class CallRecord:
         if self.begun != begun:
             await self._recorder._write(f"begun.{self._place}", "begun", dumps(written(begun)))
 
-    async def finish(self, outcome: Outcome, seconds: float, *, stepped: bool = True) -> Outcome:
+    async def finish(
+        self,
+        outcome: Outcome,
+        seconds: float,
+        *,
+        stepped: bool = True,
+        settle: Callable[[], None] | None = None,
+    ) -> Outcome:
         """Record what became of the call; what is given back is what a later life would read.
 
         Raises:
@@ -271,7 +287,7 @@ class CallRecord:
         except JournalError:
             result = ToolResult(outcome.call.id, outcome.call.name, error=NOT_RECORDABLE)
             text = dumps(written(replace(done, outcome=replace(outcome, result=result))))
-        await self._recorder._write(f"done.{self._place}", "done", text)
+        await self._recorder._write(f"done.{self._place}", "done", text, settle)
         return read(Done, loads(text)).outcome
 
 

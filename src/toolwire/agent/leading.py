@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from toolwire.agent.budgets import Spent
 from toolwire.agent.events import AgentEvent
+from toolwire.executor import Confirm
 from toolwire.session import Session
 
 DEEPEST = 8
@@ -24,18 +25,20 @@ class Lead:
         place: names the call among all runs; a run inside it is named after it.
         emit: hears what is told.
         session: of the run that made the call.
-        spent: what it has used.
-        exceeded: which of its budgets is used up, in words; "" if none is.
+        inside: what runs inside the call use.
+        overspent: which of its budgets that these use too is used up, in words; "" if none is.
         left: seconds that it has left; None: no limit.
+        confirm: asks somebody, where a run inside the call has nobody of its own.
         depth: how many runs stand around the call.
     """
 
     place: str
     emit: Emit
     session: Session
-    spent: Spent
-    exceeded: Callable[[], str]
+    inside: list[Spent]
+    overspent: Callable[[], str]
     left: Callable[[], float | None]
+    confirm: Confirm | None = None
     depth: int = 1
 
 

@@ -41,8 +41,15 @@ class Limits:
     def exceeded(self) -> str:
         """Which budget is used up, in words; "" if none is."""
         self.spent.seconds = self.seconds
-        own = self.budget.exceeded(self.spent)
-        return own or ("" if self._lead is None else self._lead.exceeded())
+        return self.budget.exceeded(self.spent) or self._led()
+
+    def overspent(self) -> str:
+        """The same, as far as runs inside its calls use it too: they count rounds and calls of their own."""
+        self.spent.seconds = self.seconds
+        return self.budget.overspent(self.spent) or self._led()
+
+    def _led(self) -> str:
+        return "" if self._lead is None else self._lead.overspent()
 
     def left(self) -> float | None:
         """Seconds that are left, 0 at the least; None: there is no limit."""

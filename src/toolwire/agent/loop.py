@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -84,6 +83,8 @@ class Run:
         self._journal = journal
         self._lead = lead
         self._limits = limits = Limits(config.budget, lead)
+        if confirm is None and lead is not None:
+            confirm = lead.confirm
         self._executor = made = executor(registry, None if confirm is None else self._telling(confirm))
         coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()  # the model may be another than before
         self._watch = watch = Watch(
@@ -93,7 +94,7 @@ class Run:
         self._disclosure = found = Disclosure(registry, format=told, budget_tokens=config.definitions)
         self._answering = Answering(backend, config, run_id, limits, found, watch, emit)
         depth = 1 if lead is None else lead.depth + 1
-        self._calling = Calling(made, config.chains, session, run_id, limits, depth, found, watch, emit)
+        self._calling = Calling(made, config.chains, session, run_id, limits, confirm, depth, found, watch, emit)
         self._breaker = Breaker()
         self._repeats = Repeats()
         self._messages: list[Message] = []
@@ -119,8 +120,9 @@ class Run:
         end: EndRecord | None = None
         lead = self._lead
         try:
-            with nullcontext() if lead is None else lead.spent.counting(self._limits.spent):
-                ended = await self._rounds(task, history)
+            if lead is not None:
+                lead.inside.append(self._limits.spent)
+            ended = await self._rounds(task, history)
             end = _record(self._watch.run, ended)
             return ended
         finally:
@@ -227,7 +229,8 @@ class Run:
             if intent.tier > session.ceiling:
                 intent = replace(intent, tier=session.ceiling, why=f"{intent.why}; but a model wrote the task")
         session.tier = intent.tier
-        self._emit(TaskBegun(task, intent))
+        held = tuple(one.name for one in self._registry.definitions() if one.tier > intent.tier)
+        self._emit(TaskBegun(task, intent, held))
 
     # -- recording -----------------------------------------------------------------------------------------------
 

@@ -258,6 +258,8 @@ class SessionRecord:
                 continue
             value = getattr(self._session, one.name)
             if one.name == RAN:
+                if self._session.handed_on:
+                    continue  # these are recorded with the session that it comes from
                 if new := self._new_calls(value):
                     made[RAN] = new
                 continue
@@ -265,6 +267,15 @@ class SessionRecord:
             if one.name not in self._last or self._last[one.name] != data:
                 self._last[one.name] = made[one.name] = data
         return made
+
+    def unkept(self, changes: Mapping[str, Any]) -> None:
+        """These changes could not be kept; they are told again."""
+        for name, data in changes.items():
+            if name != RAN:
+                self._last.pop(name, None)
+                continue
+            for called, times in data.items():
+                self._known[called] -= len(times)
 
     def reset(self) -> None:
         """Make the session a new one."""
@@ -274,6 +285,8 @@ class SessionRecord:
 
     def restore(self, changes: Iterable[Mapping[str, Any]]) -> None:
         """Put what was recorded back into the session, in the order of the records.
+
+        What only grows is the most of what the records say, since sessions that are of one user share it.
 
         Raises:
             JournalError: the records are of something else.
@@ -290,10 +303,20 @@ class SessionRecord:
                         for called, times in data.items():
                             getattr(self._session, name).setdefault(called, []).extend(at + past for at in times)
                     else:
-                        setattr(self._session, name, kind(data))
+                        self._put(name, kind, data)
                 except (AttributeError, TypeError, ValueError) as error:
                     raise JournalError(f"the record of a session cannot be read: {error!r:.200}") from error
         self.changes()  # they are known
+
+    def _put(self, name: str, kind: type, data: Any) -> None:
+        value = getattr(self._session, name)
+        if isinstance(value, set):
+            value |= set(data)
+        elif isinstance(value, dict):
+            for key, number in data.items():
+                value[key] = max(value.get(key, 0), number)
+        else:
+            setattr(self._session, name, kind(data))
 
     def _new_calls(self, ran: Mapping[str, list[float]]) -> dict[str, list[float]]:
         past = self._clock() - self._wall()

@@ -68,12 +68,15 @@ class AgentTeam:
     Raises:
         DefinitionError: two members have one name, or a tool has it; or a member shares its tools with the coordinator,
             which gets more of them.
+        TypeError: a member is none.
     """
 
     def __init__(self, coordinator: Agent, members: Sequence[Member]) -> None:
         self.coordinator = coordinator
         self.members = tuple(members)
         for member in members:
+            if not isinstance(member, Member):
+                raise TypeError(f"members are Member(agent, description), not {member!r:.80}")
             name = member.agent.config.name
             if not member.description:
                 raise DefinitionError("a member needs a description: nobody knows what to call it for", tool=name)

@@ -51,7 +51,7 @@ def program(arguments: Sequence[str]) -> typer.Typer:
     """The program, with the command that is given alone; with all of them where none is, for help and suggestions."""
     app = typer.Typer(
         name="toolwire",
-        epilog="Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 130 interrupted.",
+        epilog="Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 3 a call was denied, 130 interrupted.",
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
         add_completion=False,

@@ -64,7 +64,7 @@ def _emit(model: str, advice: Advice) -> None:
         {
             "model": model,
             "recommended": advice.format,
-            "settled": advice.settled,
+            "settled": advice.settled and len(advice.standings) > 1,
             "reason": advice.reason,
             "interval": "wilson",
             "confidence": CONFIDENCE,
@@ -79,6 +79,7 @@ def _show(model: str, advice: Advice) -> None:
     for name in ("outcomes", "good", "at least", "at most"):
         table.add_column(name, justify="right")
     table.add_column("")
+    best_of = "recommended" if len(advice.standings) > 1 else "only one tried"
     for one in sorted(advice.standings, key=lambda one: -one.middle):
         best = one.tally.format == advice.format
         table.add_row(
@@ -87,7 +88,7 @@ def _show(model: str, advice: Advice) -> None:
             share(one.tally.good, one.tally.tried),
             f"{one.low:.1%}",
             f"{one.high:.1%}",
-            styled("recommended" if best else "", "green"),
+            styled(best_of if best else "", "green"),
         )
     screen = console()
     screen.print(table, soft_wrap=False)

@@ -48,6 +48,8 @@ LINES = 8
 CHARACTERS = 800
 """Of a result that are shown, unless all of it is wanted."""
 INDENT = 8
+HELD = 4
+"""Names of tools above the tier that are told, once."""
 
 _WRAPPED = ("content", "reasoning")
 
@@ -72,6 +74,7 @@ class Telling:
         self._at: str = ""  # what stands in the line that is open: "", "content", "reasoning" or a call's index
         self._prose: list[str] = []  # of this turn, where the answer comes at the end
         self._wrapped = Wrapped(self._out.width)
+        self._warned = False  # that tools are held back
         self._shown = 0  # characters of the open call's arguments
         self._calls = 0  # of this turn
 
@@ -123,6 +126,10 @@ class Telling:
                 self._row("note", str(note), "yellow")
             case MemberSpoke(member, inner):
                 self._member(member, inner)
+            case TaskBegun(_, intent, held) if held and not self.trace and not self._warned:
+                self._warned = True
+                more = f" and {len(held) - HELD} more" if len(held) > HELD else ""
+                self._row("held", f"{', '.join(held[:HELD])}{more}: above {intent.tier.name}, see --tier", "dim")
             case CaughtUp():
                 self._row("now", "from here on it goes on", "dim")
             case RunEnded():
@@ -132,8 +139,10 @@ class Telling:
 
     def _trace(self, event: AgentEvent) -> None:
         match event:
-            case TaskBegun(_, intent):
+            case TaskBegun(_, intent, held):
                 self._row("tier", f"{intent.tier.name}: {intent.why}", "magenta")
+                if held:
+                    self._row("held", f"{', '.join(held)}: above {intent.tier.name}", "magenta")
             case ProblemFound(problem):
                 self._row("problem", f"{problem.kind}: {problem.message}", "red")
             case UsageCounted(usage):
@@ -313,8 +322,8 @@ def emit_event(event: AgentEvent) -> None:
 def as_dict(event: AgentEvent) -> dict[str, Any]:
     """An event as a JSON object."""
     match event:
-        case TaskBegun(task, intent):
-            return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why}
+        case TaskBegun(task, intent, held):
+            return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why, "held": list(held)}
         case TurnBegun():
             return {"event": "turn", "round": event.round}
         case CallBegun(call):

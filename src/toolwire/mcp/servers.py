@@ -177,7 +177,9 @@ class McpServer(_Strict):
         argv = (filled(self.command), *map(filled, self.args))
         env = {key: filled(value) for key, value in self.env.items()}
         cwd = os.path.abspath(folder / Path(filled(self.cwd)).expanduser()) if self.cwd else ""
-        here = cwd or os.getcwd()
+        # Paths in our own file begin where it is; other programs start their servers where they are themselves.
+        ours = str(self.source).endswith(".toml")
+        here = cwd or (os.path.abspath(folder) if ours else os.getcwd())
         program = _program(argv[0], here, env.get("PATH", os.environ.get("PATH", os.defpath)))
         if not cwd and any(_depends(text, here) for text in (self.command, *argv, *map(_value, argv))):
             cwd = here

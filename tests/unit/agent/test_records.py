@@ -215,8 +215,9 @@ def test_every_field_of_a_session_comes_back_on_another_clock() -> None:
     empty = record.changes()
     assert record.changes() == {}
     filled(session)
+    session.handed_on = False  # such a one records no times of calls
     changes = loads(dumps(record.changes()))
-    assert set(changes) == {one.name for one in dataclasses.fields(session)} - MOMENTARY
+    assert set(changes) == {one.name for one in dataclasses.fields(session)} - MOMENTARY - {"handed_on"}
     SessionRecord(later, Clock(1010.0), Clock(5100.0)).restore([empty, changes])
     assert plain(later, 900.0) == plain(session, 0.0), "a hundred seconds later"
     assert [type(getattr(later, one.name)) for one in dataclasses.fields(later)] == [

@@ -12,8 +12,9 @@ from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.events import CallBegun, CallDone, MemberSpoke, RunEnded, TaskBegun
 from toolwire.agent.journal import MemoryJournal
 from toolwire.backends import ScriptedBackend
+from toolwire.consent import Agreement, Approval
 from toolwire.errors import DefinitionError
-from toolwire.policy import Policy, Rule
+from toolwire.policy import Limit, Policy, Rule
 from toolwire.registry import ToolRegistry
 from toolwire.session import Session
 
@@ -230,3 +231,121 @@ def test_members_inside_members_have_an_end() -> None:
 
     assert max(map(begun, events)) == 9
     assert end.answer == "end"
+
+
+PAY = Policy([Rule("allow", "pay", asked_for=("pay",), confirm=False)])
+paid_out: list[int] = []
+
+
+def paying() -> ToolRegistry:
+    def pay(amount: int) -> str:
+        """Pay somebody."""
+        paid_out.append(amount)
+        return "paid"
+
+    tools = ToolRegistry()
+    tools.register(pay, requires_confirmation=True, tier=Tier.RUN)
+    return tools
+
+
+def two_of(call: ParsedResponse, *, lead: list[ParsedResponse], confirm: Any = None, **policies: Any) -> AgentTeam:
+    """A coordinator and a member with the same tools, who makes a call each time it is called."""
+    answers = [one for _ in range(4) for one in (call, ParsedResponse("done"))]
+    member = Agent(script(*answers), paying(), AgentConfig(name="worker", tier=Tier.RUN), **policies)
+    chief = Agent(script(*lead), paying(), AgentConfig(tier=Tier.RUN), confirm=confirm, **policies)
+    return AgentTeam(chief, [Member(member, "Works.")])
+
+
+def test_what_the_user_asked_for_once_is_done_once() -> None:
+    paid_out.clear()
+    pay = calling("pay", amount=10)
+    lead = [pay, pay, calling("worker", task="a"), calling("worker", task="b"), ParsedResponse("end")]
+    run(two_of(pay, lead=lead, policy=PAY), "Please pay 10.")
+    assert paid_out == [10]
+
+
+def test_calls_of_all_count_against_one_limit() -> None:
+    paid_out.clear()
+    pay = calling("pay", amount=10)
+    policy = Policy([Rule("allow", "pay", confirm=False)], limits=[Limit(calls=2, tool="pay")])
+    lead = [pay, calling("worker", task="a"), calling("worker", task="b"), calling("worker", task="c")]
+    run(two_of(pay, lead=[*lead, ParsedResponse("end")], policy=policy))
+    assert paid_out == [10, 10]
+
+
+@pytest.mark.parametrize("answer", [False, Agreement(False, remember=True), Agreement(True, remember=True)])
+def test_members_ask_as_the_coordinator_does_and_each_answer_holds_for_all(answer: Any) -> None:
+    asked: list[str] = []
+
+    async def confirm(approval: Approval) -> Any:
+        asked.append(approval.call.name)
+        return answer
+
+    pay = calling("pay", amount=10)
+    lead = [calling("worker", task="a"), calling("worker", task="b"), pay, ParsedResponse("end")]
+    run(two_of(pay, lead=lead, confirm=confirm))
+    assert asked == ["pay"]
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=1), Budget(rounds=2)])
+def test_members_count_rounds_and_calls_of_their_own(budget: Budget) -> None:
+    paid_out.clear()
+    config = AgentConfig(name="worker", tier=Tier.RUN)
+    policy = Policy([Rule("allow", "pay", confirm=False)])
+    member = Agent(script(calling("pay", amount=1), ParsedResponse("done")), paying(), config, policy=policy)
+    lead = Agent(
+        script(calling("worker", task="Pay."), ParsedResponse("end")), config=AgentConfig(tier=Tier.RUN, budget=budget)
+    )
+    events, _ = run(AgentTeam(lead, [Member(member, "Works.")]))
+    assert paid_out == [1]
+    assert results(events, "worker") == ["done"]
+
+
+def test_what_a_member_used_is_its_own_until_its_call_is_recorded() -> None:
+    """The process dies when the member has ended, while another call of the same answer is recorded."""
+
+    class Dies(MemoryJournal):
+        async def write(self, name: str, text: str) -> None:
+            if name == "done.1.0":
+                self.reached.set()
+                await asyncio.Event().wait()
+            await super().write(name, text)
+
+        reached = asyncio.Event()
+
+    gate = asyncio.Event()
+
+    @toolwire.tool
+    async def nap() -> str:
+        """Waits until the member is done."""
+        await gate.wait()
+        return "rested"
+
+    both = ParsedResponse(
+        tool_calls=(ToolCall("worker", {"task": "a"}, "1"), ToolCall("nap", {}, "2")),
+        finish_reason=FinishReason.TOOL_CALLS,
+    )
+
+    def team(*answers: ParsedResponse) -> AgentTeam:
+        member = Agent(script(*paid("done")), config=AgentConfig(name="worker"))
+        return AgentTeam(Agent(script(*answers), [nap]), [Member(member, "Works.")])
+
+    async def main() -> RunEnded:
+        records: dict[str, str] = {}
+
+        async def first() -> None:
+            async for _ in team(both).run("x", run_id="r", journal=Dies(records)):
+                pass
+
+        task = asyncio.create_task(first())
+        await Dies.reached.wait()
+        gate.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert "1.0/answer.1" in records
+        events = [one async for one in team(ParsedResponse("end")).run("x", run_id="r", journal=MemoryJournal(records))]
+        return events[-1]  # type: ignore[return-value]
+
+    assert asyncio.run(main()).usage.input_tokens == 1_000_000

@@ -16,6 +16,8 @@ from toolwire.backends import ScriptedBackend, TextBackend, local_source
 from toolwire.conversation import ChatRequest
 from toolwire.errors import RunFailed
 from toolwire.events import ContentDelta, Event
+from toolwire.registry import ToolRegistry
+from toolwire.session import Session
 
 SHORT = Budget(seconds=0.05, last_seconds=5.0)
 
@@ -181,3 +183,49 @@ def test_no_answer_is_told_with_what_was_said_last() -> None:
     agent = Agent(ScriptedBackend([ParsedResponse("Half of it.")]), config=AgentConfig(budget=Budget(rounds=1)))
     with pytest.raises(RunFailed, match="said last: Half of it"):
         asyncio.run(agent.ask("Go."))
+
+
+def test_a_call_that_waits_for_somebody_did_not_run() -> None:
+    async def nobody(approval: Any) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    asking = ToolRegistry()
+    asking.register(forever, requires_confirmation=True)
+    backend = ScriptedBackend([calling("forever"), ParsedResponse("So far.")])
+    events, _ = ended(Agent(backend, asking, AgentConfig(budget=SHORT), confirm=nobody))
+    (done,) = [event.outcome for event in events if isinstance(event, CallDone)]
+    assert "did not run" in done.result.text
+    assert done.issue is not None
+
+
+def test_an_answer_that_is_not_heard_to_its_end_is_paid_for() -> None:
+    class Telling(Silent):
+        async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+            yield toolwire.UsageCounted(Usage(5_000, 1))
+            async for event in super().stream(request, id_seed=id_seed):
+                yield event
+
+    for kind, tokens in ((Telling, 10_000), (Silent, 1)):
+        _, end = ended(Agent(kind(last=True), [forever], AgentConfig(budget=SHORT)))
+        assert end.usage.input_tokens >= tokens
+
+
+def test_what_a_session_has_come_to_is_kept_though_a_record_was_not() -> None:
+    """A time limit that comes while a record is written: the next record tells what that one should have."""
+
+    class Slow(MemoryJournal):
+        async def write(self, name: str, text: str) -> None:
+            if name.startswith("begun"):
+                await asyncio.Event().wait()
+            await super().write(name, text)
+
+    records: dict[str, str] = {}
+    backend = ScriptedBackend([calling("forever"), ParsedResponse("So far.")])
+    session = Session()
+    ended(Agent(backend, [forever], AgentConfig(budget=SHORT)), journal=Slow(records), session=session)
+    later = Session()
+    del records["answer.2"]
+    ended(Agent(ScriptedBackend([ParsedResponse("end")]), [forever]), journal=MemoryJournal(records), session=later)
+    now = 0.0
+    assert later.context(now=now).counts == session.context(now=now).counts != {}

@@ -186,6 +186,20 @@ def test_directories_begin_at_the_file(tmp_path: Path) -> None:
     assert (a.launch().cwd, b.launch().cwd) == (str(tmp_path / "sub"), "/abs")
 
 
+def test_paths_begin_at_our_own_file_and_where_other_programs_start_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "elsewhere"
+    here.mkdir()
+    for folder in (tmp_path, here):
+        (folder / "server.py").touch()
+    monkeypatch.chdir(here)
+    (ours,) = load_servers(written(tmp_path, '[mcp.servers.a]\ncommand = "python3"\nargs = ["server.py"]\n'))
+    text = '{"mcpServers": {"a": {"command": "python3", "args": ["server.py"]}}}'
+    (theirs,) = load_servers(written(tmp_path, text, "mcp.json"))
+    assert (ours.launch().cwd, theirs.launch().cwd) == (str(tmp_path), str(here))
+
+
 @pytest.mark.parametrize(
     ("command", "args", "bound"),
     [

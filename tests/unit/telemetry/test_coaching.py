@@ -151,7 +151,7 @@ def test_it_begins_with_what_was_recorded(tmp_path: Path) -> None:
 
 
 def test_fields_of_an_api_may_be_one_of_the_ways() -> None:
-    native, text = ScriptedBackend([]), ScriptedBackend([], format="hermes")
+    native, text = ScriptedBackend(["done"] * 9), ScriptedBackend(["done"] * 9, format="hermes")
     backend = CoachedBackend({NATIVE: native, "hermes": text}, Coach("scripted", (NATIVE, "hermes"), explore=0))
     assert backend.format == ""
     heard = Heard()

@@ -91,7 +91,7 @@ def test_a_run_is_a_tree_of_spans(traced: Traced) -> None:
 def test_names_are_those_of_the_conventions(traced: Traced) -> None:
     traced = Traced(content=True)
     response = ParsedResponse(tool_calls=(ToolCall("add", {"a": 1, "b": 2}, "1"),), usage=Usage(20, 10, 5, 3))
-    agent = Agent(ScriptedBackend([response]), [add], observers=[traced.observer], telemetry=False)
+    agent = Agent(ScriptedBackend([response, "done"]), [add], observers=[traced.observer], telemetry=False)
     asyncio.run(agent.ask("?"))
     used = {name for span in traced._spans.get_finished_spans() for name in span.attributes or {}}
     own = {name for name in used if name.startswith("toolwire.")}
@@ -109,7 +109,7 @@ def test_names_are_those_of_the_conventions(traced: Traced) -> None:
 
 
 def test_an_api_is_named_as_its_provider(traced: Traced) -> None:
-    backend = ScriptedBackend([])
+    backend = ScriptedBackend(["done"])
     backend.api = "anthropic_messages"
     backend.model = "big"
     asyncio.run(Agent(backend, observers=[traced.observer], telemetry=False).ask("?"))
@@ -132,7 +132,9 @@ def test_formats_repairs_and_problems_are_told(traced: Traced) -> None:
 
 def test_metrics_have_the_conventions_names_and_buckets(traced: Traced) -> None:
     response = ParsedResponse(tool_calls=(ToolCall("add", {"a": 1, "b": 2}, "1"),), usage=Usage(20, 10))
-    asyncio.run(Agent(ScriptedBackend([response]), [add], observers=[traced.observer], telemetry=False).ask("?"))
+    asyncio.run(
+        Agent(ScriptedBackend([response, "done"]), [add], observers=[traced.observer], telemetry=False).ask("?")
+    )
     metrics = traced.metrics()
     tokens = {point.attributes["gen_ai.token.type"]: point.sum for point in metrics["gen_ai.client.token.usage"]}
     assert tokens == {"input": 20, "output": 10}
@@ -160,14 +162,16 @@ def test_runs_inside_a_run_and_the_spans_of_tools_stand_below_it(traced: Traced)
             return "seen"
 
     helper = Agent(
-        ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("look", {}, "2"),))]),
+        ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("look", {}, "2"),)), "done"]),
         [look],
         AgentConfig(name="helper"),
         observers=[traced.observer],
         telemetry=False,
     )
     call = ToolCall("helper", {"task": "look"}, "1")
-    lead = Agent(ScriptedBackend([ParsedResponse(tool_calls=(call,))]), observers=[traced.observer], telemetry=False)
+    lead = Agent(
+        ScriptedBackend([ParsedResponse(tool_calls=(call,)), "done"]), observers=[traced.observer], telemetry=False
+    )
     AgentTeam(lead, [Member(helper, "Looks.")])
 
     async def main() -> None:
@@ -187,7 +191,7 @@ def test_runs_inside_a_run_and_the_spans_of_tools_stand_below_it(traced: Traced)
 @pytest.mark.parametrize(("content", "name"), [(False, "(not kept)"), (True, "my_diagnosis")])
 def test_a_name_that_the_model_made_up_is_text(content: bool, name: str) -> None:
     traced = Traced(content=content)
-    backend = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("my_diagnosis", {}, "1"),))])
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("my_diagnosis", {}, "1"),)), "done"])
     asyncio.run(Agent(backend, [add], observers=[traced.observer], telemetry=False).ask("?"))
     assert f"execute_tool {name}" in traced.spans()
 

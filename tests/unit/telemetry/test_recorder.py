@@ -190,12 +190,12 @@ def test_figures_alone_hold_neither_errors_nor_names_that_were_made_up(tmp_path:
 def test_a_secret_is_taken_out_of_what_was_kept_before_it_was_known(recorder: Recorder) -> None:
     secret = 'Zx9 "hunter"'
     login = ToolCall("wipe", {"path": "/x", "password": secret}, "1")
-    helper = Agent(ScriptedBackend([ParsedResponse(tool_calls=(login,))]), [wipe], AgentConfig(name="helper"))
+    helper = Agent(ScriptedBackend([ParsedResponse(tool_calls=(login,)), "done"]), [wipe], AgentConfig(name="helper"))
     helper._observers = (recorder,)
     ask = ToolCall("helper", {"task": f"Use {secret}."}, "1")
     said = ToolCall("fail", {}, "2")
     answers = [ParsedResponse(f"I shall use {secret}.", tool_calls=(said,)), ParsedResponse(tool_calls=(ask,))]
-    lead = Agent(ScriptedBackend(answers), [fail], observers=[recorder], telemetry=False)
+    lead = Agent(ScriptedBackend([*answers, "done"]), [fail], observers=[recorder], telemetry=False)
     AgentTeam(lead, [Member(helper, "Wipes.")])
     asyncio.run(lead.ask(f"Wipe with {secret} please", run_id="mine"))
     found = archive_of(recorder).run("mine")
@@ -450,19 +450,19 @@ def test_a_file_that_another_holds_is_waited_for(recorder: Recorder) -> None:
 
 def test_every_agent_is_recorded_unless_it_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
-    asyncio.run(Agent(ScriptedBackend([]), telemetry=False).ask("not told"))
+    asyncio.run(Agent(ScriptedBackend(["done"]), telemetry=False).ask("not told"))
     monkeypatch.setenv("TOOLWIRE_TELEMETRY", "off")
     assert standard_observers() == ()
-    asyncio.run(Agent(ScriptedBackend([])).ask("not told"))
+    asyncio.run(Agent(ScriptedBackend(["done"])).ask("not told"))
     flush()
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setenv("TOOLWIRE_TELEMETRY", "figures")
-    asyncio.run(Agent(ScriptedBackend([])).ask("counted"))
+    asyncio.run(Agent(ScriptedBackend(["done"])).ask("counted"))
     monkeypatch.delenv("TOOLWIRE_TELEMETRY")
-    asyncio.run(Agent(ScriptedBackend([])).ask("told"))
+    asyncio.run(Agent(ScriptedBackend(["done"])).ask("told"))
     assert [run["task"] for run in standard_archive().runs()] == ["told", ""]
     monkeypatch.setenv("TOOLWIRE_TELEMETRY", "perhaps")
     with pytest.raises(ConfigurationError, match="on, off or figures, not 'perhaps'"):
-        Agent(ScriptedBackend([]))
+        Agent(ScriptedBackend(["done"]))
     for observer in (*module._recorders,):
         observer.close()

@@ -91,7 +91,7 @@ def test_native_calls_and_those_in_the_text_are_told_apart() -> None:
     heard = Heard()
     native = ToolCall("add", {"a": 1, "b": 2}, "1", format="openai_chat")
     strayed = ToolCall("add", {"a": 3, "b": 2}, "2", format="hermes")
-    backend = ScriptedBackend([ParsedResponse(tool_calls=(native,)), ParsedResponse(tool_calls=(strayed,))])
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(native,)), ParsedResponse(tool_calls=(strayed,)), "done"])
     asyncio.run(Agent(backend, [add], observers=[heard], telemetry=False).ask("?"))
     assert [turn.format for turn in heard.turns] == [NATIVE] * 3
     assert [turn.found for turn in heard.turns] == [(NATIVE,), ("hermes",), ()]
@@ -168,7 +168,7 @@ def test_a_run_that_nobody_waits_for_is_told_as_stopped() -> None:
 
     async def main() -> None:
         agent = Agent(
-            ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("forever", {}, "1"),), usage=Usage(3, 4))]),
+            ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("forever", {}, "1"),), usage=Usage(3, 4)), "done"]),
             [forever],
             observers=[heard],
             telemetry=False,
@@ -197,7 +197,9 @@ def test_runs_inside_a_run_are_told_with_it() -> None:
     )
     calls = [ToolCall("counter", {"task": str(at)}, str(at)) for at in range(2)]
     lead = Agent(
-        ScriptedBackend([ParsedResponse(tool_calls=(call,)) for call in calls]), observers=[heard], telemetry=False
+        ScriptedBackend([*(ParsedResponse(tool_calls=(call,)) for call in calls), "done"]),
+        observers=[heard],
+        telemetry=False,
     )
     AgentTeam(lead, [Member(helper, "Adds.")])
     asyncio.run(lead.ask("?", run_id="top"))
@@ -231,7 +233,7 @@ def test_each_run_has_an_id_of_its_own() -> None:
 
 def test_tools_that_fail_are_the_models_doing_or_not() -> None:
     heard = Heard()
-    backend = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("fail", {}, "1"),))])
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("fail", {}, "1"),)), "done"])
     asyncio.run(Agent(backend, [fail], observers=[heard], telemetry=False).ask("?"))
     assert not heard.turns[0].calls[0].result.success
     assert heard.turns[0].good is True
@@ -253,7 +255,7 @@ def test_calls_of_one_id_are_agreed_to_each_by_itself(*, observed: bool) -> None
         return approval.call.arguments["path"] == "/one"
 
     calls = tuple(ToolCall("wipe", {"path": path}, "same") for path in ("/one", "/two"))
-    backend = ScriptedBackend([ParsedResponse(tool_calls=calls, finish_reason=FinishReason.TOOL_CALLS)])
+    backend = ScriptedBackend([ParsedResponse(tool_calls=calls, finish_reason=FinishReason.TOOL_CALLS), "done"])
     config = AgentConfig(tier=toolwire.Tier.RUN)
     observers = [heard] if observed else []
     agent = Agent(backend, [wipe], config, confirm=confirm, observers=observers, telemetry=False)

@@ -1,0 +1,50 @@
+"""What is easily mistaken is told where it is made."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
+from toolwire.backends import ScriptedBackend
+
+
+@toolwire.tool
+def stock(item: str) -> int:
+    """How much there is."""
+    return 3
+
+
+def agrees(approval: Any) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: AgentConfig(tier="run"), "tier is a Tier, such as Tier.RUN, or None, not 'run'"),  # type: ignore[arg-type]
+        (lambda: AgentConfig(budget={"rounds": 3}), "budget is a Budget, not {'rounds': 3}"),  # type: ignore[arg-type]
+        (lambda: AgentConfig(gate="run"), "gate is a TierGate"),  # type: ignore[arg-type]
+        (lambda: Agent("claude-sonnet-4-5"), "backend is a model, such as ApiBackend"),  # type: ignore[arg-type]
+        (lambda: Agent(ScriptedBackend([]), stock), "a list of tools"),  # type: ignore[arg-type]
+        (lambda: Agent(ScriptedBackend([]), config={}), "config is an AgentConfig"),  # type: ignore[arg-type]
+        (lambda: Agent(ScriptedBackend([]), confirm=agrees), "make agrees one with `async def`"),  # type: ignore[arg-type]
+        (
+            lambda: AgentTeam(Agent(ScriptedBackend([])), [Agent(ScriptedBackend([]))]),  # type: ignore[list-item]
+            "members are Member",
+        ),
+    ],
+)
+def test_a_wrong_type_is_named(make: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=r"not|async") as caught:
+        make()
+    assert said in str(caught.value)
+
+
+def test_a_script_that_is_used_up_is_an_error() -> None:
+    agent = Agent(ScriptedBackend(["Hello."]))
+    assert asyncio.run(agent.ask("Hi")) == "Hello."
+    with pytest.raises(toolwire.agent.RunFailed, match="the script has no answer 2"):
+        asyncio.run(agent.ask("Hi"))
+    assert Member(agent, "Greets.").agent is agent
