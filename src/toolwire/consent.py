@@ -84,11 +84,22 @@ class Agreement:
         agreed: the call may run.
         remember: it holds for the same tool with the same arguments as long as the session lasts, however often.
         reason: for the model, if it is no.
+        unanswered: nobody has said yes or no yet: the call does not run now, and is asked about when it comes again.
     """
 
     agreed: bool
     remember: bool = False
     reason: str = ""
+    unanswered: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that it does not contradict itself.
+
+        Raises:
+            ValueError: nobody has answered, and yet it is a yes, or holds for the session.
+        """
+        if self.unanswered and (self.agreed or self.remember):
+            raise ValueError("an unanswered question is no yes, and there is nothing to remember")
 
 
 def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:

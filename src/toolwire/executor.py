@@ -427,7 +427,8 @@ class ToolExecutor:
             session.decided(key, agreed=agreement.agreed)
         if agreement.agreed:
             return None
-        session.declined(key)
+        if not agreement.unanswered:
+            session.declined(key)
         why = f": {agreement.reason}" if agreement.reason else "."
         return Issue("denied", f"The user refused this call of {call.name}{why}")
 

@@ -12,8 +12,26 @@ from urllib.parse import urlsplit
 
 MAX_HOST = 253
 """Characters of a host's name."""
-_CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")))
+_CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
 """IPv6 addresses whose last 32 bits are an IPv4 address: compatible ones, and those of translators."""
+_OPEN = ipaddress.IPv6Network("2000::/3")
+"""All IPv6 addresses that were ever given out to the world; addresses of links and sites, say, are others."""
+_INSIDE = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
+            *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+            *("2001::/23", "2001:db8::/32", "3fff::/20"),
+        ),
+    )
+)
+"""What the registries of special addresses at IANA keep from the world, with multicast and what is reserved.
+
+Whole blocks, also where single addresses of one are reached from everywhere. The standard library has such a list too,
+which is another one in each version.
+"""
 _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.arpa", "metadata", "metadata.*")
 
 
@@ -102,9 +120,11 @@ def _is_private(host: str) -> bool:
     if address is None:
         return "." not in host or any(fnmatchcase(host, name) for name in _PRIVATE_NAMES)
     if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        inner = address.ipv4_mapped or address.sixtofour
         if inner is None and any(address in network for network in _CARRIERS):
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             address = inner
-    return not address.is_global or address.is_multicast
+        elif address not in _OPEN:
+            return True
+    return any(address in network for network in _INSIDE)

@@ -276,9 +276,9 @@ def test_sessions_are_apart() -> None:
         seen = list[bool]()
         run = service._executor.run
 
-        async def watched(call: Any, session: Any) -> Any:
+        async def watched(call: Any, session: Any, **more: Any) -> Any:
             seen.append(session.untrusted)
-            return await run(call, session)
+            return await run(call, session, **more)
 
         service._executor.run = service._alone.run = watched  # type: ignore[method-assign, assignment]
         async with serving(service) as at:

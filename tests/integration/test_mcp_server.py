@@ -209,6 +209,71 @@ def test_the_question_shows_exactly_what_would_run(mode: str) -> None:
     asyncio.run(main())
 
 
+@modes
+@pytest.mark.parametrize(("action", "agree"), [("cancel", True), ("accept", None)])
+def test_who_closes_a_question_has_not_refused(action: Any, agree: bool | None, mode: str) -> None:
+    given = [
+        ElicitResult(action=action, content=None if agree else {}),
+        ElicitResult(action="accept", content={"agree": True}),
+    ]
+
+    async def elicit(*_: Any) -> ElicitResult:
+        return given.pop(0)
+
+    async def main() -> None:
+        shop = Shop()
+        async with (
+            serving(McpService(shop.registry, tier=Tier.RUN)) as at,
+            client(at, mode=mode, elicitation_callback=elicit) as asked,
+        ):
+            assert (await asked.call_tool("wipe", {"path": "a"})).is_error
+            assert not shop.wiped
+            assert not (await asked.call_tool("wipe", {"path": "a"})).is_error
+            assert shop.wiped == ["a"]
+
+    asyncio.run(main())
+
+
+@modes
+def test_a_refusal_holds_for_the_visit_in_which_it_was_said(mode: str) -> None:
+    async def main() -> None:
+        shop, seen = Shop(), list[str]()
+        async with serving(McpService(shop.registry, tier=Tier.RUN)) as at:
+            async with client(at, mode=mode, elicitation_callback=answers("decline", seen=seen)) as asked:
+                for _ in range(2):
+                    assert (await asked.call_tool("wipe", {"path": "a"})).is_error
+            assert len(seen) == (1 if mode == "legacy" else 2)  # the newer protocol knows no visits
+            async with client(at, mode=mode, elicitation_callback=answers("accept")) as asked:
+                assert not (await asked.call_tool("wipe", {"path": "a"})).is_error
+        assert shop.wiped == ["a"]
+
+    asyncio.run(main())
+
+
+@modes
+def test_whoever_runs_the_process_is_one_visit(mode: str, tmp_path: Path) -> None:
+    tools = tmp_path / "own.py"
+    tools.write_text(
+        "import asyncio\n"
+        "from toolwire import Tier\nfrom toolwire.mcp.server import McpService\n"
+        "from toolwire.registry import ToolRegistry\n"
+        "registry = ToolRegistry()\n"
+        "registry.register(lambda: 'gone', name='wipe', tier=Tier.RUN, requires_confirmation=True)\n"
+        "asyncio.run(McpService(registry, tier=Tier.RUN).stdio())\n"
+    )
+
+    async def main() -> None:
+        source, seen = str(Path(toolwire.__file__).parents[1]), list[str]()
+        started = StdioServerParameters(command=sys.executable, args=[str(tools)], env={"PYTHONPATH": source})
+        elicit = answers("decline", seen=seen)
+        async with Client(started, mode=mode, elicitation_callback=elicit) as asked:
+            said = [(await asked.call_tool("wipe")).content[0].model_dump()["text"] for _ in range(2)]
+        assert len(seen) == 1
+        assert "was refused before" in said[1]
+
+    asyncio.run(main())
+
+
 def test_an_answer_holds_for_the_call_that_was_shown_and_once() -> None:
     async def main() -> None:
         shop = Shop()
@@ -397,6 +462,31 @@ def test_there_has_to_be_something_to_serve() -> None:
     done = subprocess.run([sys.executable, "-m", "toolwire", "mcp", "serve"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is nothing to serve" in done.stderr
+
+
+def test_the_same_call_twice_waits_for_its_question_and_takes_no_place() -> None:
+    asked, go, running = list[str](), asyncio.Event(), asyncio.Event()
+
+    async def elicit(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params.message)
+        running.set()
+        await go.wait()
+        return ElicitResult(action="accept", content={"agree": True})
+
+    async def main() -> None:
+        shop = Shop()
+        async with (
+            serving(McpService(shop.registry, tier=Tier.RUN, concurrency=1)) as where,
+            client(where, elicitation_callback=elicit, mode="legacy") as one,
+        ):
+            twice = [asyncio.create_task(one.call_tool("wipe", {"path": "a"})) for _ in range(2)]
+            await running.wait()
+            assert not (await asyncio.wait_for(one.call_tool("text"), 20)).is_error
+            go.set()
+            assert not any(done.is_error for done in await asyncio.wait_for(asyncio.gather(*twice), 20))
+        assert (len(asked), shop.wiped) == (2, ["a", "a"])
+
+    asyncio.run(main())
 
 
 def test_questions_that_wait_take_no_place_of_calls_that_run() -> None:

@@ -22,7 +22,7 @@ from toolwire.mcp import login as module
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.http import HttpOptions
 from toolwire.mcp.login import Logins, login
-from toolwire.mcp.reach import Outside
+from toolwire.mcp.reach import Outside, Proxied
 from toolwire.mcp.router import ServerQuestion
 from toolwire.mcp.server import McpService
 from toolwire.mcp.servers import McpServer, load_servers
@@ -187,6 +187,69 @@ def test_ssrf_the_address_that_was_looked_at_is_the_one_that_is_asked() -> None:
         async with httpx2.AsyncClient(transport=Outside(nowhere)) as asked:
             with pytest.raises(httpx2.ConnectError, match="cannot be looked up"):
                 await asked.get("http://mcp.example.com/mcp")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("proxies", "url", "proxied"),
+    [
+        ({}, "http://mcp.example.com/", False),
+        ({"http_proxy": "HERE"}, "http://mcp.example.com/", True),
+        ({"http_proxy": "HERE"}, "http://mcp.example.com:8080/", True),
+        ({"http_proxy": "HERE"}, "https://mcp.example.com/", False),
+        ({"https_proxy": "HERE"}, "http://mcp.example.com/", False),
+        ({"all_proxy": "HERE"}, "http://mcp.example.com/", True),
+        ({"http_proxy": "HERE", "no_proxy": "mcp.example.com"}, "http://mcp.example.com/", False),
+        ({"http_proxy": "HERE", "no_proxy": "x, .example.com"}, "http://mcp.example.com:8080/", False),
+        ({"http_proxy": "HERE", "no_proxy": "mcp.example.com:8080"}, "http://mcp.example.com:8080/", False),
+        ({"all_proxy": "HERE", "no_proxy": "*"}, "http://mcp.example.com/", False),
+        ({"http_proxy": "HERE", "no_proxy": "other.example.com"}, "http://mcp.example.com/", True),
+        ({"http_proxy": "", "https_proxy": "HERE"}, "http://mcp.example.com/", False),
+    ],
+)
+def test_ssrf_only_what_goes_through_a_proxy_is_not_looked_up_here(
+    proxies: dict[str, str], url: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+    async def look_up(_: str, __: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async def main() -> None:
+        asked: list[bytes] = []
+
+        async def proxy(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+            asked.append(await reading.readuntil(b"\r\n\r\n"))
+            writing.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            await writing.drain()
+            writing.close()
+
+        async with await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+            here = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            for name, value in proxies.items():
+                monkeypatch.setenv(name, value.replace("HERE", here))
+            async with httpx2.AsyncClient(transport=Proxied(Outside(look_up))) as client:
+                if proxied:
+                    assert (await client.get(url)).status_code == 204
+                    assert asked[0].startswith(f"GET {url} ".encode())
+                else:
+                    with pytest.raises(httpx2.UnsupportedProtocol, match=r"leads to 127\.0\.0\.1, which is not asked"):
+                        await client.get(url)
+                    assert not asked
+
+    asyncio.run(main())
+
+
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "gopher://127.0.0.1")
+
+    async def main() -> None:
+        async with httpx2.AsyncClient(transport=Proxied()) as asked:
+            with pytest.raises(httpx2.ProxyError, match=r"cannot be used: .*gopher"):
+                await asked.get("http://mcp.example.com/")
 
     asyncio.run(main())
 

@@ -133,6 +133,21 @@ def test_only_yes_is_yes(answer: Any) -> None:
     assert desk.sent == []
 
 
+def test_only_a_no_that_somebody_said_is_remembered() -> None:
+    said = [Agreement(False, unanswered=True), Agreement(False, "", "too long", unanswered=True), Agreement(False)]
+    answers = iter(said)
+    desk, session, policy = Desk(answer=lambda _: next(answers)), new(), Policy((Rule("ask", "send"),))
+    errors = [desk.run(session, send("Bob"), policy=policy)[0].error or "" for _ in range(4)]
+    assert ["was refused before" in error for error in errors] == [False, False, False, True]
+    assert (len(desk.asked), desk.sent) == (3, [])
+
+
+@pytest.mark.parametrize("more", [{"agreed": True}, {"agreed": False, "remember": True}])
+def test_an_answer_that_nobody_gave_is_no_yes_and_not_remembered(more: dict[str, bool]) -> None:
+    with pytest.raises(ValueError, match="unanswered"):
+        Agreement(**more, unanswered=True)
+
+
 def test_who_cannot_be_asked_has_not_agreed() -> None:
     def fails(_: Approval) -> bool:
         raise RuntimeError("no terminal")

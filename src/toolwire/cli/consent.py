@@ -45,14 +45,14 @@ class Consent:
         self._lock = asyncio.Lock()  # one question at a time
 
     async def __call__(self, approval: Approval) -> Agreement:
-        """The answer; nobody at the terminal is a no."""
+        """The answer; with nobody at the terminal, that it does not run."""
         async with turn(self._lock):
             screen = console(stderr=True)
             screen.print(present(approval, width=screen.width))
             if self._agree:
                 return Agreement(agreed=True)
             if not somebody():
-                return Agreement(agreed=False, reason="nobody is at the terminal; --yes agrees beforehand")
+                return Agreement(False, reason="nobody is at the terminal; --yes agrees beforehand", unanswered=True)
             unseen = left_out(approval)
             while True:
                 answer = (await _line(self._question)).strip().casefold()

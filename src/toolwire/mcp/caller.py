@@ -22,6 +22,7 @@ from mcp_types import (
     CreateMessageRequestParams,
     CreateMessageResult,
     ElicitationCapability,
+    ElicitResult,
     LoggingLevel,
     LoggingMessageNotification,
     LoggingMessageNotificationParams,
@@ -59,7 +60,7 @@ class Caller:
         return known is not None and known.elicitation is not None and not _url_only(known.elicitation)
 
     async def ask(self, question: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Ask the person behind the client; None if they refuse.
+        """Ask the person behind the client; None if they refuse, or close the question.
 
         Args:
             question: what they read.
@@ -68,13 +69,21 @@ class Caller:
         Raises:
             ToolError: the client cannot ask.
         """
+        answer = await self.elicit(question, schema)
+        return dict(answer.content or {}) if answer.action == "accept" else None
+
+    async def elicit(self, question: str, schema: dict[str, Any]) -> ElicitResult:
+        """Like `ask`, but with what they did: whoever closes a question has not refused.
+
+        Raises:
+            ToolError: the client cannot ask.
+        """
         if not self.can_be_asked:
             raise ToolError("The client cannot ask anybody.")
         try:
-            answer = await self.context.session.elicit_form(question, schema, self.context.request_id)
+            return await self.context.session.elicit_form(question, schema, self.context.request_id)
         except MCPError as error:
             raise ToolError(f"The client could not ask: {error.message}") from error
-        return dict(answer.content or {}) if answer.action == "accept" else None
 
     async def sample(self, prompt: str, max_tokens: int) -> str:
         """Let the client's own model write.

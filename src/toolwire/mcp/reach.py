@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from mcp.client.sse import sse_client
@@ -127,8 +127,48 @@ class Outside(httpx2.AsyncBaseTransport):
             await one.aclose()
 
 
-def _proxied() -> bool:
-    return any(kind in ("http", "https", "all") for kind in getproxies())
+def _proxy(url: httpx2.URL) -> str:
+    """The proxy that a request goes through, as this machine is set up; "" if it goes there itself."""
+    known = getproxies()
+    there = known.get(url.scheme) or known.get("all") or ""
+    if not there or proxy_bypass(url.host if url.port is None else f"{url.host}:{url.port}"):
+        return ""
+    return there if "://" in there else f"http://{there}"
+
+
+class Proxied(httpx2.AsyncBaseTransport):
+    """HTTP through the proxy that is set up for a request; one for which there is none goes `Outside`."""
+
+    def __init__(self, direct: httpx2.AsyncBaseTransport | None = None) -> None:
+        """Prepare.
+
+        Args:
+            direct: takes what goes through no proxy.
+        """
+        self._direct = direct or Outside()
+        self._proxies: dict[str, httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Ask the proxy, or the host itself.
+
+        Raises:
+            httpx2.RequestError: nobody answers, the proxy cannot be used, or the name leads inside.
+        """
+        proxy = _proxy(request.url)
+        if not proxy:
+            return await self._direct.handle_async_request(request)
+        if proxy not in self._proxies:
+            try:
+                self._proxies[proxy] = httpx2.AsyncHTTPTransport(proxy=proxy)
+            except (ValueError, httpx2.InvalidURL, ImportError) as error:
+                raise httpx2.ProxyError(f"the proxy that is set up cannot be used: {error}", request=request) from error
+        return await self._proxies[proxy].handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._direct.aclose()
+        for one in self._proxies.values():
+            await one.aclose()
 
 
 @asynccontextmanager
@@ -139,7 +179,7 @@ async def open_url(
 
     Requests follow redirects within the server's own origin alone. A server out in the world cannot make us ask
     addresses of this machine or its network, say as the place to sign in: neither by what it writes, nor by a name that
-    is looked up to such an address. Where a proxy is set up, that looks names up, and what they lead to is its own.
+    is looked up to such an address. A request for which a proxy is set up is that one's to look up, and to lead.
     """
     inside = private or _PRIVATE.surely(launch.url)
 
@@ -157,7 +197,7 @@ async def open_url(
 
     def client(headers: Any = None, timeout: Any = None, auth: HttpAuth | None = None) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            transport=None if inside or _proxied() else Outside(),
+            transport=None if inside else Proxied(),
             headers={"accept-encoding": "identity", **(headers or {})},
             timeout=timeout or httpx2.Timeout(CONNECT_SECONDS, read=max(seconds + CONNECT_SECONDS, STREAM_SECONDS)),
             auth=auth,

@@ -169,7 +169,8 @@ class _Served:
     bad: list[Quarantined] = field(default_factory=list)
     state: State = "waiting"
     reason: str = ""
-    stale: bool = False
+    stale: bool = False  # what it says of its tools now was not read yet
+    news: int = 0  # how often it has told that they are others
     refresh: asyncio.Task[None] | None = None
 
 
@@ -329,9 +330,10 @@ class McpRouter:
             return  # it runs as somebody agreed to
         async with served.lock:
             launch = await self._permitted(served)
+            if not served.connection.open:
+                served.stale = True
             try:
-                started = await served.connection.start(launch)
-                if started or served.stale:
+                if await served.connection.start(launch) or served.stale:
                     await self._list(served)
             except ToolError as error:
                 served.state, served.reason = "failed", error.reason if isinstance(error, ServerDown) else str(error)
@@ -351,23 +353,24 @@ class McpRouter:
         self._approvals.agree(server, launch)
 
     async def _list(self, served: _Served) -> None:
-        served.stale = False
-        try:
-            given, unreadable = await served.connection.tools()
-        except ToolError:
-            served.stale = True  # whoever needs it next asks again
-            raise
+        served.stale = (
+            True  # until all is read: nobody calls meanwhile, and if this is cut short, whoever is next reads
+        )
+        news = served.news
+        given, unreadable = await served.connection.tools()
         declared, bad = read_tools(given, served.server, self._known)
         agreed = self._approvals.server(served.server)
         if agreed is not None and not agreed.listed:
             self._approvals.pin(served.server, {one.name: one.stored() for one in declared})
         served.bad = [*unreadable, *bad]
         self._register(served, declared)
+        served.stale = served.news != news
 
     def _stale(self, name: str) -> None:
         """The server's tools are others now; they are read soon, many such news at once."""
         if (served := self._served.get(name)) is not None:
             served.stale = True
+            served.news += 1
             if served.refresh is None or served.refresh.done():
                 served.refresh = asyncio.create_task(self._refresh(served))
 

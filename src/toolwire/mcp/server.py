@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from time import monotonic
 from typing import Any
@@ -88,18 +88,21 @@ class Visit:
 VISIT: ContextVar[Visit | None] = ContextVar("toolwire_mcp_visit", default=None)
 
 
+_UNANSWERED = Agreement(False, unanswered=True)
+
+
 @dataclass(slots=True)
 class _Round:
     """One request of a call whose client is asked by an answer.
 
     Attributes:
         key: what the client was asked before; "" if nothing.
-        agreed: what it said to that.
+        answer: what it said to that.
         unasked: what it has to be asked now; the request then comes again.
     """
 
     key: str = ""
-    agreed: bool = False
+    answer: Agreement = _UNANSWERED
     unasked: Approval | None = None
 
 
@@ -144,8 +147,9 @@ class McpService:
         self._asked: OrderedDict[str, tuple[str, float]] = OrderedDict()
         self._visit = self.visit()  # of all who have none of their own
         shape = None if shape is None else shaped(shape)
-        self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, timeout=timeout, shape=shape)
-        self._alone = ToolExecutor(registry, policy=policy, timeout=timeout, shape=shape)
+        of_all: Any = {"timeout": timeout, "concurrency": concurrency, "shape": shape}
+        self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, **of_all)
+        self._alone = ToolExecutor(registry, policy=policy, **of_all)
         self.server: Server[Any] = Server(
             name,
             version=version("toolwire"),
@@ -161,9 +165,13 @@ class McpService:
 
     async def stdio(self) -> None:
         """Serve whoever writes to this process's standard input, until it closes."""
-        with _own_input() as lines:
-            async with stdio_server(lines) as (reading, writing):
-                await self.server.run(reading, writing, self.server.create_initialization_options())
+        visit = VISIT.set(self.visit())
+        try:
+            with _own_input() as lines:
+                async with stdio_server(lines) as (reading, writing):
+                    await self.server.run(reading, writing, self.server.create_initialization_options())
+        finally:
+            VISIT.reset(visit)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -188,14 +196,12 @@ class McpService:
         caller = Caller(context)
         executor = self._executor if self._agree or caller.can_be_asked else self._alone
         current, round = CURRENT.set(caller), _ROUND.set(this := self._round(params))
-        holding = _SLOT.set(slot := _Slot(self._gate))
+        slot = _Slot(self._gate)
         self._waiting += 1
         try:
-            await slot.take()
-            outcome = await executor.run(call, visit.session)
+            outcome = await executor.run(call, visit.session, noted=slot.take)
         finally:
             slot.give()
-            _SLOT.reset(holding)
             self._waiting -= 1
             CURRENT.reset(current)
             _ROUND.reset(round)
@@ -204,26 +210,26 @@ class McpService:
     # -- asking --------------------------------------------------------------------------------------------------
 
     async def _confirm(self, approval: Approval) -> Agreement:
+        """What somebody says; a refusal is remembered for one visit, and so not at all if the client has none."""
+        answer = await self._answered(approval)
+        return answer if answer.agreed or VISIT.get() is not None else replace(answer, unanswered=True)
+
+    async def _answered(self, approval: Approval) -> Agreement:
         if self._agree:
             return Agreement(True)
         caller = CURRENT.get()
         assert caller is not None
         text = present(approval, WIDTH, whole=True)
         if len(text) > MAX_QUESTION:
-            return Agreement(
-                False, reason=f"it takes {len(text)} characters to show what it would do, which is too many"
-            )
+            why = f"it takes {len(text)} characters to show what it would do, which is too many"
+            return Agreement(False, reason=why, unanswered=True)
         if not caller.modern:
-            slot = _SLOT.get()
-            slot.give()  # others run while somebody thinks
-            given = await caller.ask(text, _FORM)
-            await slot.take()
-            return Agreement(given is not None and given.get("agree") is True)
+            return _agreement(await caller.elicit(text, _FORM))
         this = _ROUND.get()
         if this.key == approval.key:
-            return Agreement(this.agreed)
+            return this.answer
         this.unasked = approval
-        return Agreement(False)
+        return _UNANSWERED
 
     def _question(self, approval: Approval) -> InputRequiredResult:
         """The question as an answer; what it is about is kept here, so that the client cannot change it."""
@@ -241,17 +247,24 @@ class McpService:
         given = (params.input_responses or {}).get("agree")
         if not key or monotonic() - at > ASKED_SECONDS or not isinstance(given, ElicitResult):
             return _Round()
-        return _Round(key, given.action == "accept" and (given.content or {}).get("agree") is True)
+        return _Round(key, _agreement(given))
+
+
+def _agreement(given: ElicitResult) -> Agreement:
+    """An answer; a question that was closed, or a form that was not filled in, is none."""
+    agree = (given.content or {}).get("agree") if given.action == "accept" else None
+    refused = given.action == "decline" or agree is False
+    return Agreement(agree is True, unanswered=agree is not True and not refused)
 
 
 @dataclass(slots=True)
 class _Slot:
-    """A call's place among those that run at the same time."""
+    """A call's place among those that run at the same time; taken when it runs, so no question holds one."""
 
     gate: asyncio.Semaphore
     held: bool = False
 
-    async def take(self) -> None:
+    async def take(self, *_: object) -> None:
         await self.gate.acquire()
         self.held = True
 
@@ -261,7 +274,6 @@ class _Slot:
             self.gate.release()
 
 
-_SLOT: ContextVar[_Slot] = ContextVar("toolwire_mcp_slot")
 _ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
 
 
