@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
@@ -101,7 +100,7 @@ class ToolExecutor:
         clock: seconds, for limits.
         check: whether to look for names in the policy that name nothing; see `toolwire.misnomers`. Those that surely
             let calls run which were to be denied are an error here, others a `PolicyWarning` at the first call, when
-            all tools should be there.
+            all tools should be there, and at the first one after the tools have changed. "warn": none is an error.
 
     Raises:
         TypeError: `policy` is no policy, or `confirm` is no async function.
@@ -119,7 +118,7 @@ class ToolExecutor:
         concurrency: int = 16,
         shape: Shaping | None = None,
         clock: Callable[[], float] = monotonic,
-        check: bool = True,
+        check: bool | Literal["warn"] = True,
     ) -> None:
         if policy is not None and not isinstance(policy, Policy):
             raise TypeError(_no_policy(policy))
@@ -136,12 +135,12 @@ class ToolExecutor:
         self._shape = shape
         self._open: dict[tuple[int, str], asyncio.Event] = {}  # questions that are being asked, by session and call
         self._clock = clock
-        self._named = 0 if check and policy is not None and (policy.rules or policy.limits) else -1
-        """How many tools the policy's names were compared with; -1: they are not."""
+        self._compares = bool(check) and bool(self._policy.rules or self._policy.limits)
+        self._compared = -1
+        """The version of the registry that the policy's names were compared with."""
         self._warned: set[str] = set()
-        if self._named >= 0:
-            with suppress(DefinitionError):  # a tool that cannot be used says so when it is called
-                checked(self._policy, registry.definitions(hidden=True))
+        if self._compares and check != "warn":
+            checked(self._policy, registry.known())
 
     async def execute(
         self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
@@ -194,11 +193,11 @@ class ToolExecutor:
             permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
             begun: gets the call when it begins to run, for whoever may not wait for the outcome.
         """
-        if self._named >= 0 and self._named != len(self._registry):
-            self._warn()
         begun = [] if begun is None else begun
         unnoted: BaseException | None = None
         with Caught() as caught:  # whatever goes wrong on the way, there is a result
+            if self._compares and self._compared != self._registry.version:
+                self._warn()
             outcome = await self._run(call, session, untrusted, begun, noted, permitted)
             if isinstance(outcome, Outcome):
                 return outcome
@@ -257,12 +256,12 @@ class ToolExecutor:
 
     def _warn(self) -> None:
         """Warn of names in the policy that name nothing, each once; the registry has other tools than before."""
-        self._named = len(self._registry)
-        with suppress(DefinitionError):
-            for one in misnomers(self._policy, self._registry.definitions(hidden=True)):
-                if str(one) not in self._warned:
-                    self._warned.add(str(one))
-                    warnings.warn(str(one), PolicyWarning, stacklevel=3)
+        version = self._registry.version
+        for one in misnomers(self._policy, self._registry.known()):
+            if str(one) not in self._warned:
+                self._warned.add(str(one))
+                warnings.warn(str(one), PolicyWarning, stacklevel=3)  # may be an error: then the call does not run
+        self._compared = version
 
     def _gate(self) -> asyncio.Semaphore:
         """What lets so many calls of a loop run at a time."""

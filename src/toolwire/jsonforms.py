@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from inspect import isgenerator
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from toolwire.errors import ToolError
@@ -20,6 +21,7 @@ PLAIN = (str, bool, type(None))
 """Values that are JSON whatever they hold."""
 
 _JSON = json.JSONEncoder(allow_nan=False)
+_ANY: TypeAdapter[Any] = TypeAdapter(Any)
 _UNFIT = (TypeError, ValueError, RecursionError)
 
 
@@ -43,12 +45,29 @@ def json_form(value: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    if isgenerator(value):
-        raise TypeError("a generator may have no end")
+    if _yields(_ANY.dump_python(value, by_alias=False, warnings=False)):  # of iterators, this takes nothing yet
+        raise TypeError("an iterator may have no end")
     dump = getattr(value, "model_dump", None)
     made = dump(mode="json") if callable(dump) else to_jsonable_python(value, by_alias=False)
     _JSON.encode(made)
     return made
+
+
+def _yields(value: Any) -> bool:
+    """Whether there is an iterator anywhere in what pydantic made of a value."""
+    left, known = [value], set[int]()
+    while left:
+        one = left.pop()
+        if isinstance(one, Iterator):
+            return True
+        if id(one) in known:  # it holds itself, or is in two places
+            continue
+        known.add(id(one))
+        if isinstance(one, Mapping):
+            left += one.values()
+        elif isinstance(one, list | tuple | set | frozenset | deque):
+            left += one
+    return False
 
 
 def _place(value: Any) -> str:
@@ -73,8 +92,9 @@ def _place(value: Any) -> str:
     odd = next((key for key in value if not _fits({key: None})), None) if isinstance(value, Mapping) else None
     if odd is not None:
         return f"{where} a {type(value).__name__} with a key of the type {_kind(odd)}. Give it keys of text."
-    if isgenerator(value):
-        return f"{where} a generator. Give back a list of what it yields."
+    if isinstance(value, Iterator):
+        kind = "a generator" if isgenerator(value) else f"an iterator, {_kind(value)}"
+        return f"{where} {kind}. Give back a list of what it yields."
     return f"{where} of the type {_kind(value)}. Give back text, numbers, lists, dicts, dataclasses or pydantic models."
 
 

@@ -40,8 +40,8 @@ class Misnomer:
         where: the rule or the limit, as "policy.rules.0".
         name: what it names.
         near: what there is of nearly that name; "" if nothing is.
-        certain: it is a mistake, and lets calls run: the rule was to deny or ask, or it is a limit, and a tool that
-            is here was surely meant.
+        certain: it is a mistake, and lets calls run: the rule was to deny or ask, or it is a limit, and a tool of
+            this program was surely meant. No tool of a server makes it certain: strangers choose their names.
         message: all of it in words.
     """
 
@@ -61,7 +61,7 @@ def misnomers(policy: Policy, tools: Iterable[ToolDefinition]) -> list[Misnomer]
 
     Args:
         policy: the rules.
-        tools: all that there are, the hidden ones too: `registry.definitions(hidden=True)`.
+        tools: all that there are, also those that are hidden or switched off: `registry.known()`.
     """
     known = list(tools)
     found: list[Misnomer] = []
@@ -104,13 +104,14 @@ def _tool(where: str, name: str, does: str, known: Sequence[ToolDefinition]) -> 
     full = [full_name(tool) for tool in known]
     same = [one for one in full if one.rpartition(".")[2].casefold() == name.casefold()]  # it lacks its server
     bare = [] if does == "allow" else [tool.name for tool in known]
-    near = same[0] if same else _near(name, [*full, *bare])
+    own = _near(name, [tool.name for tool in known if not tool.server])
+    near = same[0] if same else own or _near(name, [*full, *bare])
     server, dot, _ = name.partition(".")
     elsewhere = bool(dot) and not any(tool.server.casefold() == server.casefold() for tool in known)
     if not near and (_is_glob(name) or elsewhere):
         return []
     said = f"no tool is called {name!r}, {_NOTHING[does]}"
-    return [Misnomer(where, name, near, bool(near) and does != "allow" and not _is_glob(name), said + _hint(near))]
+    return [Misnomer(where, name, near, bool(own) and does != "allow" and not _is_glob(name), said + _hint(near))]
 
 
 def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition]) -> Misnomer | None:
@@ -126,7 +127,8 @@ def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition])
     if not near and _is_glob(rule.tool):
         return None
     closed = all(tool.parameters.get("additionalProperties") is False for tool in meant)
-    certain = rule.effect != "allow" and not _is_glob(rule.tool) and (bool(near) or closed)
+    strange = any(tool.server for tool in meant)
+    certain = rule.effect != "allow" and not _is_glob(rule.tool) and not strange and (bool(near) or closed)
     whose = f"{full_name(meant[0])} has" if len(meant) == 1 else f"the tools that {rule.tool!r} names have"
     said = f"{whose} no argument {key!r}, {_NOTHING[rule.effect]}"
     there = f" (there {'is' if len(arguments) == 1 else 'are'} {', '.join(sorted(arguments))})"

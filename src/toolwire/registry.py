@@ -10,6 +10,7 @@ import difflib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any
@@ -92,6 +93,7 @@ class ToolRegistry:
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._ready: dict[tuple[str, str], Registered] = {}  # by server and name as calls wrote them
         self._shared: Counter[str] = Counter()  # how many tools have a name
+        self._version = 0
         for tool in tools:
             self.register(tool)
 
@@ -167,7 +169,7 @@ class ToolRegistry:
                 raise DefinitionError(f"another tool is known as {full!r}, which this one would be too", tool=own)
             self._entries[key] = entry
             self._shared[own] += 1
-            self._ready.clear()
+            self._changed()
         return tool
 
     def remove(self, name: str, server: str = "") -> None:
@@ -188,7 +190,11 @@ class ToolRegistry:
     def _forget(self, key: tuple[str, str]) -> None:
         del self._entries[key]
         self._shared[key[1]] -= 1
+        self._changed()
+
+    def _changed(self) -> None:
         self._ready.clear()
+        self._version += 1
 
     def enable(self, name: str, server: str = "", *, enabled: bool = True) -> None:
         """Let a tool of this very server be called and be seen again; or not, with `enabled=False`.
@@ -198,7 +204,7 @@ class ToolRegistry:
         """
         with self._lock:
             self._exactly(name, server).disabled = not enabled
-            self._ready.clear()
+            self._changed()
 
     def definitions(
         self, *, tier: Tier | None = None, hidden: bool = False, servers: Iterable[str] | None = None
@@ -222,6 +228,19 @@ class ToolRegistry:
             ]
             made = [self._definition(entry) for entry in entries]
         return [one for one in made if tier is None or one.tier <= tier]
+
+    def known(self) -> list[ToolDefinition]:
+        """All tools, by which names are compared: also the hidden, those switched off, and those that cannot be used.
+
+        Of one that cannot be used this is its name alone.
+        """
+        with self._lock:
+            return [one for entry in self._entries.values() for one in self._named(entry)]
+
+    @property
+    def version(self) -> int:
+        """Another number after each change."""
+        return self._version
 
     def __iter__(self) -> Iterator[ToolDefinition]:
         """The definitions that models may see."""
@@ -325,14 +344,22 @@ class ToolRegistry:
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
         return f" There are: {', '.join(names[:LISTED])}{more}."
 
-    def _definition(self, entry: _Entry) -> ToolDefinition:
+    def _named(self, entry: _Entry) -> Iterator[ToolDefinition]:
+        server, name = entry.key
+        try:
+            yield self._definition(entry, described=False)
+        except DefinitionError:
+            with suppress(DefinitionError):  # a name that no tool can have
+                yield ToolDefinition(name, server=server)
+
+    def _definition(self, entry: _Entry, *, described: bool = True) -> ToolDefinition:
         if entry.made is None:
             made = as_definition(entry.source, name=entry.key[1], strict=True)
             entry.made = replace(made, **entry.changes)
         changes: dict[str, Any] = {}
         if (name := self._exposed(entry)) != entry.made.name:
             changes["name"] = name
-        if entry.description is not None:
+        if described and entry.description is not None:
             changes["description"] = entry.description if isinstance(entry.description, str) else entry.description()
         return replace(entry.made, **changes) if changes else entry.made
 

@@ -17,6 +17,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,43 @@ class AllowedRoots:
                     os.close(file)
             else:
                 yield from self._below(os.dup(walk.top), "", 0, skipped, left_out)
+
+    def names(self, path: str, skipped: Callable[[str], bool], *, deep: bool, most: int) -> Iterator[tuple[str, bool]]:
+        """The names of what is in a directory, and whether each is a directory; no file is opened.
+
+        Links are left out. In order of name, but what is in directories comes behind what is beside them.
+
+        Args:
+            path: the directory.
+            skipped: names that are passed over; "" is told in their place.
+            deep: with what is below its directories.
+            most: names after which it ends.
+        """
+        with self.directory(path) as directory:
+            yield from islice(self._names(os.dup(directory), "", 0 if deep else MAX_DEPTH, skipped, most), most)
+
+    def _names(
+        self, directory: int, prefix: str, depth: int, skipped: Callable[[str], bool], most: int
+    ) -> Iterator[tuple[str, bool]]:
+        below = []
+        try:
+            with os.scandir(directory) as entries:
+                found = sorted(islice(entries, most), key=lambda one: one.name)
+            for entry in found:
+                is_directory = entry.is_dir(follow_symlinks=False)
+                known = not skipped(entry.name) and (is_directory or entry.is_file(follow_symlinks=False))
+                yield prefix + entry.name if known else "", is_directory
+                if known and is_directory and depth < MAX_DEPTH:
+                    below.append(entry.name)
+            for name in below:
+                with suppress(OSError):
+                    inner = os.open(name, _DIRECTORY, dir_fd=directory)
+                    if not self.mounts and os.fstat(inner).st_dev != os.fstat(directory).st_dev:
+                        os.close(inner)
+                        continue
+                    yield from self._names(inner, f"{prefix}{name}/", depth + 1, skipped, most)
+        finally:
+            os.close(directory)
 
     def _below(
         self, directory: int, prefix: str, depth: int, skipped: Callable[[str], bool], left_out: Callable[[str], None]

@@ -136,7 +136,7 @@ def test_the_list_of_layers_is_the_contract() -> None:
     assert [" | ".join(re.findall(r"`(\w+)`", row)) for row in rows] == layers
 
 
-@pytest.mark.parametrize("part", ["wire", "apis", "envelope", "mcp", "agent", "telemetry"])
+@pytest.mark.parametrize("part", ["wire", "apis", "envelope", "mcp", "builtin", "agent", "telemetry"])
 def test_every_module_is_in_the_map_of_its_part(part: str) -> None:
     text = ARCHITECTURE.read_text("utf-8")
     modules = [path.name for path in (PACKAGE / part).glob("*.py") if path.name not in ("__init__.py", "__main__.py")]

@@ -1,9 +1,12 @@
 """What tools give back becomes JSON as pydantic writes it; what cannot is named with its place."""
 
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -29,6 +32,10 @@ class Row:
     when: datetime
     tags: set[str] = field(default_factory=set)
     handle: Any = None
+
+
+class Endless(BaseModel):
+    rows: Iterable[int]
 
 
 NOON = datetime(2026, 1, 2, 12)
@@ -80,6 +87,11 @@ for _ in range(5_000):
         ([10**5000], "at /0 it is a number of too many digits"),
         ([b"\xff"], "at /0 it is of the type bytes."),
         ((n for n in [1]), "it is a generator. Give back a list"),
+        ({"rows": (n for n in count())}, "at /rows it is a generator. Give back a list"),
+        ([Row(NOON, handle=map(str, count()))], "at /0/handle it is an iterator, map. Give back a list"),
+        (Endless(rows=count()), "at /rows it is an iterator, "),
+        ([deque([count()])], "at /0 it is of the type collections.deque."),
+        ({count(): 1}, "it is a dict with a key of the type itertools.count."),
         (LOOP, "at /0/again it holds itself."),
         (DEEP, "it is nested too deeply."),
     ],

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.agent import load_agent
+from toolwire import ParsedResponse, Tier, ToolCall, ToolDefinition
+from toolwire.agent import Agent, load_agent
+from toolwire.backends import ScriptedBackend
 from toolwire.builtin import builtin_tools
 from toolwire.cli import run
 from toolwire.errors import ConfigurationError, PolicyWarning
@@ -43,7 +44,9 @@ ANY = Text("*")
         (Rule("deny", "DELETE_FILE"), None, None),
         (Rule("deny", "write_file"), None, None),
         (Rule("deny", "mail.send"), None, None),
-        (Rule("deny", "github.create_isue"), "github.create_issue", True),
+        (Rule("deny", "github.create_isue"), "github.create_issue", False),
+        (Rule("deny", "creat_issue"), "create_issue", False),
+        (Limit(3, tool="creat_issue"), "create_issue", False),
         (Rule("deny", "github.close"), "", False),
         (Rule("deny", "create_issue"), None, None),
         (Rule("allow", "create_issue"), "github.create_issue", False),
@@ -78,7 +81,51 @@ def test_an_executor_refuses_what_would_deny_nothing() -> None:
         ToolExecutor(ToolRegistry([delete_file]), policy=Policy((Rule("allow"), Rule("deny", "delet_file"))))
     said = "policy.rules.1: no tool is called 'delet_file', so it denies nothing; did you mean 'delete_file'?"
     assert str(caught.value) == said
-    ToolExecutor(ToolRegistry([delete_file]), policy=Policy((Rule("deny", "delet_file"),)), check=False)
+    for check in (False, "warn"):
+        ToolExecutor(ToolRegistry([delete_file]), policy=Policy((Rule("deny", "delet_file"),)), check=check)
+
+
+def test_a_tool_that_cannot_be_used_is_known_by_its_name_alone() -> None:
+    broken = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
+    registry = ToolRegistry([ToolDefinition("odd", parameters=broken), delete_file])
+    ToolExecutor(registry, policy=Policy((Rule("deny", "odd", {"b": ANY}),)))
+    with pytest.raises(ConfigurationError, match="did you mean 'delete_file'"):
+        ToolExecutor(registry, policy=Policy((Rule("deny", "delet_file"),)))
+
+
+def test_a_tool_that_is_switched_off_may_be_named() -> None:
+    registry = ToolRegistry([delete_file, ToolDefinition("delete_files")])
+    registry.enable("delete_file", enabled=False)
+    ToolExecutor(registry, policy=Policy((Rule("deny", "delete_file"),)))
+
+
+def test_a_tool_that_comes_later_hinders_no_run() -> None:
+    registry = ToolRegistry([delete_file])
+    agent = Agent(
+        ScriptedBackend([ParsedResponse("hi")]), registry, policy=Policy((Rule("deny", "send_mail"),)), telemetry=False
+    )
+    registry.register(lambda: "", name="send_mails", description="Does.")
+    assert asyncio.run(agent.ask("hello")) == "hi"
+
+
+def test_a_warning_that_is_an_error_is_a_result() -> None:
+    executor = ToolExecutor(ToolRegistry([delete_file]), policy=Policy((Rule("allow", "delet_file"),)))
+    call, session = ToolCall("delete_file", {"path": "a"}, "1"), Session(tier=Tier.RUN)
+    outcome = asyncio.run(executor.run(call, session))  # in tests warnings are errors
+    assert outcome.issue is not None
+    assert "PolicyWarning: policy.rules.0: no tool is called 'delet_file'" in outcome.result.text
+    assert asyncio.run(executor.run(call, session)).issue is None
+
+
+def test_one_tool_in_place_of_another_is_compared_too() -> None:
+    registry = ToolRegistry([delete_file])
+    executor = ToolExecutor(registry, policy=Policy((Rule("deny", "delete_file"),)))
+    call, session = ToolCall("removed", {}, "1"), Session(tier=Tier.RUN)
+    asyncio.run(executor.run(call, session))
+    registry.remove("delete_file")
+    registry.register(lambda: "", name="delete_files", description="Does.")
+    with pytest.warns(PolicyWarning, match="did you mean 'delete_files'"):
+        asyncio.run(executor.run(call, session))
 
 
 def test_an_executor_warns_once_the_tools_are_there() -> None:

@@ -72,11 +72,11 @@ class Agent:
         self._confirm = confirm
         self._executor = executor or self._usual
         if policy is not None and executor is None:
-            self._usual(self.registry, confirm)  # what it refuses is told now
+            ToolExecutor(self.registry, policy=policy, confirm=confirm)  # what it refuses is told now, and by no run
         self._observers = (*observers, *(standard_observers() if telemetry else ()))
 
     def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
-        return ToolExecutor(registry, policy=self._policy, confirm=confirm)
+        return ToolExecutor(registry, policy=self._policy, confirm=confirm, check="warn")
 
     async def run(
         self,

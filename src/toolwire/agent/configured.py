@@ -255,7 +255,7 @@ class _Building:
         Raises:
             ConfigurationError: one is misspelt. Where there are several agents it may be right for another: a warning.
         """
-        tools = registry.definitions(hidden=True)
+        tools = registry.known()
         if not self._alone:
             for one in misnomers(self._policy, tools):
                 if one.near:
@@ -276,7 +276,7 @@ class _Building:
                 confirm=confirm,
                 timeout=table.timeout,
                 shape=shape,
-                check=self._alone,
+                check="warn" if self._alone else False,
             )
 
         return made

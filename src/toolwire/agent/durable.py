@@ -361,14 +361,12 @@ class DurableRuns:
         Raises:
             JournalError: there is no such run, or it was stopped.
         """
-        seen, growing = 0, Growing(self.store, run_id)
+        growing = Growing(self.store, run_id)
         while True:
             info = await outside(self.store.info, run_id, look=False)
             if await outside(growing.load):
-                events = list(told(MemoryJournal(growing.records)))
-                for event in events[seen:]:
+                for event in growing.news():
                     yield event
-                seen = len(events)
             if info.state == "ended":
                 yield from_json(RunEnded, growing.records[END])
                 return

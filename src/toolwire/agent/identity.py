@@ -71,6 +71,10 @@ def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
         for name in ("model", "api", "format")
         if was.get(name) != now.get(name)
     ]
+    for name in ("settings", "tools", "members"):
+        if not isinstance(was.get(name, {}), dict):  # by another version
+            said.append(f"its {name} were recorded in another form, so they cannot be compared")
+            was, now = ({key: value for key, value in one.items() if key != name} for one in (was, now))
     before, after = was.get("settings", {}), now.get("settings", {})
     if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
         said.append(f"it is told other things, or works in another way ({', '.join(other)})")
@@ -89,5 +93,8 @@ def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ):
         said += [f"the tool {name} is {verb}" for name in sorted(both & names)]
     for name in sorted(before.keys() & after.keys()):
+        if not isinstance(before[name], dict):
+            said.append(f"the member {name} was recorded in another form, so it cannot be compared")
+            continue
         said += [f"of the member {name}: {one}" for one in changes(before[name], after[name])]
     return said

@@ -7,18 +7,19 @@ Nothing here runs an agent; `durable` does.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import sqlalchemy
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, WorkflowStatus, error
 
-from toolwire.agent.events import RunEnded
-from toolwire.agent.journal import MemoryJournal
+from toolwire.agent.events import AgentEvent, RunEnded
+from toolwire.agent.journal import MemoryJournal, told
 from toolwire.agent.lives import FileLives, Lives, PostgresLives
 from toolwire.agent.records import from_json, loads
 from toolwire.errors import JournalError
@@ -357,6 +358,7 @@ class Growing:
         self.last = 0
         self._store = store
         self._run_id = run_id
+        self._told = 0  # so many records
         self._whole = 0  # so many of the first are known, and nothing can come between them any more
 
     def load(self) -> bool:
@@ -379,6 +381,20 @@ class Growing:
                 self.records[name] = text
                 new = True
         return new
+
+    def news(self) -> Iterator[AgentEvent]:
+        """The events of the records that came since this was asked last; each record is read once or twice.
+
+        Raises:
+            JournalError: they cannot be read.
+        """
+        names = list(self.records)[self._told :]  # what is written again stays where it was
+        self._told += len(names)
+        for name in names:
+            kind, _, place = name.partition(".")
+            begun = f"begun.{place}" if kind == "done" else ""
+            with_it = {begun: self.records[begun]} if begun in self.records else {}
+            yield from islice(told(MemoryJournal({**with_it, name: self.records[name]})), len(with_it), None)
 
 
 def owner_of(status: WorkflowStatus) -> str:

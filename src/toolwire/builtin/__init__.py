@@ -30,20 +30,26 @@ Root = str | os.PathLike[str]
 Tools = tuple[Tool[..., Any], ...]
 
 
-def builtin_tools(*roots: Root | AllowedRoots, tier: Tier = Tier.RUN, commands: CommandSettings | None = None) -> Tools:
+def builtin_tools(
+    *roots: Root | AllowedRoots,
+    tier: Tier = Tier.RUN,
+    commands: CommandSettings | None = None,
+    suggestions: bool = True,
+) -> Tools:
     """All built-in tools for some roots, up to a tier; without a root only those that end a turn.
 
     Args:
         roots: directories below which files may be touched, or one `AllowedRoots`.
         tier: tools of higher ones are left out.
         commands: how commands are run.
+        suggestions: see `reading_tools`.
 
     Raises:
         ToolError: a root is not a directory.
     """
     allowed = _allowed(roots)
     found = (
-        *reading_tools(allowed),
+        *reading_tools(allowed, suggestions=suggestions),
         *editing_tools(allowed),
         *command_tools(allowed, settings=commands),
         *ending_tools(),
@@ -51,13 +57,20 @@ def builtin_tools(*roots: Root | AllowedRoots, tier: Tier = Tier.RUN, commands: 
     return tuple(one for one in found if one.definition.tier <= tier)
 
 
-def reading_tools(*roots: Root | AllowedRoots, characters: int = MAX_READ_CHARACTERS, ripgrep: bool = True) -> Tools:
+def reading_tools(
+    *roots: Root | AllowedRoots,
+    characters: int = MAX_READ_CHARACTERS,
+    ripgrep: bool = True,
+    suggestions: bool = True,
+) -> Tools:
     """`list_dir`, `read_file` and `search_files`; none of them without a root.
 
     Args:
         roots: see `builtin_tools`.
         characters: of a file that one `read_file` gives back; one line has at most a tenth of that.
         ripgrep: whether to use it where it is installed; what is found is the same.
+        suggestions: whether the error of a path that is not there names what may have been meant: what has the same
+            name in another directory, or nearly that name in the same one. No policy is asked about these names.
 
     Raises:
         ToolError: a root is not a directory.
@@ -65,7 +78,8 @@ def reading_tools(*roots: Root | AllowedRoots, characters: int = MAX_READ_CHARAC
     allowed = _allowed(roots)
     if not allowed.roots:
         return ()
-    reading, searching = Reading(allowed, characters=characters), Searching(allowed, ripgrep=ripgrep)
+    reading = Reading(allowed, characters=characters, suggestions=suggestions)
+    searching = Searching(allowed, ripgrep=ripgrep, suggestions=suggestions)
     return (
         tool(tier=Tier.WALK, untrusted=True)(reading.list_dir),
         tool(tier=Tier.WALK, untrusted=True)(reading.read_file),

@@ -24,11 +24,13 @@ class Reading:
     Args:
         roots: where.
         characters: of a file that one call gives back; one line has at most a tenth of that.
+        suggestions: name what may have been meant by a path that is not there.
     """
 
-    def __init__(self, roots: AllowedRoots, *, characters: int = MAX_READ_CHARACTERS) -> None:
+    def __init__(self, roots: AllowedRoots, *, characters: int = MAX_READ_CHARACTERS, suggestions: bool = True) -> None:
         self._roots = roots
         self._characters = characters
+        self._suggestions = suggestions
 
     def list_dir(self, path: str = ".") -> str:
         """List the files and directories in a directory.
@@ -36,7 +38,10 @@ class Reading:
         Args:
             path: the directory, relative to the root; "." is the root itself.
         """
-        with helpful(self._roots, path), self._roots.directory(path) as directory:
+        with (
+            helpful(self._roots, path, "directory", suggestions=self._suggestions),
+            self._roots.directory(path) as directory,
+        ):
             entries, more = entries_of(directory)
             lines = [_shown(entry) for entry in entries[:MAX_SHOWN_ENTRIES]]
         count = f"more than {len(entries)}" if more else f"{len(entries)}"
@@ -53,7 +58,10 @@ class Reading:
         """
         if start_line < 1 or (end_line and end_line < start_line):
             raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
-        with helpful(self._roots, path), self._roots.reading(path) as file:
+        with (
+            helpful(self._roots, path, "file", suggestions=self._suggestions),
+            self._roots.reading(path) as file,
+        ):
             with os.fdopen(os.dup(file), "rb") as opened:
                 data = opened.read(MAX_FILE_BYTES)
             size = max(os.fstat(file).st_size, len(data))

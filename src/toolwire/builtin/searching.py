@@ -37,10 +37,12 @@ class Searching:
         roots: where.
         ripgrep: whether to use it where it is installed. One that lies below a root is not used: it may have been
             written by the model that searches.
+        suggestions: name what may have been meant by a path that is not there.
     """
 
-    def __init__(self, roots: AllowedRoots, *, ripgrep: bool = True) -> None:
+    def __init__(self, roots: AllowedRoots, *, ripgrep: bool = True, suggestions: bool = True) -> None:
         self._roots = roots
+        self._suggestions = suggestions
         self._ripgrep = _ripgrep(roots) if ripgrep else None
 
     def search_files(self, pattern: str, path: str = ".") -> str:
@@ -55,7 +57,7 @@ class Searching:
         regex = _compile(pattern)
         found, notes = list[str](), list[str]()
         deadline = monotonic() + MAX_SECONDS
-        with helpful(self._roots, path):
+        with helpful(self._roots, path, "any", suggestions=self._suggestions):
             for name, data in self._texts(pattern, path, deadline, notes):
                 if monotonic() > deadline:
                     notes.append(STOPPED)

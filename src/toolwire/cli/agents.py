@@ -19,7 +19,7 @@ from toolwire.cli.small import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
 from toolwire.cli.tools import tier_of
 from toolwire.configuration import Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
-from toolwire.executor import Confirm, ToolExecutor
+from toolwire.executor import Confirm
 from toolwire.intent import TierGate
 from toolwire.models import LOCAL, Models, local_name
 from toolwire.policy import Policy
@@ -148,13 +148,9 @@ async def _occasional(wanted: Wanted, models: Models, confirm: Confirm, rules: P
     )
     try:
         backend = await models.open(profile, format=wanted.format)
+        agent = Agent(backend, registry, config, policy=rules, confirm=confirm)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
-
-    def executor(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
-        return ToolExecutor(registry, policy=rules, confirm=confirm)
-
-    agent = Agent(backend, registry, config, confirm=confirm, executor=executor)
     return Opened(agent, agent, profile, models)
 
 

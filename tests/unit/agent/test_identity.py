@@ -120,3 +120,12 @@ def test_a_coach_may_learn() -> None:
     assert coached.backend.format == "forge_xml"
     assert changes(was, configuration(coached)) == []
     assert changes(was, configuration(agent())) == ["the format was 'coach' and is ''"]
+
+
+def test_what_was_recorded_in_another_form_is_a_change() -> None:
+    now = configuration(team(agent()))
+    for name in ("settings", "tools", "members"):
+        said = f"its {name} were recorded in another form, so they cannot be compared"
+        assert changes({**now, name: "ab" * 32}, now) == [said]
+    said = "the member worker was recorded in another form, so it cannot be compared"
+    assert changes({**now, "members": {"worker": "ab"}}, now) == [said]
