@@ -17,6 +17,8 @@ from toolwire.errors import ToolError
 
 DEEPEST = 60
 """How far down the place of what cannot be written is looked for."""
+WRITABLE = 300
+"""Values inside values: pydantic writes fewer."""
 PLAIN = (str, bool, type(None))
 """Values that are JSON whatever they hold."""
 
@@ -54,19 +56,25 @@ def _written(value: Any) -> Any:
 
 
 def _yields(value: Any) -> bool:
-    """Whether there is an iterator anywhere in what pydantic made of a value."""
-    left, known = [value], set[int]()
+    """Whether there is an iterator anywhere in what pydantic made of a value.
+
+    Raises:
+        RecursionError: it is nested more deeply than can be written.
+    """
+    left, known = [(value, 0)], set[int]()
     while left:
-        one = left.pop()
+        one, depth = left.pop()
+        if depth > WRITABLE:
+            raise RecursionError("nested too deeply")
         if isinstance(one, Iterator):
             return True
         if id(one) in known:  # it holds itself, or is in two places
             continue
         known.add(id(one))
         if isinstance(one, Mapping):
-            left += one.values()
+            left += ((inner, depth + 1) for inner in one.values())
         elif isinstance(one, list | tuple | set | frozenset | deque):
-            left += one
+            left += ((inner, depth + 1) for inner in one)
     return False
 
 
