@@ -19,6 +19,7 @@ DEEPEST = 60
 """How far down the place of what cannot be written is looked for."""
 WRITABLE = 300
 """Values inside values: pydantic writes fewer."""
+WHOLE = 1 << 63
 PLAIN = (str, bool, type(None))
 """Values that are JSON whatever they hold."""
 
@@ -33,7 +34,7 @@ def json_form(value: Any) -> Any:
     Raises:
         ToolError: something in it has no such form; the message names its place, as a JSON pointer, and its type.
     """
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN) or (type(value) is int and -WHOLE < value < WHOLE):
         return value
     try:
         _JSON.encode(value)

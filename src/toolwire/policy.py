@@ -177,7 +177,7 @@ class Limit:
         return self.tool == "*" or _may_be(name, self.tool)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # made anew for each call, and nobody changes it: frozen it takes three times as long
 class Context:
     """What a decision may know of the session.
 

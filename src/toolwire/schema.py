@@ -225,6 +225,7 @@ def _admit_null(node: Schema) -> None:
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (dict, list, tuple)
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def _too_deep(value: Any) -> bool:
@@ -234,7 +235,7 @@ def _too_deep(value: Any) -> bool:
         inner: dict[int, Any] = {}
         for node in level:
             for child in node.values() if isinstance(node, dict) else node if isinstance(node, _SEQUENCES) else ():
-                if isinstance(child, _CONTAINERS):
+                if type(child) not in _SCALARS and isinstance(child, _CONTAINERS):
                     inner[id(child)] = child
         if not inner:
             return False

@@ -13,7 +13,7 @@ cannot be understood says nothing. Rules that are easy to get wrong:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 from urllib.parse import unquote
@@ -190,6 +190,7 @@ class Shape:
     __slots__ = (
         "_children",
         "_facts",
+        "_keeps",
         "_names",
         "_patterned",
         "_scope",
@@ -209,6 +210,7 @@ class Shape:
         self._names: dict[str, None] | None = None
         self._patterned: bool = False
         self._width: int | None = None
+        self._keeps = frozenset(_kept(self._facts))
         self.schema: Any = node
         self.typed: bool = self._facts is not None
         self.kinds: frozenset[str] = KINDS if self._facts is None else frozenset(self._facts)
@@ -318,16 +320,22 @@ class Shape:
         changes: list[tuple[Any, Any]] = []
         if isinstance(value, dict):
             for name, inner in value.items():
-                if type(inner) in _KEPT:
+                if (kind := type(inner)) in _KEPT:
                     continue
-                fitted = self.property(name)._coerce(inner, read_json, depth + 1)
+                shape = self._children.get(name) or self.property(name)
+                if kind in shape._keeps:
+                    continue
+                fitted = shape._coerce(inner, read_json, depth + 1)
                 if fitted is not inner:
                     changes.append((name, fitted))
         elif isinstance(value, list):
             for index, inner in enumerate(value):
-                if type(inner) in _KEPT:
+                if (kind := type(inner)) in _KEPT:
                     continue
-                fitted = self.item(index)._coerce(inner, read_json, depth + 1)
+                shape = self.item(index)
+                if kind in shape._keeps:
+                    continue
+                fitted = shape._coerce(inner, read_json, depth + 1)
                 if fitted is not inner:
                     changes.append((index, fitted))
         if not changes:
@@ -395,6 +403,14 @@ class Shape:
             self._scope.find(self.schema, gather, {})
             self._names = names
         return self._names
+
+
+def _kept(facts: Facts | None) -> Iterator[type]:
+    """Types of values that `coerce` never changes, whatever they are."""
+    if facts is None or facts.get("string", _NOTHING) is None:
+        yield str
+    if facts is None or "number" in facts:
+        yield float
 
 
 def _own_facts(node: Mapping[str, Any]) -> Facts | None:
