@@ -210,7 +210,9 @@ class Agent:
     async def _replay(self, task: Any, injection: Any, run: Run, user: User | None) -> None:
         world = self.world
         together = Together(user) if user is not None else None
-        executor = ToolExecutor(world.registry, policy=self.variant.policy, confirm=together, confirm_timeout=3600.0)
+        executor = ToolExecutor(
+            world.registry, policy=self.variant.policy, confirm=together, confirm_timeout=3600.0, check=False
+        )
         alone = injection is None and user is None
         session = self._shared if self.variant.remembers and not alone else Session(tier=Tier.RUN)
         session.said(task.PROMPT)

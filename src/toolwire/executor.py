@@ -22,7 +22,7 @@ from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTo
 from toolwire.failures import Caught
 from toolwire.hashing import approval_key
 from toolwire.isolation import run_isolated
-from toolwire.jsonforms import PLAIN, json_form
+from toolwire.jsonforms import json_form, sound_text
 from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
 from toolwire.misnomers import checked, misnomers
 from toolwire.policy import Ask, Decision, Deny, Policy, full_name
@@ -133,7 +133,7 @@ class ToolExecutor:
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
         self._shape = shape
-        self._open: dict[tuple[int, str], asyncio.Event] = {}  # questions that are being asked, by session and call
+        self._open: dict[tuple[int, int, str], asyncio.Event] = {}  # questions that are being asked, by loop and call
         self._clock = clock
         self._compares = bool(check) and bool(self._policy.rules or self._policy.limits)
         self._compared = -1
@@ -346,7 +346,7 @@ class ToolExecutor:
     async def _permit(self, ready: _Ready, session: Session, untrusted: bool | None) -> Issue | None:
         decision = self._decided(ready, session, untrusted)
         if isinstance(decision, Ask):
-            issue = await self._asked(ready, decision, session)
+            issue = await self._asked(ready, decision, session, untrusted)
             if issue is not None:
                 return issue
             if not self._is_still_there(ready):
@@ -383,7 +383,7 @@ class ToolExecutor:
             raise TypeError(f"its preview gave no text but {type(shown).__name__}")
         return Deny(f"What {ready.call.name} would do cannot be shown, so it did not run: {caught.message}")
 
-    async def _asked(self, ready: _Ready, ask: Ask, session: Session) -> Issue | None:
+    async def _asked(self, ready: _Ready, ask: Ask, session: Session, untrusted: bool | None) -> Issue | None:
         call, definition = ready.call, ready.tool.definition
         if self._confirm is None:
             return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
@@ -391,11 +391,14 @@ class ToolExecutor:
         if isinstance(shown, Deny):
             return Issue("denied", shown.reason, definition.untrusted)
         key = approval_key(call, definition)
-        place = id(session), key
+        place = id(asyncio.get_running_loop()), session.account, key
         while (asked := self._open.get(place)) is not None:  # the same question is being asked
             await asked.wait()
-            if session.refuses(key):
-                return Issue("denied", f"The user refused the same call of {call.name}.")
+            again = self._decided(ready, session, untrusted)  # the answer may hold for this one too
+            if isinstance(again, Deny):
+                return Issue("denied", again.reason)
+            if not isinstance(again, Ask):
+                return None
         self._open[place] = done = asyncio.Event()
         try:
             return await self._answered(ready, shown, key, session)
@@ -502,7 +505,7 @@ def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, 
     return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
 
 
-_CONTAINERS = (dict, list)
+_CONTAINERS = (dict, list, tuple)
 
 
 def _copied(value: Any) -> Any:
@@ -511,6 +514,8 @@ def _copied(value: Any) -> Any:
         return {key: _copied(inner) if isinstance(inner, _CONTAINERS) else inner for key, inner in value.items()}
     if isinstance(value, list):
         return [_copied(inner) if isinstance(inner, _CONTAINERS) else inner for inner in value]
+    if isinstance(value, tuple):
+        return [_copied(inner) for inner in value]  # as JSON has it
     return value
 
 
@@ -522,7 +527,7 @@ def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
 
 
 def _failed(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(call.id, call.name, error=message[:MAX_ERROR])
+    return ToolResult(call.id, call.name, error=sound_text(message[:MAX_ERROR]))
 
 
 def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:
@@ -537,8 +542,6 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
     Raises:
         ToolError: it has none.
     """
-    if isinstance(value, PLAIN):
-        return ToolResult(call.id, call.name, value)
     if isinstance(value, ToolResult):
         return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
     if isinstance(value, ImagePart):

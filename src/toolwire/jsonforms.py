@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -20,11 +21,12 @@ DEEPEST = 60
 WRITABLE = 300
 """Values inside values: pydantic writes fewer."""
 WHOLE = 1 << 63
-PLAIN = (str, bool, type(None))
-"""Values that are JSON whatever they hold."""
 
 _JSON = json.JSONEncoder(allow_nan=False)
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
+SURROGATE = "\\ud"
+"""How an ASCII encoder begins what lies outside of the basic plane, and halves of it."""
+_HALF = re.compile("[\ud800-\udfff]")
 _UNFIT = (TypeError, ValueError, RecursionError)
 
 
@@ -34,17 +36,38 @@ def json_form(value: Any) -> Any:
     Raises:
         ToolError: something in it has no such form; the message names its place, as a JSON pointer, and its type.
     """
-    if isinstance(value, PLAIN) or (type(value) is int and -WHOLE < value < WHOLE):
+    if isinstance(value, str):
+        return sound_text(value)
+    if value is None or isinstance(value, bool) or (type(value) is int and -WHOLE < value < WHOLE):
         return value
     try:
-        _JSON.encode(value)
-        return value
+        return _sound(value) if SURROGATE in _JSON.encode(value) else value
     except _UNFIT:
         pass
     try:
-        return _written(value)
+        made = _written(value)
+        return _sound(made) if SURROGATE in _JSON.encode(made) else made
     except _UNFIT as error:
         raise ToolError(_place(value)) from error
+
+
+def sound_text(text: str) -> str:
+    """A text that UTF-8 has: halves of surrogate pairs, as file names may hold, become U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _HALF.sub("\ufffd", text)
+    return text
+
+
+def _sound(value: Any) -> Any:
+    if isinstance(value, str):
+        return sound_text(value)
+    if isinstance(value, Mapping):
+        return {sound_text(key) if isinstance(key, str) else key: _sound(inner) for key, inner in value.items()}
+    return list(map(_sound, value)) if isinstance(value, list | tuple) else value
 
 
 def _written(value: Any) -> Any:

@@ -120,7 +120,10 @@ def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition])
         declared = tool.parameters.get("properties")
         additional = tool.parameters.get("additionalProperties")
         odd = bool(additional) or "patternProperties" in tool.parameters
-        if odd or not isinstance(declared, Mapping) or not declared or key in declared:
+        if declared is None:
+            declared = {}
+        open_ended = not declared and tool.parameters.get("additionalProperties") is not False
+        if odd or open_ended or not isinstance(declared, Mapping) or key in declared:
             return None
         arguments.update(declared)
     near = _near(key, sorted(arguments))

@@ -128,9 +128,10 @@ class Session:
         """Somebody has refused a call; the same one is not asked about again before the user asks something else."""
         self._declined.add(key)
 
-    def refuses(self, key: str) -> bool:
-        """Whether somebody has refused this very call, for the session or since the user last said something."""
-        return key in self._declined or key in self._refused
+    @property
+    def account(self) -> int:
+        """The same for sessions of one user; see `hand_on`."""
+        return id(self._declined)
 
     def decided(self, key: str, *, agreed: bool) -> None:
         """Somebody has decided for the session."""

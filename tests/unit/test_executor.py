@@ -722,3 +722,68 @@ def test_one_refusal_answers_equal_calls_that_wait() -> None:
     said = asyncio.run(main())
     assert len(asked) == 2
     assert ["refused" in one for one in said] == [True, True, True]
+
+
+@toolwire.tool(requires_confirmation=True)
+def spend(amount: int) -> str:
+    """Spends."""
+    return "spent"
+
+
+@pytest.mark.parametrize("limits", [(), (Limit(calls=1),)])
+def test_one_answer_for_the_session_answers_equal_calls_that_wait(limits: tuple[Limit, ...]) -> None:
+    asked: list[str] = []
+
+    async def always(approval: Approval) -> Agreement:
+        asked.append(approval.call.name)
+        await asyncio.sleep(0)
+        return Agreement(True, remember=True)
+
+    async def main() -> list[bool]:
+        executor = ToolExecutor(ToolRegistry([spend]), confirm=always, policy=Policy(limits=limits))
+        calls = [ToolCall("spend", {"amount": 1}, str(at)) for at in range(4)]
+        return [result.success for result in await executor.execute(calls, Session(tier=Tier.RUN))]
+
+    done = asyncio.run(main())
+    assert len(asked) == 1
+    assert done == [True] * 4 if not limits else sum(done) == 1
+
+
+def test_equal_questions_in_two_loops_do_not_wait_for_each_other() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    async def yes(approval: Approval) -> bool:
+        await asyncio.to_thread(both.wait)  # each is asked while the other is
+        return True
+
+    executor, session = ToolExecutor(ToolRegistry([spend]), confirm=yes), Session(tier=Tier.RUN)
+    results: list[bool] = []
+
+    def work() -> None:
+        call = ToolCall("spend", {"amount": 1}, "1")
+        results.extend(one.success for one in asyncio.run(executor.execute([call], session)))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True, True]
+
+
+def test_halves_of_surrogate_pairs_are_no_text() -> None:
+    @toolwire.tool
+    def names(how: str) -> Any:
+        """File names that are no UTF-8."""
+        if how == "raise":
+            raise ToolError("no file \udcff")
+        return "a \udcff" if how == "text" else {"\udcff": ["\udcff", "\U0001f600"], "n": ("x", [1])}
+
+    async def main() -> list[ToolResult]:
+        executor, session = ToolExecutor(ToolRegistry([names])), Session()
+        calls = [ToolCall("names", {"how": how}, how) for how in ("text", "deep", "raise")]
+        return await executor.execute(calls, session)
+
+    text, deep, raised = asyncio.run(main())
+    assert (text.result, raised.error) == ("a \ufffd", "no file \ufffd")
+    assert deep.result == {"\ufffd": ["\ufffd", "\U0001f600"], "n": ["x", [1]]}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from toolwire.agent.answering import Answering, OutOfTime
@@ -40,6 +41,8 @@ from toolwire.wire.renderer import call_example, example_arguments
 from toolwire.wire.results import unframed
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
+NEAR = 0.7
+"""How alike a name that there is not has to be to a tool's, for that one to be shown."""
 FENCED = "json_fence"
 """The format in which calls stand that are only shown."""
 
@@ -168,7 +171,9 @@ class Run:
             said = _said(response, turn)
             if used_up:
                 self._messages.append(Message("assistant", (TextPart(said),)))
-                return self._ended("repeats" if circling else "budget", said, circling or f"{used_up} is used up")
+                why = circling or f"{used_up} is used up"
+                silent = "" if said else ", and the last answer says nothing"
+                return self._ended("repeats" if circling else "budget", said, why + silent)
             faults = faults_of(response, require_call=self._config.require_tool_call) or self._shown_only(
                 response, turn
             )
@@ -292,7 +297,8 @@ class Run:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
-            definition = tools.get(name) if name else next(iter(turn.tools), None)
+            near = [name] if name in tools else get_close_matches(name, tools, n=1, cutoff=NEAR)
+            definition = tools[near[0]] if near else None if name else next(iter(turn.tools), None)
             if definition is None:
                 return ""
             if turn.format:

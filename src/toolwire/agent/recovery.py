@@ -23,7 +23,7 @@ PATIENCE = 5
 """Failures of one kind and tool, one after the other, that end a run."""
 WITHOUT = 2
 """How many times as many turns without a success, with failures of several kinds, end a run."""
-LONGEST_CYCLE = 4
+LONGEST_CYCLE = 8
 """Turns in the longest cycle that is looked for."""
 
 NO_CALL = "You called no tool. Every answer has to call one; to finish, call the tool that does."
@@ -81,7 +81,13 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
         if kind is None:
             continue  # the provider's own trouble: the model can do nothing about it
         tool = broken.pop(0) if problem.index is not None and broken else ""
-        message = SPLIT if kind == "truncated" else HIDDEN if problem.kind == "hidden_by_fence" else problem.message
+        message = problem.message
+        if kind == "truncated" and response.finish_reason is FinishReason.LENGTH:
+            message = SPLIT
+        elif kind == "truncated":
+            kind = "malformed"  # it was not too long: something that opened was not closed
+        elif problem.kind == "hidden_by_fence":
+            message = HIDDEN
         found.append(Fault(kind, tool, message))
     if not found and response.incomplete and response.finish_reason is FinishReason.LENGTH:
         found.append(Fault("truncated", response.incomplete[0].name, SPLIT))
@@ -102,14 +108,21 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
             it gives one of any tool, since who called none may not know how.
     """
     lines: dict[str, None] = {}
+    told, more = set[tuple[str, str]](), 0
     for fault in faults:
+        if not fault.told and (fault.kind, fault.tool) in told:
+            more += 1  # one of each kind is enough to learn from
+            continue
         if not fault.told:
+            told.add((fault.kind, fault.tool))
             lines[_cut(fault.message)] = None
-        broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated")
+        broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated", "unknown_tool")
         if (fault.tool and broken) or fault.message == NO_CALL:
             shown = example(fault.tool)
             if shown and not any(shown in line for line in lines):
                 lines[shown] = None
+    if more:
+        lines[f"({more} more of your calls are wrong in the same way.)"] = None
     return "\n\n".join(lines)
 
 
@@ -136,22 +149,19 @@ class Breaker:
 
         Args:
             faults: of the turn; several of one kind and tool count once.
-            succeeded: the tools that ran well in it: they begin anew, and so do faults without a tool.
+            succeeded: the tools that ran well in it: then all counting begins anew.
         """
-        done = set(succeeded)
+        if any(succeeded) or not faults:
+            self._counts.clear()
+            self._without = 0
+            return None
         # A tool that there is not has no name of its own: another one each time is the same failure.
         now = {(fault.kind, "" if fault.kind == "unknown_tool" else fault.tool): fault for fault in faults}
-        self._without = 0 if done or not faults else self._without + 1
-        if done:
-            self._counts = {key: count for key, count in self._counts.items() if key[1] and key[1] not in done}
-        elif not faults:
-            self._counts.clear()
         for key in [key for key in self._counts if not key[1] and key not in now]:
             del self._counts[key]
+        self._without += 1
         tripped: Fault | None = None
         for key, fault in now.items():
-            if key[1] in done:
-                continue
             self._counts[key] = count = self._counts.get(key, 0) + 1
             if count >= self.patience and tripped is None:
                 tripped = fault

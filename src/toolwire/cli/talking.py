@@ -303,7 +303,7 @@ class Chat:
         else:
             whole = Telling(trace=True, ends=ends_of(self._found))
             for event in self._events:
-                if not isinstance(event, ApprovalAsked):
+                if not isinstance(event, ApprovalAsked | RunEnded):  # standard output got the answer already
                     whole.show(event)
             whole.aside()
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
-from toolwire.errors import RenderError
+from toolwire.errors import DefinitionError, RenderError
 from toolwire.events import collect
 from toolwire.jsontext import sound
 from toolwire.messages import ToolCall, call_id
@@ -313,7 +313,10 @@ def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions
 
 
 def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text: str) -> None:
-    known = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
+    try:
+        known = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
+    except DefinitionError as error:  # a model made it up
+        raise RenderError(f"no tool can have such a name: {error}") from error
     machine = Machine(wire, Options(known, deltas=False))
     read = collect([*machine.feed(text), *machine.finish()])
     for at, call in enumerate(calls):

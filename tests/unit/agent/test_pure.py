@@ -24,7 +24,12 @@ def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> 
         (ParsedResponse(" "), False, ["no_call"]),
         (ParsedResponse("", tool_calls=(ToolCall("a"),)), True, []),
         (ParsedResponse("x", problems=(problem("malformed", None),)), False, ["malformed"]),
-        (ParsedResponse("", incomplete=(ToolCall("a"),), problems=(problem("truncated"),)), False, ["truncated"]),
+        (ParsedResponse("", incomplete=(ToolCall("a"),), problems=(problem("truncated"),)), False, ["malformed"]),
+        (
+            ParsedResponse("", problems=(problem("truncated"),), finish_reason=FinishReason.LENGTH),
+            False,
+            ["truncated"],
+        ),
         (ParsedResponse("", incomplete=(ToolCall("a"),), finish_reason=FinishReason.LENGTH), False, ["truncated"]),
         (ParsedResponse("x", problems=(problem("missing_name", None),)), False, ["missing_name"]),
         (ParsedResponse("x", problems=(problem("hidden_by_fence", None),)), False, ["malformed"]),
@@ -35,17 +40,23 @@ def test_faults(response: ParsedResponse, require: bool, kinds: list[str]) -> No
     assert [fault.kind for fault in faults_of(response, require_call=require)] == kinds
 
 
+MORE = "(1 more of your calls are wrong in the same way.)"
+
+
 @pytest.mark.mission("C25")
 def test_advice_says_each_thing_once_with_a_right_call() -> None:
     faults = [
         Fault("malformed", "add", "It could not be read."),
-        Fault("malformed", "add", "It could not be read."),
+        Fault("malformed", "add", "It could not be read either."),
         Fault("truncated", "write", SPLIT),
         Fault("tool_failed", "add", "in the result", told=True),
         Fault("no_call", "", NO_CALL),
     ]
     text = advice(faults, lambda name: f"EXAMPLE {name or 'any'}")
-    assert text == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}\n\nEXAMPLE any"
+    assert (
+        text
+        == f"It could not be read.\n\nEXAMPLE add\n\n{SPLIT}\n\nEXAMPLE write\n\n{NO_CALL}\n\nEXAMPLE any\n\n{MORE}"
+    )
     assert len(advice([Fault("malformed", "", "x" * 10_000)], lambda _: "")) < 1_000
 
 
@@ -57,14 +68,22 @@ def test_five_failures_of_one_kind_and_tool_are_too_many() -> None:
 
 
 @pytest.mark.mission("C29")
-def test_a_success_of_the_tool_begins_anew() -> None:
+def test_a_success_begins_anew() -> None:
     breaker = Breaker(patience=2)
     fault = Fault("tool_failed", "read", "no file")
     assert breaker.turn([fault], []) is None
     assert breaker.turn([], ["read"]) is None
     assert breaker.turn([fault], []) is None
+    assert breaker.turn([fault], ["other"]) is None, "whichever tool it was"
+    assert breaker.turn([fault], []) is None
     assert breaker.turn([Fault("no_call", "", "")], []) is None
-    assert breaker.turn([fault], ["other"]) is fault, "another tool's success is none of this one"
+    assert breaker.turn([fault], []) is fault
+
+
+def test_cycles_of_eight_turns_are_noticed() -> None:
+    repeats = Repeats()
+    said = [repeats.turn(*turn(name, 1)) for name in "abcdefgh" * 3]
+    assert (said.index("warn"), said.index("end")) == (15, 16)
 
 
 def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import toolwire
-from toolwire import FinishReason, ToolCall, ToolError
+from toolwire import FinishReason, ParsedResponse, TextPart, ToolCall, ToolError
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.events import CallDone, Corrected, RunEnded
 from toolwire.agent.loop import LAST_ROUND
 from toolwire.agent.recovery import EMPTY, REPEATED
-from toolwire.backends import TextBackend, local_source
+from toolwire.backends import ScriptedBackend, TextBackend, local_source, spoken
 from toolwire.builtin import reading_tools
 from toolwire.events import Finish
 from toolwire.tools import Tier, tool
@@ -295,3 +295,14 @@ def test_the_file_tools_under_a_root(tmp_path: Path) -> None:
     assert [one.success for one in found] == [True, True, True, False]
     assert found[1].text == "notes.txt:1: The </tool> key is <tool> under the mat."
     assert end.answer == "Under the mat."
+
+
+@pytest.mark.parametrize("name", ["read file", "a\nb", "x" * 300, "\u2039add\u203a", "<add>"])
+@pytest.mark.parametrize("format", ["hermes", "forge_xml", "deepseek_v3_1"])
+def test_a_name_that_no_tool_can_have_is_an_unknown_tool(name: str, format: str) -> None:
+    call = ToolCall(name, {"a": 1}, "1", raw="what the model wrote")
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(call,)), "Then not."], format=format)
+    assert asyncio.run(Agent(backend, [add]).ask("Go.")) == "Then not."
+    again = backend.requests[1]
+    told = [part for one in spoken(again.messages, format=format, tools=again.tools) for part in one.parts]
+    assert any("There is no tool" in part.text for part in told if isinstance(part, TextPart))
