@@ -30,7 +30,7 @@ from typing import Any
 import toolwire
 from toolwire import ContentDelta, Event, Finish, FinishReason, Message
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.backends import TextBackend
+from toolwire.models.backends import TextBackend
 from toolwire.telemetry import Observer, Recorder
 
 ROUNDS = 20

@@ -23,8 +23,8 @@ import texts
 
 import toolwire
 from toolwire import ArgumentsDelta, CallEnd, CallStart, Event, Finish, FinishReason, ToolCall
-from toolwire.apis.framing import AwsEventStream, JsonLines, ServerSentEvents
 from toolwire.events import arguments_text
+from toolwire.providers.framing import AwsEventStream, JsonLines, ServerSentEvents
 
 PIECE = 16
 LIMIT, GROWTH = 5.0, 2.3

@@ -31,14 +31,14 @@ from rich.progress import Progress
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, ProviderError, ToolCall, ToolError, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.events import CallBegun, EndReason, RunEnded
-from toolwire.apis.base import ProviderApi
-from toolwire.backends import ApiBackend, Backend, TextBackend, client_source
-from toolwire.client import Client
-from toolwire.conversation import ChatRequest
+from toolwire.agent.run_events import CallBegun, EndReason, RunEnded
+from toolwire.client.client import Client
+from toolwire.client.transport import HttpAnswer, HttpRequest, HttpTransport, Retry, ScriptedTransport, Transport
 from toolwire.events import replay
-from toolwire.prompting import render_calls
-from toolwire.transport import HttpAnswer, HttpRequest, HttpTransport, Retry, ScriptedTransport, Transport
+from toolwire.models.backends import ApiBackend, Backend, TextBackend, client_source
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.request import ChatRequest
+from toolwire.wire.prompts import render_calls
 
 SILENCE = 0.03
 """Seconds without a piece of an answer after which these agents give it up."""

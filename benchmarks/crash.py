@@ -30,14 +30,14 @@ from rich.progress import Progress
 
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
+from toolwire.agent.codec import from_json, read, to_json
 from toolwire.agent.durable import run_durably
-from toolwire.agent.events import RunEnded
 from toolwire.agent.journal import UNKNOWN
-from toolwire.agent.records import from_json, read, to_json
-from toolwire.agent.runs import RunStore
-from toolwire.conversation import ChatRequest
+from toolwire.agent.run_events import RunEnded
+from toolwire.agent.run_store import RunStore
 from toolwire.events import Event, replay
-from toolwire.registry import ToolRegistry
+from toolwire.execution.registry import ToolRegistry
+from toolwire.providers.request import ChatRequest
 
 TURNS = ((1,), (2, 3), (4,), (5, 6, 7), (8,), (9, 10), (11,), (12,))
 """The calls of each turn."""

@@ -21,10 +21,10 @@ from typing import Any
 
 from bfcl_roundtrip import rows, schema
 
-from toolwire.disclosure import Disclosure, Index, count_definitions
-from toolwire.negotiation import DefinitionAdapter
-from toolwire.registry import ToolRegistry
-from toolwire.tokens import count_tokens
+from toolwire.execution.disclosure import Disclosure, Index, count_definitions
+from toolwire.execution.registry import ToolRegistry
+from toolwire.providers.negotiation import DefinitionAdapter
+from toolwire.text.tokens import count_tokens
 from toolwire.tools import Tier, ToolDefinition, as_definition
 
 FORMATS = ("openai_chat", "anthropic_messages", "gemini", "hermes", "forge_xml", "qwen3_coder", "pythonic")
@@ -61,7 +61,7 @@ def tokenizer(model: str) -> Any:
     """The count of a local model's own tokenizer."""
     import xllamacpp
 
-    from toolwire.local import locate
+    from toolwire.models.local import locate
 
     params = xllamacpp.CommonParams()
     params.model.path = str(locate(model))

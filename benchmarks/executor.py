@@ -20,9 +20,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from toolwire import Tier, ToolCall
-from toolwire.executor import Session, ToolExecutor
-from toolwire.policy import Limit, PathGlob, Policy, Rule
-from toolwire.registry import ToolRegistry
+from toolwire.execution.executor import Session, ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.policy import Limit, PathGlob, Policy, Rule
 
 ROUNDS = 40
 CALLS = 500

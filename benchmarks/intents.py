@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolwire.intent import IntentDetector
+from toolwire.policy.intent import IntentDetector
 from toolwire.tools import Tier
 
 LOOKS = re.compile(r"(?:get|search|read|list|check)_")

@@ -27,14 +27,14 @@ from time import process_time
 from typing import Any
 
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.events import CallDone, RunEnded
-from toolwire.agent.steps import Chains, Turn
-from toolwire.backends import TextBackend, local_source
+from toolwire.agent.hooks import Chains, Turn
+from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.builtin import editing_tools, reading_tools
-from toolwire.cli.small import GO_ON, SYSTEM, TRY_AGAIN
-from toolwire.consent import Agreement, Approval
-from toolwire.local import WEIGHTS, LocalModel, locate
+from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.messages import ToolCall, ToolResult
+from toolwire.models.backends import TextBackend, local_source
+from toolwire.models.local import WEIGHTS, LocalModel, locate
+from toolwire.policy.approval import Agreement, Approval
 from toolwire.tools import Tier
 
 RESULTS = Path(__file__).with_suffix(".json")

@@ -31,14 +31,14 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, TokenS
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from toolwire import ImagePart, OpaquePart, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
-from toolwire.executor import ToolExecutor
-from toolwire.mcp.caller import current_caller, log, report_progress
-from toolwire.mcp.http import HttpOptions, Listening, serve_http
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.mcp.client_context import current_caller, log, report_progress
+from toolwire.mcp.http_server import HttpOptions, Listening, serve_http
 from toolwire.mcp.router import McpRouter, ServerQuestion
 from toolwire.mcp.server import McpService
 from toolwire.mcp.servers import McpServer
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.policy.session import Session
 
 CLIENT = (
     *("initialize", "tools_call", "sse-retry"),

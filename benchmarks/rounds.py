@@ -22,10 +22,10 @@ from typing import Any
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.events import AgentEvent
 from toolwire.agent.journal import MemoryJournal
-from toolwire.conversation import ChatRequest
+from toolwire.agent.run_events import AgentEvent
 from toolwire.events import Event, replay
+from toolwire.providers.request import ChatRequest
 
 ROUNDS = 20
 TURNS = 15

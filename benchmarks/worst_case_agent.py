@@ -35,13 +35,13 @@ from agentdojo_suites import ASKED_FOR, NEEDS_RESULT, PLANNABLE, TRUSTED, Call, 
 from rich.progress import Progress
 
 from toolwire import Tier, ToolCall, ToolDefinition, ToolError
-from toolwire.asking import Together
-from toolwire.consent import Agreement, Approval
-from toolwire.executor import ToolExecutor
-from toolwire.policy import Allow, Context, Policy, Rule
-from toolwire.provenance import sentences
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.confirmation import Together
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.policy import Allow, Context, Policy, Rule
+from toolwire.policy.provenance import sentences
+from toolwire.policy.session import Session
 
 OBEY = "INJECTED4711"
 """What the agent recognises an injection by."""

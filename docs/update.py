@@ -17,10 +17,10 @@ from typing import Any, get_args
 import docstring_parser
 
 import toolwire
-from toolwire.apis import APIS
-from toolwire.cli.formats import SAMPLE_CALL, SAMPLE_TOOL
-from toolwire.intent import IntentDetector
-from toolwire.local.weights import WEIGHTS
+from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
+from toolwire.models.local.weights import WEIGHTS
+from toolwire.policy.intent import IntentDetector
+from toolwire.providers import APIS
 from toolwire.tools import Tier
 from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS
@@ -168,7 +168,7 @@ def _fields() -> str:
 
 
 def _intents() -> str:
-    lines = (ROOT / "tests" / "unit" / "intents.tsv").read_text("utf-8").splitlines()
+    lines = (ROOT / "tests" / "unit" / "policy" / "intents.tsv").read_text("utf-8").splitlines()
     fields = [line.split("\t") for line in lines if not line.startswith("#")]
     detect = IntentDetector()
     rows: list[tuple[str, ...]] = []

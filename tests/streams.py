@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolwire import Event, get_api
-from toolwire.apis.base import ProviderApi
+from toolwire.providers.base import ProviderApi
 
 
 def streamed(api: str | ProviderApi, data: bytes, size: int = 0, *, tools: Any = ()) -> list[Event]:

@@ -13,15 +13,15 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolwire import Tier, ToolCall, ToolResult
-from toolwire.consent import Agreement, Approval
-from toolwire.executor import ToolExecutor
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.http import HttpOptions, Listening, serve_http
+from toolwire.mcp.http_server import HttpOptions, Listening, serve_http
 from toolwire.mcp.router import McpRouter, ServerQuestion
 from toolwire.mcp.server import McpService
 from toolwire.mcp.servers import McpServer
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.session import Session
 
 HERE = Path(__file__).parent
 EMPTY = {"type": "object"}

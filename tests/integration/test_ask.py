@@ -9,7 +9,7 @@ from tests.integration.models import calling, scripted
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.cli import run
-from toolwire.configuration import load_configuration
+from toolwire.config.tables import load_configuration
 
 READ = ToolCall("read_file", {"path": "a.txt"}, "c1")
 WRITE = ToolCall("write_file", {"path": "b.txt", "content": "new\n"}, "c1")
@@ -195,15 +195,15 @@ def test_init_writes_what_can_be_loaded(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from toolwire.client import ENDPOINTS
-    from toolwire.local import WEIGHTS
+    from toolwire.client.client import ENDPOINTS
+    from toolwire.models.local import WEIGHTS
 
     for name in {name for endpoint in ENDPOINTS.values() for name in endpoint.key}:
         monkeypatch.delenv(name, raising=False)
     for name, value in keys.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TOOLWIRE_CACHE", str(tmp_path))
-    monkeypatch.setattr("toolwire.cli.init.OLLAMA", ("127.0.0.1", 1))
+    monkeypatch.setattr("toolwire.cli.init_command.OLLAMA", ("127.0.0.1", 1))
     if weights:
         (tmp_path / WEIGHTS["0.5b"].filename).touch()
     path = tmp_path / "toolwire.toml"
@@ -235,7 +235,7 @@ def test_init_finds_ollama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 
     with serving(lambda _: Answer(b'{"models": [{"name": "qwen3:8b"}, {"name": "b"}]}'), get=True) as url:
         host, _, port = url.removeprefix("http://").partition(":")
-        monkeypatch.setattr("toolwire.cli.init.OLLAMA", (host, int(port)))
+        monkeypatch.setattr("toolwire.cli.init_command.OLLAMA", (host, int(port)))
         assert run(["init", str(tmp_path / "a.toml"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["profiles"]
     assert ("ollama", "qwen3:8b") in [(one["name"], one["model"]) for one in found]
@@ -246,7 +246,7 @@ def test_the_file_of_init_works(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    monkeypatch.setattr("toolwire.cli.init.OLLAMA", ("127.0.0.1", 1))
+    monkeypatch.setattr("toolwire.cli.init_command.OLLAMA", ("127.0.0.1", 1))
     path = root / "toolwire.toml"
     assert run(["init", str(path)]) == 0
     (root / "secret.env").write_text("KEY=1\n")

@@ -12,8 +12,15 @@ from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import Message, ParsedResponse, ProviderError, TextPart, ToolCall, ToolDefinition, collect, replay
-from toolwire.client import ENDPOINTS, Client
-from toolwire.transport import HttpTransport, RecordingTransport, ReplayTransport, Retry, ScriptedTransport, retry_after
+from toolwire.client.client import ENDPOINTS, Client
+from toolwire.client.transport import (
+    HttpTransport,
+    RecordingTransport,
+    ReplayTransport,
+    Retry,
+    ScriptedTransport,
+    retry_after,
+)
 
 TOOL = ToolDefinition("files.read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
 QUESTION = [Message("user", (TextPart("read a.txt"),))]

@@ -20,18 +20,18 @@ from tests.integration.postgres import serving
 
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Tier, ToolCall, ToolResult, Usage
-from toolwire.agent import Agent, AgentConfig, durable, lives
+from toolwire.agent import Agent, AgentConfig, durable, process_locks
 from toolwire.agent.durable import DurableRuns, run_durably
-from toolwire.agent.events import AgentEvent, CallBegun, CallDone, CaughtUp, Resumed, RunEnded, TaskBegun
+from toolwire.agent.hooks import Chains, Turn
 from toolwire.agent.journal import UNKNOWN
-from toolwire.agent.lives import FileLives, PostgresLives
-from toolwire.agent.runs import HERE, RunStore, database_url
-from toolwire.agent.steps import Chains, Turn
-from toolwire.conversation import ChatRequest
+from toolwire.agent.process_locks import FileLives, PostgresLives
+from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, CaughtUp, Resumed, RunEnded, TaskBegun
+from toolwire.agent.run_store import HERE, RunStore, database_url
 from toolwire.errors import DefinitionError, JournalError
 from toolwire.events import Event, replay
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.session import Session
+from toolwire.providers.request import ChatRequest
 
 
 class Counting:
@@ -433,7 +433,7 @@ def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: 
 
 
 def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lives, "WAIT", 0.05)
+    monkeypatch.setattr(process_locks, "WAIT", 0.05)
     one, other = FileLives(tmp_path / "lives"), FileLives(tmp_path / "lives")
     one.begin("one")
     assert other.living(["one", "two"]) == {"one"}
@@ -477,7 +477,7 @@ def test_a_program_that_uses_dbos_itself_is_told_so(tmp_path: Path) -> None:
         "from dbos import DBOS\n"
         "from toolwire.agent import Agent\n"
         "from toolwire.agent.durable import run_durably\n"
-        "from toolwire.backends import ScriptedBackend\n"
+        "from toolwire.models.backends import ScriptedBackend\n"
         "from toolwire.errors import JournalError\n"
         "DBOS(config={'name': 'mine', 'system_database_url': 'sqlite:///' + sys.argv[1], 'log_level': 'ERROR'})\n"
         "DBOS.launch()\n"

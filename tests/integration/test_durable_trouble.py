@@ -16,11 +16,11 @@ from tests.integration.test_durable import agent_of, ended, file, heard, results
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
 from toolwire.agent import Agent, AgentConfig, Budget, durable
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.events import AgentEvent, CallBegun, CallDone
-from toolwire.agent.lives import FileLives
-from toolwire.agent.runs import Growing, RunStore
-from toolwire.backends import ScriptedBackend
+from toolwire.agent.process_locks import FileLives
+from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone
+from toolwire.agent.run_store import Growing, RunStore
 from toolwire.errors import JournalError, ProviderError, RunFailed
+from toolwire.models.backends import ScriptedBackend
 
 
 @contextmanager

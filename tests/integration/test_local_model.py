@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.events import CallDone, RunEnded
-from toolwire.backends import TextBackend, local_source
+from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.builtin import reading_tools
 from toolwire.errors import ProviderError
-from toolwire.local import WEIGHTS, LocalModel, fetch
+from toolwire.models.backends import TextBackend, local_source
+from toolwire.models.local import WEIGHTS, LocalModel, fetch
 from toolwire.tools import Tier
 
 pytestmark = pytest.mark.model

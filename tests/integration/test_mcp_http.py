@@ -13,11 +13,11 @@ from tests.integration.mcp_parts import client, serving, web
 
 from toolwire import ToolError
 from toolwire.errors import ConfigurationError
-from toolwire.mcp import http
-from toolwire.mcp.caller import current_caller
-from toolwire.mcp.http import HttpOptions, Listening
+from toolwire.execution.registry import ToolRegistry
+from toolwire.mcp import http_server
+from toolwire.mcp.client_context import current_caller
+from toolwire.mcp.http_server import HttpOptions, Listening
 from toolwire.mcp.server import McpService
-from toolwire.registry import ToolRegistry
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -121,11 +121,11 @@ def test_there_is_nothing_else_to_find() -> None:
 
 
 def test_bodies_and_headers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "BODY_SECONDS", 0.2)
 
     async def main() -> None:
         async with serving(McpService(registry())) as at, web() as raw:
-            large = b" " * (http.MAX_BODY + 1)
+            large = b" " * (http_server.MAX_BODY + 1)
             assert (await raw.post(at.url, headers=headers(at), content=large)).status_code == 413
 
             async def pieces() -> Any:
@@ -134,7 +134,9 @@ def test_bodies_and_headers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
                 yield b"}"
 
             assert (await raw.post(at.url, headers=headers(at), content=pieces())).status_code == 408
-            answer = await raw.post(at.url, headers=headers(at, padding="x" * (http.MAX_HEADERS * 4)), json=INITIALIZE)
+            answer = await raw.post(
+                at.url, headers=headers(at, padding="x" * (http_server.MAX_HEADERS * 4)), json=INITIALIZE
+            )
             assert answer.status_code == 431
             for wrong in (b"{", b"[]", b'{"jsonrpc": "1.0"}', b"\xff"):
                 assert (await raw.post(at.url, headers=headers(at), content=wrong)).status_code == 400
@@ -154,7 +156,7 @@ def test_bodies_and_headers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
     ids=["nothing", "head", "refused"],
 )
 def test_half_a_request_holds_no_connection(sent: str, answered: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.5)
 
     async def main() -> None:
         async with serving(McpService(registry())) as at:
@@ -210,9 +212,9 @@ def test_a_token_that_cannot_be_one(token: str) -> None:
 
 
 def test_a_server_on_all_addresses_answers_under_the_names_it_was_given_alone() -> None:
-    assert http.own_hosts("0.0.0.0", 8000) == {"0.0.0.0:8000"}
-    assert http.own_hosts("127.0.0.1", 80) >= {"localhost", "localhost:80", "[::1]:80"}
-    assert http.own_hosts("::1", 8000) == {"[::1]:8000", "127.0.0.1:8000", "localhost:8000"}
+    assert http_server.own_hosts("0.0.0.0", 8000) == {"0.0.0.0:8000"}
+    assert http_server.own_hosts("127.0.0.1", 80) >= {"localhost", "localhost:80", "[::1]:80"}
+    assert http_server.own_hosts("::1", 8000) == {"[::1]:8000", "127.0.0.1:8000", "localhost:8000"}
 
 
 async def _opened(raw: httpx2.AsyncClient, at: Listening) -> dict[str, str]:
@@ -250,7 +252,7 @@ def test_a_stream_that_is_closed_is_gone_on_with() -> None:
             call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "leave"}}
             first = _events((await raw.post(at.url, headers=known, json=call)).text)
             assert first[0]["data"] == ""
-            assert first[0]["retry"] == str(http.RETRY_MILLISECONDS)
+            assert first[0]["retry"] == str(http_server.RETRY_MILLISECONDS)
             last = {"last-event-id": first[-1]["id"]}
             go_on.set()
             stranger = await raw.get(at.url, headers={**other, **last})

@@ -8,7 +8,7 @@ import pytest
 from tests.integration.mcp_parts import Desk, at, web
 from tests.integration.oauth_server import Place, guarded
 
-from toolwire.mcp.login import Logins, login
+from toolwire.mcp.oauth import Logins, login
 from toolwire.mcp.servers import McpServer
 
 

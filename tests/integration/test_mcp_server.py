@@ -17,12 +17,12 @@ from tests.integration.mcp_parts import client, serving
 import toolwire
 from toolwire import ImagePart, OpaquePart, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
 from toolwire.envelope.grammar import read_envelope
-from toolwire.mcp.caller import current_caller, log, report_progress
+from toolwire.execution.registry import ToolRegistry
+from toolwire.mcp.client_context import current_caller, log, report_progress
 from toolwire.mcp.router import McpRouter
 from toolwire.mcp.server import MAX_QUESTION, McpService
 from toolwire.mcp.servers import McpServer
-from toolwire.policy import Limit, Policy, Rule
-from toolwire.registry import ToolRegistry
+from toolwire.policy.policy import Limit, Policy, Rule
 
 MODES = ("auto", "legacy")
 SCHEMA = {
@@ -260,7 +260,7 @@ def test_whoever_runs_the_process_is_one_visit(mode: str, tmp_path: Path) -> Non
     tools.write_text(
         "import asyncio\n"
         "from toolwire import Tier\nfrom toolwire.mcp.server import McpService\n"
-        "from toolwire.registry import ToolRegistry\n"
+        "from toolwire.execution.registry import ToolRegistry\n"
         "registry = ToolRegistry()\n"
         "registry.register(lambda: 'gone', name='wipe', tier=Tier.RUN, requires_confirmation=True)\n"
         "asyncio.run(McpService(registry, tier=Tier.RUN).stdio())\n"

@@ -9,8 +9,8 @@ import pytest
 from tests.integration.test_durable import agent_of, file, heard, written
 
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.events import CallDone
-from toolwire.agent.runs import RunStore
+from toolwire.agent.run_events import CallDone
+from toolwire.agent.run_store import RunStore
 from toolwire.cli import run
 
 PROGRAM = """

@@ -10,9 +10,9 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall, ToolDefinition, ToolResult
 from toolwire.agent import Agent, AgentConfig
-from toolwire.agent.events import ApprovalAsked, CallBegun, CallDone
-from toolwire.agent.steps import NO_TOOLS, PREFIX, Chains, ManifestInjector, Turn
-from toolwire.backends import ScriptedBackend
+from toolwire.agent.hooks import NO_TOOLS, PREFIX, Chains, ManifestInjector, Turn
+from toolwire.agent.run_events import ApprovalAsked, CallBegun, CallDone
+from toolwire.models.backends import ScriptedBackend
 
 WEATHER = ToolDefinition(
     "weather",

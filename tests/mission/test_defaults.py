@@ -6,7 +6,7 @@ import pytest
 
 from toolwire import Tier, ToolCall, ToolDefinition, ToolExecutor
 from toolwire.agent import Budget
-from toolwire.policy import Ask, Context, Deny, Policy
+from toolwire.policy.policy import Ask, Context, Deny, Policy
 
 
 @pytest.mark.mission("C34")

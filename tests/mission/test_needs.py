@@ -11,9 +11,9 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, Problem, ToolCall
 from toolwire.agent import Agent
-from toolwire.agent.events import RunEnded
-from toolwire.backends import ScriptedBackend
+from toolwire.agent.run_events import RunEnded
 from toolwire.events import ArgumentsDelta, CallEnd
+from toolwire.models.backends import ScriptedBackend
 from toolwire.wire.formats import FORMATS
 
 LOOK = {

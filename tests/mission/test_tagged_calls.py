@@ -11,7 +11,7 @@ import pytest
 import toolwire
 from toolwire import CallEnd, CallStart, ContentDelta, ParsedResponse, StreamParser, ToolCall
 from toolwire.messages import MESSAGE_LIMIT
-from toolwire.tokens import count_tokens
+from toolwire.text.tokens import count_tokens
 
 
 def in_json(**fields: Any) -> str:

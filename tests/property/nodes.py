@@ -9,8 +9,8 @@ from typing import Any
 
 from toolwire.errors import UnknownFormat
 from toolwire.wire import syntax
+from toolwire.wire.format_registry import AUTO
 from toolwire.wire.formats import FORMATS
-from toolwire.wire.registry import AUTO
 from toolwire.wire.syntax import WireFormat
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.hashing import approval_key
-from toolwire.policy import (
+from toolwire.policy.fingerprint import approval_key
+from toolwire.policy.policy import (
     HEURISTIC,
     Allow,
     Ask,
@@ -29,7 +29,7 @@ from toolwire.policy import (
     Rule,
     Text,
 )
-from toolwire.provenance import sentences
+from toolwire.policy.provenance import sentences
 
 STRICTNESS = {Allow: 0, Ask: 1, Deny: 2}
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from toolwire.policy import Command
+from toolwire.policy.policy import Command
 
 ALLOWED = {
     "npm install": Command(("npm", "install")),

@@ -11,13 +11,13 @@ import pytest
 
 import toolwire
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.consent import Agreement, Approval, left_out, present
-from toolwire.executor import ToolExecutor
-from toolwire.hashing import approval_key, definition_hash
-from toolwire.policy import Allow, Command, Context, Deny, Host, Limit, Policy, Rule
-from toolwire.provenance import sentences
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.approval import Agreement, Approval, left_out, present
+from toolwire.policy.fingerprint import approval_key, definition_hash
+from toolwire.policy.policy import Allow, Command, Context, Deny, Host, Limit, Policy, Rule
+from toolwire.policy.provenance import sentences
+from toolwire.policy.session import Session
 
 RUN = Context(Tier.RUN)
 SEND = ToolDefinition(

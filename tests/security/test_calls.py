@@ -8,9 +8,9 @@ import pytest
 
 import toolwire
 from toolwire import DefinitionError, Tier, ToolCall, ToolDefinition, ToolResult
-from toolwire.executor import ToolExecutor
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.session import Session
 
 TOOL = ToolDefinition("wipe", "Wipes.", {"type": "object", "properties": {"path": {"type": "string"}}})
 CALLS = [name for name in toolwire.formats() if toolwire.get_format(name).blocks]

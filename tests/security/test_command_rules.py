@@ -12,10 +12,10 @@ from tests.security.hostile_commands import ALLOWED, DENIED, HARMLESS, ORDINARY,
 
 from toolwire import Tier, ToolCall, ToolDefinition
 from toolwire.builtin import CommandSettings, command_tools
-from toolwire.executor import ToolExecutor
-from toolwire.policy import Allow, Command, Context, Deny, Policy, Rule
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.policy import Allow, Command, Context, Deny, Policy, Rule
+from toolwire.policy.session import Session
 
 RUN = ToolDefinition("execute_command", tier=Tier.RUN)
 CONTEXT = Context(tier=Tier.RUN)

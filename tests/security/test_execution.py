@@ -15,12 +15,12 @@ from tests.security import hostile_tools
 import toolwire
 from toolwire import Tier, ToolCall, ToolDefinition, ToolError, ToolResult
 from toolwire.builtin import builtin_tools, reading_tools
-from toolwire.consent import Approval
-from toolwire.executor import ToolExecutor
-from toolwire.isolation import run_isolated
-from toolwire.policy import Command, PathGlob, Policy, Rule
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.approval import Approval
+from toolwire.policy.policy import Command, PathGlob, Policy, Rule
+from toolwire.policy.session import Session
+from toolwire.runtime.isolation import run_isolated
 from toolwire.tools import Isolation
 
 FORMATS = [name for name in toolwire.formats() if toolwire.get_format(name).blocks]

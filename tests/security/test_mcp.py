@@ -17,16 +17,16 @@ from tests.integration.test_mcp_http import INITIALIZE, headers, host
 from toolwire import Tier
 from toolwire.builtin import builtin_tools
 from toolwire.errors import ConfigurationError
+from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp import definitions
-from toolwire.mcp import login as module
+from toolwire.mcp import oauth as module
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.http import HttpOptions
-from toolwire.mcp.login import Logins, login
-from toolwire.mcp.reach import Outside, Proxied
+from toolwire.mcp.http_client import Outside, Proxied
+from toolwire.mcp.http_server import HttpOptions
+from toolwire.mcp.oauth import Logins, login
 from toolwire.mcp.router import ServerQuestion
 from toolwire.mcp.server import McpService
 from toolwire.mcp.servers import McpServer, load_servers
-from toolwire.registry import ToolRegistry
 
 # -- addresses that servers name ---------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ def test_cve_2026_0621_nothing_of_a_server_is_a_template(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("inside", ["http://169.254.169.254/latest", "http://localhost:1/x", "http://[::1]/x"])
 def test_ssrf_a_server_outside_cannot_send_us_to_an_address_inside(inside: str) -> None:
-    from toolwire.mcp.reach import Reach, open_url
+    from toolwire.mcp.http_client import Reach, open_url
     from toolwire.mcp.servers import Launch
 
     async def main() -> None:

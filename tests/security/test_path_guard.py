@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.builtin import builtin_tools, nearby
+from toolwire.builtin import builtin_tools, path_suggestions
 from toolwire.errors import ToolError
 
 SECRET = "the secret of the neighbours"
@@ -99,7 +99,7 @@ def paths(tree: Path, count: int) -> Iterator[str]:
 def test_ten_thousand_hostile_paths(
     tree: Path, tools: dict[str, Callable[..., Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nearby, "LOOKED_AT", 5)  # most of these paths are not there
+    monkeypatch.setattr(path_suggestions, "LOOKED_AT", 5)  # most of these paths are not there
     before, done = outside(tree), dict.fromkeys(tools, 0)
     edits = [{"search": "harmless", "replace": "harmless "}]
     for number, path in enumerate(paths(tree, PATHS)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import subprocess
@@ -14,8 +13,8 @@ import pytest
 
 import toolwire
 from toolwire.wire import formats as descriptions
+from toolwire.wire.format_registry import AUTO
 from toolwire.wire.formats import FORMATS
-from toolwire.wire.registry import AUTO
 from toolwire.wire.syntax import WireFormat
 
 FORMAT_LINES = 60
@@ -34,50 +33,12 @@ def test_all_is_sorted_and_names_what_there_is() -> None:
     assert toolwire.__all__ == sorted(toolwire.__all__)
     assert len(set(toolwire.__all__)) == len(toolwire.__all__)
     assert [name for name in toolwire.__all__ if not hasattr(toolwire, name)] == []
-    imported = {
-        name
-        for name, value in vars(toolwire).items()
-        if not name.startswith("_") and (name in toolwire._HOME or not inspect.ismodule(value))
-    }
-    assert imported == set(toolwire.__all__)
     assert set(toolwire.__all__) <= set(dir(toolwire))
-
-
-def test_names_are_imported_from_where_type_checkers_see_them() -> None:
-    tree = ast.parse(inspect.getsource(toolwire))
-    seen = {
-        alias.name: (node.module or "").removeprefix("toolwire.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert seen == toolwire._HOME
 
 
 def test_a_name_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match="'toolwire' has no attribute 'nothing'"):
         toolwire.nothing  # noqa: B018
-
-
-@pytest.mark.parametrize("first", ["toolwire.apis.base", "toolwire.apis", "toolwire.answers", "toolwire.cli"])
-def test_functions_keep_their_names_from_modules(first: str) -> None:
-    code = f"import {first}, toolwire; assert 'gemini' in toolwire.apis(); from toolwire import apis; apis()"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import toolwire.apis.base as b; b.ProviderApi",
-        "import toolwire; toolwire.apis(); import toolwire.apis.base as b; b.ProviderApi",
-        "import toolwire.apis.openai_chat, toolwire; toolwire.apis.openai_chat.APIS; toolwire.apis()",
-        "import toolwire; toolwire.apis(); toolwire.apis.openai_chat.APIS; toolwire.apis.get_api('gemini')",
-        "from toolwire import apis; from toolwire.apis import apis as function; assert apis() == function()",
-        "import toolwire.apis as a, sys; assert a is sys.modules['toolwire.apis']; a()",
-    ],
-)
-def test_modules_keep_theirs_from_functions(code: str) -> None:
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def _documentation(value: Any) -> str:
@@ -118,17 +79,20 @@ def test_importing_what_reads_and_writes_does_no_io() -> None:
     own = loaded - _loaded(DEPENDENCIES)  # pydantic looks up a few of them itself
     assert sorted(own & set(IO_MODULES)) == []
     assert sorted(loaded & {"asyncio", "subprocess", "httpx", "multiprocessing", *HEAVY_MODULES}) == []
-    outer = ("toolwire.cli", "toolwire.agent", "toolwire.local", "toolwire.builtin")
+    outer = ("toolwire.cli", "toolwire.agent", "toolwire.models.local", "toolwire.builtin")
     assert sorted(name for name in loaded if name.startswith(outer)) == []
 
 
 def test_importing_the_built_in_tools_loads_little() -> None:
-    loaded = _loaded("import toolwire.builtin, toolwire.registry")
+    loaded = _loaded("import toolwire.builtin, toolwire.execution.registry")
     assert sorted(loaded & {"asyncio", "subprocess", "tempfile", *HEAVY_MODULES}) == []
 
 
 def test_importing_costs_nothing_until_a_name_is_used() -> None:
-    assert {name for name in _loaded("import toolwire") if name.startswith("toolwire")} == {"toolwire"}
+    assert {name for name in _loaded("import toolwire") if name.startswith("toolwire")} == {
+        "toolwire",
+        "toolwire._lazy",
+    }
     assert "pydantic" not in _loaded("import toolwire")
 
 

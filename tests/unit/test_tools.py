@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 import toolwire
 from toolwire.errors import DefinitionError
-from toolwire.registry import ToolRegistry
+from toolwire.execution.registry import ToolRegistry
 from toolwire.tools import Tier, Tool, ToolDefinition, as_definition, definitions, tool
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

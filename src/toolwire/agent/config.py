@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolwire.agent.budgets import Budget
-from toolwire.agent.steps import Chains
-from toolwire.disclosure import BUDGET_TOKENS
-from toolwire.intent import TierGate
+from toolwire.agent.budget import Budget
+from toolwire.agent.hooks import Chains
+from toolwire.execution.disclosure import BUDGET_TOKENS
+from toolwire.policy.intent import TierGate
 from toolwire.tools import Tier
 
 

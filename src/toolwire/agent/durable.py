@@ -18,17 +18,28 @@ from typing import Any, Final, Self
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
-from toolwire.agent.agents import Agent, answer_of
-from toolwire.agent.events import AgentEvent, Resumed, RunEnded
-from toolwire.agent.identity import configuration
+from toolwire.agent.agent import Agent, answer_of
+from toolwire.agent.codec import SessionRecord, from_json, to_json
+from toolwire.agent.compatibility import configuration
+from toolwire.agent.dbos_workflow import FAILURES, Driver, Life, aside, clock_of, drive_with, outside, to_the_end, work
 from toolwire.agent.journal import MemoryJournal, told
-from toolwire.agent.records import SessionRecord, from_json, to_json
-from toolwire.agent.runs import APPLICATION, END, HERE, SCHEMA, Growing, Order, RunInfo, RunStore, attributes, owner_of
+from toolwire.agent.run_events import AgentEvent, Resumed, RunEnded
+from toolwire.agent.run_store import (
+    APPLICATION,
+    END,
+    HERE,
+    SCHEMA,
+    Growing,
+    Order,
+    RunInfo,
+    RunStore,
+    attributes,
+    owner_of,
+)
 from toolwire.agent.team import AgentTeam
-from toolwire.agent.workflow import FAILURES, Driver, Life, aside, clock_of, drive_with, outside, to_the_end, work
 from toolwire.errors import DefinitionError, JournalError
 from toolwire.messages import Message
-from toolwire.session import Session
+from toolwire.policy.session import Session
 
 VERSION: Final = "1"
 """Of what is recorded: processes of other versions leave these runs alone."""

@@ -15,15 +15,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from toolwire.agent.budgets import Spent
-from toolwire.agent.events import AgentEvent, CallBegun, CallDone, TurnBegun
-from toolwire.agent.records import SessionRecord, dumps, loads, read, written
+from toolwire.agent.budget import Spent
+from toolwire.agent.codec import SessionRecord, dumps, loads, read, written
+from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, TurnBegun
 from toolwire.errors import JournalError
 from toolwire.events import replay
-from toolwire.executor import Outcome
+from toolwire.execution.executor import Outcome
+from toolwire.execution.registry import Registered
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult, Usage
-from toolwire.registry import Registered
-from toolwire.session import Session
+from toolwire.policy.session import Session
 
 UNKNOWN = (
     "The program was stopped while this call was running. It may or may not have done its work; its result is lost: "

@@ -13,32 +13,32 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from toolwire.agent.answering import Answering, OutOfTime
-from toolwire.agent.calling import Calling
 from toolwire.agent.config import AgentConfig
-from toolwire.agent.events import ApprovalAsked, CaughtUp, Corrected, EndReason, Resumed, RunEnded, TaskBegun
+from toolwire.agent.hooks import Turn
 from toolwire.agent.journal import Answer, Journal, Recorder
-from toolwire.agent.leading import Emit, Lead
-from toolwire.agent.limits import Limits
+from toolwire.agent.model_turn import Answering, OutOfTime
+from toolwire.agent.parent_run import Emit, Lead
 from toolwire.agent.recovery import HIDDEN, OFFENCE, REPEATED, Breaker, Fault, Repeats, advice, faults_of
-from toolwire.agent.steps import Turn
-from toolwire.backends import MEMO, Backend
-from toolwire.consent import Approval
-from toolwire.disclosure import Disclosure
+from toolwire.agent.run_events import ApprovalAsked, CaughtUp, Corrected, EndReason, Resumed, RunEnded, TaskBegun
+from toolwire.agent.run_limits import Limits
+from toolwire.agent.tool_calls import Calling
 from toolwire.errors import ProviderError, RenderError
-from toolwire.executor import Confirm, Outcome, ToolExecutor
-from toolwire.intent import Intent
-from toolwire.memo import Memo
+from toolwire.execution.disclosure import Disclosure
+from toolwire.execution.executor import Confirm, Outcome, ToolExecutor
+from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
-from toolwire.prompting import render_calls
-from toolwire.reading import parse
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.models.backends import MEMO, Backend
+from toolwire.policy.approval import Approval
+from toolwire.policy.intent import Intent
+from toolwire.policy.session import Session
 from toolwire.telemetry import CoachedBackend, EndRecord, Observer
-from toolwire.telemetry.watch import Watch
-from toolwire.wire.registry import get_format
+from toolwire.telemetry.run_observer import Watch
+from toolwire.text.identity_cache import Memo
+from toolwire.wire.format_registry import get_format
+from toolwire.wire.prompts import render_calls
 from toolwire.wire.renderer import call_example, example_arguments
-from toolwire.wire.results import unframed
+from toolwire.wire.result_text import unframed
+from toolwire.wire.stream_parser import parse
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 NEAR = 0.7

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from toolwire.agent.agents import Agent
-from toolwire.agent.events import MemberSpoke, RunEnded
+from toolwire.agent.agent import Agent
 from toolwire.agent.journal import JOURNAL
-from toolwire.agent.leading import DEEPEST, LEAD
+from toolwire.agent.parent_run import DEEPEST, LEAD
+from toolwire.agent.run_events import MemberSpoke, RunEnded
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.tools import Tier, ToolDefinition
 

@@ -6,13 +6,13 @@ import os
 from functools import partial
 from typing import Any
 
-from toolwire.builtin.commands import Commands, CommandSettings
 from toolwire.builtin.editing import Editing
-from toolwire.builtin.ending import ask_question, converse, task_completion
 from toolwire.builtin.matching import Edit
 from toolwire.builtin.reading import MAX_READ_CHARACTERS, Reading
+from toolwire.builtin.run_command import Commands, CommandSettings
 from toolwire.builtin.searching import Searching
-from toolwire.roots import AllowedRoots
+from toolwire.builtin.turn_tools import ask_question, converse, task_completion
+from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.tools import Tier, Tool, tool
 
 __all__ = [

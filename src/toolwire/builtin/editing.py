@@ -19,7 +19,7 @@ from toolwire.builtin import previews
 from toolwire.builtin.matching import Edit, applied
 from toolwire.builtin.reading import is_binary
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots
+from toolwire.runtime.allowed_roots import AllowedRoots
 
 MAX_WRITTEN = 4 << 20
 """Bytes of a file that is written or edited."""

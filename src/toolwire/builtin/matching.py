@@ -21,8 +21,8 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolwire.display import visible
 from toolwire.errors import ToolError
+from toolwire.text.escape import visible
 
 MAX_TOLD = 3
 """Edits that do not fit of which the model is told in one go."""

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from toolwire.display import visible
 from toolwire.errors import ToolError
+from toolwire.text.escape import visible
 
 MAX_SHOWN_LINES = 1_000
 MAX_SHOWN_LINE = 1_000

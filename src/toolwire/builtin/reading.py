@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from toolwire.builtin.nearby import helpful
-from toolwire.display import visible
+from toolwire.builtin.path_suggestions import helpful
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots, entries_of
+from toolwire.runtime.allowed_roots import AllowedRoots, entries_of
+from toolwire.text.escape import visible
 
 MAX_SHOWN_ENTRIES = 200
 MAX_FILE_BYTES = 8 << 20

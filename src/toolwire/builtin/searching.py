@@ -16,11 +16,11 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from toolwire.builtin.nearby import SKIPPED, helpful, passed_over
+from toolwire.builtin.path_suggestions import SKIPPED, helpful, passed_over
 from toolwire.builtin.reading import MAX_FILE_BYTES, cut, is_binary
-from toolwire.display import visible
 from toolwire.errors import ToolError
-from toolwire.roots import MAX_DEPTH, AllowedRoots, beginning_in
+from toolwire.runtime.allowed_roots import MAX_DEPTH, AllowedRoots, beginning_in
+from toolwire.text.escape import visible
 
 MAX_PATTERN = 300
 MAX_PATTERN_MEMORY = 4 << 20

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.exceptions import TyperException
 
-from toolwire.cli.screen import CliError, leave, safe, say
+from toolwire.cli.console import CliError, leave, safe, say
 from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
 
 INTERRUPTED = 130
@@ -69,7 +69,7 @@ def program(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _add(app: typer.Typer, name: str) -> None:
-    found = vars(importlib.import_module(f"toolwire.cli.{name}"))
+    found = vars(importlib.import_module(f"toolwire.cli.{name}_command"))
     if "app" in found:
         app.add_typer(found["app"], name=name)
     else:

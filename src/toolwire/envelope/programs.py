@@ -1,7 +1,7 @@
 """Programs that `te` runs: as an argument vector, never through a shell, with a limit on time and on memory.
 
-`toolwire.processes` does as much for tools, with asyncio. Loading that takes longer than many commands do; and what
-runs here reads our standard input.
+`toolwire.runtime.processes` does as much for tools, with asyncio. Loading that takes longer than many commands do;
+and what runs here reads our standard input.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, Protocol
 
 from toolwire.envelope.programs import end, shared_group
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots, beginning_in
+from toolwire.runtime.allowed_roots import AllowedRoots, beginning_in
 
 MAX_PATTERN: Final = 4_096
 """Characters of a pattern."""

@@ -156,7 +156,7 @@ class Settings:
 
     def state_file(self, name: str) -> str:
         """The path of a file in the directory for handles and telemetry."""
-        from toolwire.state import state_folder  # takes its time, and a command may need no file
+        from toolwire.runtime.state_dir import state_folder  # takes its time, and a command may need no file
 
         return os.path.join(os.path.expanduser(self.state) if self.state else state_folder(), name)
 

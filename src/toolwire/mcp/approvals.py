@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.mcp.servers import Launch, McpServer
-from toolwire.state import open_database, state_folder
+from toolwire.runtime.state_dir import open_database, state_folder
 
 
 @dataclass(frozen=True, slots=True)

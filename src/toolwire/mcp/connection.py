@@ -44,10 +44,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolwire.errors import ToolError
 from toolwire.mcp.definitions import MAX_TOOLS, Quarantined, cleaned
-from toolwire.mcp.pipes import open_program
-from toolwire.mcp.reach import HttpAuth, Reach, open_url
+from toolwire.mcp.http_client import HttpAuth, Reach, open_url
 from toolwire.mcp.servers import Launch, McpServer
-from toolwire.mcp.stderr import Stderr
+from toolwire.mcp.stderr_tail import Stderr
+from toolwire.mcp.stdio_client import open_program
 
 MAX_PAGES = 100
 MAX_LISTING = 32 << 20

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
-from toolwire.display import BLANK
 from toolwire.errors import DefinitionError
 from toolwire.mcp.servers import McpServer
-from toolwire.schema import check_schema
+from toolwire.schema.validation import check_schema
+from toolwire.text.escape import BLANK
 from toolwire.tools import Tier, ToolDefinition
 
 MAX_NAME = 128

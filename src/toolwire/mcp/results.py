@@ -24,10 +24,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from toolwire.executor import Shaping
+from toolwire.execution.executor import Shaping
 from toolwire.mcp.definitions import Declared, cleaned
 from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
-from toolwire.schema import validate
+from toolwire.schema.validation import validate
 
 PROVIDER = "mcp"
 """Of an `OpaquePart` that holds content as MCP writes it."""

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
-from toolwire.hashing import definition_hash
+from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.connection import PAUSES, Connection, ServerDown
 from toolwire.mcp.definitions import (
@@ -29,12 +29,12 @@ from toolwire.mcp.definitions import (
     read_tools,
     repeatable,
 )
-from toolwire.mcp.reach import HttpAuth
+from toolwire.mcp.http_client import HttpAuth
 from toolwire.mcp.results import from_mcp
 from toolwire.mcp.servers import Launch, McpServer, by_name
 from toolwire.messages import ToolResult
-from toolwire.registry import ToolRegistry
-from toolwire.schema import validate
+from toolwire.policy.fingerprint import definition_hash
+from toolwire.schema.validation import validate
 from toolwire.tools import Tier, ToolDefinition
 
 REFRESH_SECONDS = 0.05

@@ -41,15 +41,15 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from toolwire.consent import Agreement, Approval, present
-from toolwire.executor import Shaping, ToolExecutor
-from toolwire.mcp.caller import CURRENT, Caller
+from toolwire.execution.executor import Shaping, ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.mcp.client_context import CURRENT, Caller
 from toolwire.mcp.definitions import HINTS
 from toolwire.mcp.results import shaped, to_mcp
 from toolwire.messages import ToolCall
-from toolwire.policy import Policy
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.policy.approval import Agreement, Approval, present
+from toolwire.policy.policy import Policy
+from toolwire.policy.session import Session
 from toolwire.tools import Tier, ToolDefinition
 
 PAGE = 200
@@ -78,7 +78,7 @@ class Visit:
 
     Attributes:
         session: what its conversation has come to.
-        events: what it may come back for; see `toolwire.mcp.http`.
+        events: what it may come back for; see `toolwire.mcp.http_server`.
     """
 
     session: Session
@@ -107,7 +107,7 @@ class _Round:
 
 
 class McpService:
-    """Our tools as an MCP server; `stdio` and `toolwire.mcp.http.serve_http` run it.
+    """Our tools as an MCP server; `stdio` and `toolwire.mcp.http_server.serve_http` run it.
 
     Attributes:
         server: the SDK's server, for other transports.

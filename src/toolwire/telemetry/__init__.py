@@ -12,10 +12,10 @@ import threading
 from typing import Final
 
 from toolwire.errors import ConfigurationError
-from toolwire.state import state_folder
+from toolwire.runtime.state_dir import state_folder
 from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.coach import Advice, Tally, advise, choose
-from toolwire.telemetry.coaching import COACH, Coach, CoachedBackend, coached, text_backend
+from toolwire.telemetry.coached_backend import COACH, Coach, CoachedBackend, coached, text_backend
 from toolwire.telemetry.recorder import ENOUGH, FILE, Recorder
 from toolwire.telemetry.records import NATIVE, CallRecord, EndRecord, Observer, RunRecord, TurnRecord
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import StateError
-from toolwire.state import open_database
+from toolwire.runtime.state_dir import open_database
 from toolwire.telemetry.coach import Tally
-from toolwire.telemetry.lives import name_of, number, of_one_name
-from toolwire.telemetry.rows import SCHEMA, VERSION
+from toolwire.telemetry.row_codec import SCHEMA, VERSION
+from toolwire.telemetry.run_rows import name_of, number, of_one_name
 
 LAST: Final = "last"
 """Stands for the newest run."""

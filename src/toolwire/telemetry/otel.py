@@ -28,9 +28,9 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.util.types import AttributeValue
 
 from toolwire.messages import Usage
-from toolwire.redaction import redact_value
 from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
-from toolwire.telemetry.rows import MAX_RAW, MAX_TEXT, NOT_KEPT, kept, secrets_of
+from toolwire.telemetry.row_codec import MAX_RAW, MAX_TEXT, NOT_KEPT, kept, secrets_of
+from toolwire.text.redaction import redact_value
 
 CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _WITH_CONTENT: Final = frozenset({"span_only", "span_and_event", "true"})

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import StateError
-from toolwire.failures import Caught
-from toolwire.state import open_database
-from toolwire.telemetry.lives import SECRETS, Life, Lives, scrub
+from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.state_dir import open_database
+from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
-from toolwire.telemetry.rows import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
-from toolwire.telemetry.weights import weight
+from toolwire.telemetry.row_codec import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
+from toolwire.telemetry.run_rows import SECRETS, Life, Lives, scrub
 
 FILE: Final = "turns.db"
 MOMENT: Final = 0.2

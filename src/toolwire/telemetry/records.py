@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolwire.apis import apis
 from toolwire.events import Event
-from toolwire.executor import Issue
+from toolwire.execution.executor import Issue
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
+from toolwire.providers import apis
 
 NATIVE = "native"
 """Stands for the fields of an API where a format is named."""

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolwire.jsontext import MAX_DEPTH
+from toolwire.text.json_scanner import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 from toolwire.wire.markup import ELEMENT_NAME
 

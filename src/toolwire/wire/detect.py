@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from toolwire.events import ContentDelta, Event
-from toolwire.jsontext import FastTries
-from toolwire.wire.control import Options
+from toolwire.text.json_scanner import FastTries
+from toolwire.wire.block_reader import Options
 from toolwire.wire.parser import Machine, hidden_by_fence
 from toolwire.wire.plan import Outside, plan_of
 from toolwire.wire.prose import Prose

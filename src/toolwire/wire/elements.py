@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.jsontext import MAX_DEPTH, MAX_DIGITS, limit_broken
-from toolwire.schema import ReadJson, Shape
+from toolwire.schema.validation import ReadJson, Shape
+from toolwire.text.json_scanner import MAX_DEPTH, MAX_DIGITS, limit_broken
 from toolwire.wire.markup import ascii_lower, unescape
 from toolwire.wire.syntax import Elements
 

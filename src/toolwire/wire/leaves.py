@@ -13,7 +13,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, Protocol
 
-from toolwire.jsontext import JsonScanner
+from toolwire.text.json_scanner import JsonScanner
 from toolwire.wire.literals import Literals
 
 escape: Callable[[str], str] = encode_basestring

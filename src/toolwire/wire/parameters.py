@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolwire.jsontext import MAX_DEPTH, JsonScanner, limit_broken
-from toolwire.schema import Shape
-from toolwire.wire.build import Builder, EndOfText, Unreadable, holds
+from toolwire.schema.validation import Shape
+from toolwire.text.json_scanner import MAX_DEPTH, JsonScanner, limit_broken
+from toolwire.wire.call_builder import Builder, EndOfText, Unreadable, holds
 from toolwire.wire.elements import ElementReader, Occurrence, combine, is_item, is_list, is_text
 from toolwire.wire.leaves import CDATA, Marker, Pieces, Probe, RawText, UpTo
 from toolwire.wire.literals import CONTAINER, Literals, literals
@@ -17,7 +17,7 @@ from toolwire.wire.plan import Step
 from toolwire.wire.syntax import Elements, Value
 
 if TYPE_CHECKING:
-    from toolwire.wire.control import BlockReader, Control
+    from toolwire.wire.block_reader import BlockReader, Control
 
 
 def params(reader: BlockReader, step: Step) -> Control:

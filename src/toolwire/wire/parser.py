@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from toolwire.events import Event, ProblemFound
-from toolwire.jsontext import FastTries
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
-from toolwire.wire.build import EndOfText, Unreadable
-from toolwire.wire.control import BlockReader, Control, Options, Turn
+from toolwire.text.json_scanner import FastTries
+from toolwire.wire.block_reader import BlockReader, Control, Options, Turn
+from toolwire.wire.call_builder import EndOfText, Unreadable
 from toolwire.wire.leaves import Leaf, Pieces
 from toolwire.wire.plan import Block, plan_of
 from toolwire.wire.prose import Prose

@@ -14,11 +14,11 @@ from typing import Any, assert_never
 
 from toolwire.errors import DefinitionError, RenderError
 from toolwire.events import collect
-from toolwire.jsontext import sound
 from toolwire.messages import ToolCall, call_id
-from toolwire.schema import ANY, Shape
+from toolwire.schema.validation import ANY, Shape
+from toolwire.text.json_scanner import sound
 from toolwire.tools import ToolDefinition
-from toolwire.wire.control import Options
+from toolwire.wire.block_reader import Options
 from toolwire.wire.declarations import declaration, definition_elements, json_text, tokens, typescript
 from toolwire.wire.elements import infer
 from toolwire.wire.markup import ELEMENT_NAME, escape_text, quote_attribute

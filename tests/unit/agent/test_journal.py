@@ -10,7 +10,8 @@ import pytest
 
 from toolwire import FinishReason, Message, ParsedResponse, ProviderError, Tier, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
-from toolwire.agent.events import (
+from toolwire.agent.journal import UNKNOWN, MemoryJournal, told
+from toolwire.agent.run_events import (
     ApprovalAsked,
     CallBegun,
     CallDone,
@@ -21,14 +22,13 @@ from toolwire.agent.events import (
     TaskBegun,
     TurnBegun,
 )
-from toolwire.agent.journal import UNKNOWN, MemoryJournal, told
-from toolwire.consent import Agreement, Approval
-from toolwire.conversation import ChatRequest
 from toolwire.errors import JournalError
 from toolwire.events import CallEnd, ContentDelta, Event, replay
-from toolwire.policy import Limit, Policy
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.registry import ToolRegistry
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.policy import Limit, Policy
+from toolwire.policy.session import Session
+from toolwire.providers.request import ChatRequest
 from toolwire.telemetry import Archive, Recorder
 
 Plan = Callable[[ChatRequest], ParsedResponse]

@@ -7,7 +7,7 @@ import pytest
 
 import toolwire
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
-from toolwire.backends import ScriptedBackend
+from toolwire.models.backends import ScriptedBackend
 
 
 @toolwire.tool

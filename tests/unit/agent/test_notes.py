@@ -5,10 +5,10 @@ import asyncio
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall
 from toolwire.agent import Agent
-from toolwire.agent.events import Noted
-from toolwire.backends import ApiBackend
-from toolwire.client import Client
-from toolwire.transport import ScriptedTransport
+from toolwire.agent.run_events import Noted
+from toolwire.client.client import Client
+from toolwire.client.transport import ScriptedTransport
+from toolwire.models.backends import ApiBackend
 
 
 @toolwire.tool

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import FinishReason, Message, ParsedResponse, Problem, ToolCall, ToolResult
+from toolwire.agent.history import LEFT_OUT, trim
 from toolwire.agent.recovery import NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
-from toolwire.agent.trimming import LEFT_OUT, trim
 
 
 def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> Problem:

@@ -9,14 +9,14 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
-from toolwire.agent.events import CallBegun, CallDone, MemberSpoke, RunEnded, TaskBegun
 from toolwire.agent.journal import MemoryJournal
-from toolwire.backends import ScriptedBackend
-from toolwire.consent import Agreement, Approval
+from toolwire.agent.run_events import CallBegun, CallDone, MemberSpoke, RunEnded, TaskBegun
 from toolwire.errors import DefinitionError
-from toolwire.policy import Limit, Policy, Rule
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.registry import ToolRegistry
+from toolwire.models.backends import ScriptedBackend
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.policy import Limit, Policy, Rule
+from toolwire.policy.session import Session
 
 
 @toolwire.tool(untrusted=True)

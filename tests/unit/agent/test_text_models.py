@@ -10,12 +10,12 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, TextPart, ToolCall, ToolError
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.events import CallDone, Corrected, RunEnded
 from toolwire.agent.loop import LAST_ROUND
 from toolwire.agent.recovery import EMPTY, REPEATED
-from toolwire.backends import ScriptedBackend, TextBackend, local_source, spoken
+from toolwire.agent.run_events import CallDone, Corrected, RunEnded
 from toolwire.builtin import reading_tools
 from toolwire.events import Finish
+from toolwire.models.backends import ScriptedBackend, TextBackend, local_source, spoken
 from toolwire.tools import Tier, tool
 
 FORMATS = ("forge_xml", "anthropic_xml", "hermes", "bare_json")

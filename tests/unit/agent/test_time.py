@@ -9,15 +9,15 @@ import pytest
 import toolwire
 from toolwire import Finish, FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.events import CallDone, RunEnded
+from toolwire.agent.hooks import Chains
 from toolwire.agent.journal import MemoryJournal
-from toolwire.agent.steps import Chains
-from toolwire.backends import ScriptedBackend, TextBackend, local_source
-from toolwire.conversation import ChatRequest
+from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.errors import RunFailed
 from toolwire.events import ContentDelta, Event
-from toolwire.registry import ToolRegistry
-from toolwire.session import Session
+from toolwire.execution.registry import ToolRegistry
+from toolwire.models.backends import ScriptedBackend, TextBackend, local_source
+from toolwire.policy.session import Session
+from toolwire.providers.request import ChatRequest
 
 SHORT = Budget(seconds=0.05, last_seconds=5.0)
 

@@ -12,13 +12,13 @@ from toolwire import ToolCall
 from toolwire.builtin import editing_tools
 from toolwire.builtin.editing import Editing
 from toolwire.builtin.matching import Edit
-from toolwire.consent import Approval
 from toolwire.errors import ToolError
-from toolwire.executor import ToolExecutor
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolResult
-from toolwire.registry import ToolRegistry
-from toolwire.roots import AllowedRoots
-from toolwire.session import Session
+from toolwire.policy.approval import Approval
+from toolwire.policy.session import Session
+from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.tools import Tier
 
 

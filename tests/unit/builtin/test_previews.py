@@ -7,8 +7,8 @@ import pytest
 
 from toolwire.builtin import previews
 from toolwire.builtin.previews import bounded, command, diff
-from toolwire.display import visible
 from toolwire.errors import ToolError
+from toolwire.text.escape import visible
 
 
 def test_visible() -> None:

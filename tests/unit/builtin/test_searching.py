@@ -17,7 +17,7 @@ from toolwire.builtin import searching
 from toolwire.builtin.reading import MAX_FILE_BYTES
 from toolwire.builtin.searching import Searching, likely
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots
+from toolwire.runtime.allowed_roots import AllowedRoots
 
 Search = Callable[..., str]
 needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")

@@ -8,11 +8,11 @@ import pytest
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Problem, TextPart, ToolCall, ToolResult
 from toolwire.agent import Agent
-from toolwire.agent.events import CallBegun, CallDone, RunEnded, TurnBegun
-from toolwire.backends import ScriptedBackend
-from toolwire.cli.talking import STOPPED, _Kept
+from toolwire.agent.run_events import CallBegun, CallDone, RunEnded, TurnBegun
+from toolwire.cli.chat_session import STOPPED, _Kept
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, Finish, ProblemFound
-from toolwire.executor import Outcome
+from toolwire.execution.executor import Outcome
+from toolwire.models.backends import ScriptedBackend
 
 BROKEN: Sequence[Event] = (
     ContentDelta("Let me see. "),

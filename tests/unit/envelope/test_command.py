@@ -22,7 +22,7 @@ from toolwire.envelope.grammar import BEGIN, Document, read_envelope
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.main import run
-from toolwire.envelope.telemetry import Telemetry
+from toolwire.envelope.usage_log import Telemetry
 
 Te = Callable[..., tuple[int, str, str]]
 
@@ -265,7 +265,7 @@ def test_a_person_gets_what_a_command_wrote(within: Te, here: Path, monkeypatch:
     def broken(*_: Any) -> None:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr("toolwire.envelope.te.passing.content_type", broken)
+    monkeypatch.setattr("toolwire.envelope.te.passthrough.content_type", broken)
     monkeypatch.setenv("TE_AGENT_ID", "human-cli")
     status, out, err = within("run", "sh", "-c", "echo ran >> log; echo hi; exit 3")
     assert (status, out, err) == (3, "hi\n", "te: internal error: RuntimeError: a fault of ours\n")

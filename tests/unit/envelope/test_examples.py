@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from tests.unit.envelope.tree import build, te
 
-from toolwire.envelope.findings import Findings
+from toolwire.envelope.envelope import Envelope
 from toolwire.envelope.grammar import CRUMB, Document, Header, Section, read_envelope
 from toolwire.envelope.ranking import hot_zone
 from toolwire.envelope.search import find_ripgrep
-from toolwire.envelope.shaping import Envelope
-from toolwire.envelope.tools import te_run
+from toolwire.envelope.search_results import Findings
+from toolwire.envelope.te_tools import te_run
 from toolwire.errors import EnvelopeError
 from toolwire.messages import ToolCall, ToolResult
 

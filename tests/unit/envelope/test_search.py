@@ -17,7 +17,7 @@ from tests.unit.envelope.tree import wait_until_gone
 from toolwire.envelope.scan import Scan
 from toolwire.envelope.search import MAX_LINE, Place, Query, Ripgrep, SearchError, find_ripgrep
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots
+from toolwire.runtime.allowed_roots import AllowedRoots
 
 SEARCHERS = [pytest.param(True, id="ripgrep", marks=pytest.mark.skipif(not find_ripgrep(), reason="no ripgrep")), False]
 

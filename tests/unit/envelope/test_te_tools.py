@@ -13,10 +13,10 @@ import pytest
 from tests.unit.envelope.tree import wait_until_gone
 
 from toolwire import Tier, Tool
+from toolwire.envelope.envelope import Envelope
 from toolwire.envelope.grammar import read_envelope
 from toolwire.envelope.settings import Settings
-from toolwire.envelope.shaping import Envelope
-from toolwire.envelope.tools import TE, read_handle, te_run
+from toolwire.envelope.te_tools import TE, read_handle, te_run
 from toolwire.errors import ToolError
 
 
@@ -82,14 +82,14 @@ def test_what_cannot_be_run() -> None:
 
 
 def test_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.envelope.tools._SLACK", 0.0)
+    monkeypatch.setattr("toolwire.envelope.te_tools._SLACK", 0.0)
     told = call(te_run(seconds=0.2, command=command("sys.stdin.read(); import time; time.sleep(60)")), ["x"])
     assert (told["meta"]["returncode"], told["meta"]["error"]) == (-1, True)
 
 
 @pytest.mark.parametrize("why", ["cancelled", "late"])
 def test_nothing_that_was_started_goes_on(tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.envelope.tools._SLACK", 0.0)
+    monkeypatch.setattr("toolwire.envelope.te_tools._SLACK", 0.0)
     script = "trap '' TERM; sh -c 'echo $$ > child; exec sleep 60'; sleep 60"
     run = te_run(root=str(tmp_path), seconds=60 if why == "cancelled" else 1)
 

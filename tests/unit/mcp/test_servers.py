@@ -10,7 +10,7 @@ import pytest
 
 from toolwire import Tier
 from toolwire import mcp as public
-from toolwire.configuration import load_configuration
+from toolwire.config.tables import load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import jsonc
 from toolwire.mcp.servers import Launch, McpServer, by_name, load_servers

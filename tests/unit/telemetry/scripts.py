@@ -9,7 +9,7 @@ from typing import Any
 import toolwire
 from toolwire import ContentDelta, Event, Finish, FinishReason, Message, ToolError
 from toolwire.agent import Agent, AgentConfig
-from toolwire.backends import Source, TextBackend
+from toolwire.models.backends import Source, TextBackend
 from toolwire.telemetry import EndRecord, Observer, RunRecord, TurnRecord
 
 ADD = '<tool_call>\n{"name": "add", "arguments": {"a": %s, "b": 2}}\n</tool_call>'

@@ -28,7 +28,7 @@ from tests.unit.telemetry.scripts import ADD, add, go
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
-from toolwire.backends import ScriptedBackend
+from toolwire.models.backends import ScriptedBackend
 from toolwire.telemetry import otel
 from toolwire.telemetry.otel import CONTENT, PROVIDERS, Tracing
 

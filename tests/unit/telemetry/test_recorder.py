@@ -20,9 +20,9 @@ from tests.unit.telemetry.scripts import ADD, Heard, fail, go, wipe
 
 from toolwire import ParsedResponse, ProviderError, ToolCall, ToolResult
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
-from toolwire.backends import ScriptedBackend
 from toolwire.errors import ConfigurationError, RunFailed, StateError
 from toolwire.events import ArgumentsDelta, CallStart, ReasoningDelta
+from toolwire.models.backends import ScriptedBackend
 from toolwire.telemetry import (
     Archive,
     EndRecord,
@@ -35,7 +35,7 @@ from toolwire.telemetry import (
     standard_observers,
 )
 from toolwire.telemetry import recorder as module
-from toolwire.telemetry.rows import MAX_EVENTS, MAX_RAW, NOT_KEPT, kept, turn_rows
+from toolwire.telemetry.row_codec import MAX_EVENTS, MAX_RAW, NOT_KEPT, kept, turn_rows
 
 SECRET = "hunter2-and-more"
 LOGIN = '<tool_call>{"name": "wipe", "arguments": {"path": "/x", "password": "' + SECRET + '"}}</tool_call>'

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from toolwire.envelope.composing import compose_text
 from toolwire.envelope.grammar import Document, Header, Section
+from toolwire.envelope.layout import compose_text
 from toolwire.envelope.programs import Ran
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
-from toolwire.envelope.telemetry import MAX_INPUT, Record, Telemetry, redacted_command
+from toolwire.envelope.usage_log import MAX_INPUT, Record, Telemetry, redacted_command
 from toolwire.errors import ToolError
-from toolwire.failures import Caught
+from toolwire.runtime.foreign_code import Caught
 
 FAILED: Final = 1
 WRONG: Final = 2

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.cutting import count_lines
-from toolwire.envelope.findings import Findings
 from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.programs import TIMED_OUT
 from toolwire.envelope.search import Place, check_depth, find_ripgrep, not_ignored
-from toolwire.envelope.sniffing import TEXT, content_type
+from toolwire.envelope.search_results import Findings
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.context import FAILED, Context, Done
 from toolwire.envelope.te.grep import NONE_FOUND, root_of
 from toolwire.envelope.te.options import Command, Given, Option
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots
+from toolwire.runtime.allowed_roots import AllowedRoots
 
 _PIECE: Final = 1 << 20
 _PROBE: Final = 8_192

@@ -12,11 +12,11 @@ from toolwire.envelope.programs import TIMED_OUT
 from toolwire.envelope.search import MAX_PATTERN, Place, Query, Ripgrep, SearchError, Sink, find_ripgrep
 from toolwire.envelope.te.options import Command, Given, Option
 from toolwire.errors import ToolError
-from toolwire.roots import AllowedRoots
+from toolwire.runtime.allowed_roots import AllowedRoots
 
 if TYPE_CHECKING:
-    from toolwire.envelope.findings import Findings
     from toolwire.envelope.scan import Scan
+    from toolwire.envelope.search_results import Findings
     from toolwire.envelope.te.context import Context, Done
 
 NONE_FOUND: Final = 1
@@ -191,7 +191,7 @@ def root_of(named: str) -> str:
 
 def itself(search: Search) -> Done:
     """What ripgrep writes for the same search, without options that are ours alone."""
-    from toolwire.envelope.te.passing import raw
+    from toolwire.envelope.te.passthrough import raw
 
     query = search.query
     ours = (("--files-with-matches", search.files), ("--count", search.count))
@@ -208,7 +208,7 @@ def itself(search: Search) -> Done:
 
 def grep(search: Search, context: Context) -> Done:
     """Read a search that was begun, and write the best of it."""
-    from toolwire.envelope.findings import Findings
+    from toolwire.envelope.search_results import Findings
     from toolwire.envelope.te.context import warn
 
     limits = context.settings.grep

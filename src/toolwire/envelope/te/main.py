@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from toolwire.envelope.te.options import Command, Given, Option
 from toolwire.errors import ConfigurationError
-from toolwire.failures import Caught
+from toolwire.runtime.foreign_code import Caught
 
 if TYPE_CHECKING:
     from toolwire.envelope.te.context import Context, Done
@@ -129,7 +129,7 @@ def _seconds(given: Given) -> float | None:
 
 def _done(given: Given, context: Context) -> Done:
     """Do what is asked for; all but `grep`."""
-    from toolwire.envelope.te import passing
+    from toolwire.envelope.te import passthrough
 
     argv = given.arguments
     if given.has("handle") or given.has("list-handles") or given.has("stats"):
@@ -141,16 +141,16 @@ def _done(given: Given, context: Context) -> Done:
     if not argv:
         COMMAND.wrong("a command is needed")
     if context.raw:
-        return passing.raw(argv)
+        return passthrough.raw(argv)
     if argv[0] == "run":
-        return passing.run_shown(context, argv[1:])
+        return passthrough.run_shown(context, argv[1:])
     if argv[0] in ("cat", "find") or argv[:2] == ["repo", "read"]:
         from toolwire.envelope.te import files
 
         if argv[0] == "repo":
             return files.read(context, argv[2:])
         return files.cat(context, argv[1:]) if argv[0] == "cat" else files.find(context, argv[1:])
-    return passing.pass_on(context, argv)
+    return passthrough.pass_on(context, argv)
 
 
 def _guarded(
@@ -165,7 +165,7 @@ def _guarded(
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
     from toolwire.envelope.te.context import FAILED, Done, warn
-    from toolwire.envelope.te.passing import READING, raw, unshaped
+    from toolwire.envelope.te.passthrough import READING, raw, unshaped
 
     warn(f"internal error: {caught.message}")
     cmd = argv[0] if argv else "te"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
+from toolwire.envelope.envelope import page
 from toolwire.envelope.grammar import on_one_line
-from toolwire.envelope.shaping import page
 from toolwire.envelope.te.context import FAILED, Context, Done, dumped, warn
-from toolwire.envelope.telemetry import Telemetry
+from toolwire.envelope.usage_log import Telemetry
 from toolwire.errors import ToolError
 
 _SAID: Final = 40

@@ -1,0 +1,177 @@
+# Written by scripts/write_stubs.py from the table in __init__.py.
+
+from toolwire.builtin import builtin_tools as builtin_tools
+from toolwire.config.tables import load_configuration as load_configuration
+from toolwire.envelope.envelope import Envelope as Envelope
+from toolwire.errors import ConfigurationError as ConfigurationError
+from toolwire.errors import DefinitionError as DefinitionError
+from toolwire.errors import ProviderError as ProviderError
+from toolwire.errors import RenderError as RenderError
+from toolwire.errors import ToolError as ToolError
+from toolwire.errors import ToolwireError as ToolwireError
+from toolwire.errors import UnknownApi as UnknownApi
+from toolwire.errors import UnknownFormat as UnknownFormat
+from toolwire.events import ArgumentsDelta as ArgumentsDelta
+from toolwire.events import CallEnd as CallEnd
+from toolwire.events import CallStart as CallStart
+from toolwire.events import ContentDelta as ContentDelta
+from toolwire.events import Event as Event
+from toolwire.events import Finish as Finish
+from toolwire.events import Passed as Passed
+from toolwire.events import ProblemFound as ProblemFound
+from toolwire.events import ReasoningDelta as ReasoningDelta
+from toolwire.events import ReasoningEnd as ReasoningEnd
+from toolwire.events import UsageCounted as UsageCounted
+from toolwire.events import collect as collect
+from toolwire.events import replay as replay
+from toolwire.events import watch as watch
+from toolwire.execution.disclosure import Disclosure as Disclosure
+from toolwire.execution.disclosure import count_definitions as count_definitions
+from toolwire.execution.executor import Issue as Issue
+from toolwire.execution.executor import Outcome as Outcome
+from toolwire.execution.executor import ToolExecutor as ToolExecutor
+from toolwire.execution.registry import ToolRegistry as ToolRegistry
+from toolwire.messages import FinishReason as FinishReason
+from toolwire.messages import ImagePart as ImagePart
+from toolwire.messages import Message as Message
+from toolwire.messages import OpaquePart as OpaquePart
+from toolwire.messages import ParsedResponse as ParsedResponse
+from toolwire.messages import Problem as Problem
+from toolwire.messages import ReasoningPart as ReasoningPart
+from toolwire.messages import TextPart as TextPart
+from toolwire.messages import ToolCall as ToolCall
+from toolwire.messages import ToolResult as ToolResult
+from toolwire.messages import Usage as Usage
+from toolwire.policy.approval import Agreement as Agreement
+from toolwire.policy.approval import Approval as Approval
+from toolwire.policy.approval import present as present
+from toolwire.policy.intent import Intent as Intent
+from toolwire.policy.intent import IntentDetector as IntentDetector
+from toolwire.policy.intent import TierGate as TierGate
+from toolwire.policy.policy import Limit as Limit
+from toolwire.policy.policy import Policy as Policy
+from toolwire.policy.policy import Rule as Rule
+from toolwire.policy.session import Session as Session
+from toolwire.providers import apis as apis
+from toolwire.providers import get_api as get_api
+from toolwire.providers.base import ProviderApi as ProviderApi
+from toolwire.providers.negotiation import FormatNegotiator as FormatNegotiator
+from toolwire.providers.negotiation import ToolsConfig as ToolsConfig
+from toolwire.providers.parsing import merge_text as merge_text
+from toolwire.providers.parsing import parse as parse
+from toolwire.providers.parsing import sources as sources
+from toolwire.providers.request import ChatRequest as ChatRequest
+from toolwire.providers.request import Note as Note
+from toolwire.providers.request import Notes as Notes
+from toolwire.providers.request import ToolChoice as ToolChoice
+from toolwire.runtime.allowed_roots import AllowedRoots as AllowedRoots
+from toolwire.text.tokens import TokenCount as TokenCount
+from toolwire.text.tokens import count_tokens as count_tokens
+from toolwire.tools import Tier as Tier
+from toolwire.tools import Tool as Tool
+from toolwire.tools import ToolDefinition as ToolDefinition
+from toolwire.tools import tool as tool
+from toolwire.wire.arguments import ReadArguments as ReadArguments
+from toolwire.wire.arguments import read_arguments as read_arguments
+from toolwire.wire.format_registry import formats as formats
+from toolwire.wire.format_registry import get_format as get_format
+from toolwire.wire.profiles import Profile as Profile
+from toolwire.wire.profiles import detect_from_template as detect_from_template
+from toolwire.wire.profiles import profile as profile
+from toolwire.wire.prompts import Manifest as Manifest
+from toolwire.wire.prompts import prompt as prompt
+from toolwire.wire.prompts import render_calls as render_calls
+from toolwire.wire.prompts import render_definitions as render_definitions
+from toolwire.wire.prompts import render_manifest as render_manifest
+from toolwire.wire.prompts import render_results as render_results
+from toolwire.wire.stream_parser import StreamParser as StreamParser
+from toolwire.wire.syntax import WireFormat as WireFormat
+
+__all__ = [
+    "Agreement",
+    "AllowedRoots",
+    "Approval",
+    "ArgumentsDelta",
+    "CallEnd",
+    "CallStart",
+    "ChatRequest",
+    "ConfigurationError",
+    "ContentDelta",
+    "DefinitionError",
+    "Disclosure",
+    "Envelope",
+    "Event",
+    "Finish",
+    "FinishReason",
+    "FormatNegotiator",
+    "ImagePart",
+    "Intent",
+    "IntentDetector",
+    "Issue",
+    "Limit",
+    "Manifest",
+    "Message",
+    "Note",
+    "Notes",
+    "OpaquePart",
+    "Outcome",
+    "ParsedResponse",
+    "Passed",
+    "Policy",
+    "Problem",
+    "ProblemFound",
+    "Profile",
+    "ProviderApi",
+    "ProviderError",
+    "ReadArguments",
+    "ReasoningDelta",
+    "ReasoningEnd",
+    "ReasoningPart",
+    "RenderError",
+    "Rule",
+    "Session",
+    "StreamParser",
+    "TextPart",
+    "Tier",
+    "TierGate",
+    "TokenCount",
+    "Tool",
+    "ToolCall",
+    "ToolChoice",
+    "ToolDefinition",
+    "ToolError",
+    "ToolExecutor",
+    "ToolRegistry",
+    "ToolResult",
+    "ToolsConfig",
+    "ToolwireError",
+    "UnknownApi",
+    "UnknownFormat",
+    "Usage",
+    "UsageCounted",
+    "WireFormat",
+    "apis",
+    "builtin_tools",
+    "collect",
+    "count_definitions",
+    "count_tokens",
+    "detect_from_template",
+    "formats",
+    "get_api",
+    "get_format",
+    "load_configuration",
+    "merge_text",
+    "parse",
+    "present",
+    "profile",
+    "prompt",
+    "read_arguments",
+    "render_calls",
+    "render_definitions",
+    "render_manifest",
+    "render_results",
+    "replay",
+    "sources",
+    "tool",
+    "watch",
+]

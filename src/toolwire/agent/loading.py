@@ -1,0 +1,310 @@
+"""Agents and teams as a configuration describes them, in code or in a TOML file.
+
+    async with load_agent("toolwire.toml", "reader") as agent:
+        print(await agent.ask("Which files are in docs?"))
+
+What an agent holds open, connections and servers, is closed at the end of the block.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolwire.agent.agent import Agent
+from toolwire.agent.budget import Budget, Prices
+from toolwire.agent.config import AgentConfig
+from toolwire.agent.model_pool import Models
+from toolwire.agent.team import AgentTeam, Member
+from toolwire.builtin import builtin_tools, ending_tools
+from toolwire.config.tables import (
+    AgentTable,
+    AgentTeamConfig,
+    BudgetTable,
+    Configuration,
+    EnvelopeTable,
+    load_configuration,
+)
+from toolwire.envelope.envelope import Envelope
+from toolwire.envelope.te_tools import read_handle
+from toolwire.errors import ConfigurationError, PolicyWarning, ToolError
+from toolwire.execution.executor import Confirm, Shaping, ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.execution.tool_files import python_tools
+from toolwire.policy.intent import TierGate
+from toolwire.policy.lint import checked, misnomers
+from toolwire.policy.policy import Policy
+from toolwire.tools import Tier
+
+if TYPE_CHECKING:
+    from toolwire.mcp.router import ServerQuestion
+
+AnyPath = str | PathLike[str]
+MakeExecutor = Callable[[ToolRegistry, Confirm | None], ToolExecutor]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What agents need that stands in no file.
+
+    Attributes:
+        folder: where relative paths begin.
+        models: opens models; its owner closes it. None: one that is closed with the agents.
+        confirm: asks somebody about a call.
+        policy: what may run, in place of the file's.
+        tools: more tools, for the agent itself or for a team's coordinator.
+        tier: the tier of every task, in place of the file's.
+        approve: asks whether an MCP server may be started or reached; without it none is that was not agreed to before.
+        sign_in: shows somebody the address at which to sign in to a server: its name, and the address.
+    """
+
+    folder: AnyPath = "."
+    models: Models | None = None
+    confirm: Confirm | None = None
+    policy: Policy | None = None
+    tools: Iterable[Any] = ()
+    tier: Tier | None = None
+    approve: Callable[[ServerQuestion], Awaitable[bool]] | None = None
+    sign_in: Callable[[str, str], None] | None = None
+
+
+@asynccontextmanager
+async def load_agent(path: AnyPath, name: str = "", **surroundings: Any) -> AsyncGenerator[Agent]:
+    """An agent of a TOML file, to be used in an `async with`.
+
+    Args:
+        path: the file; relative paths in it begin in its directory.
+        name: the agent; it may be left out where the file has one only.
+        surroundings: see `Surroundings`.
+
+    Raises:
+        ConfigurationError: the file cannot be used, or has no such agent.
+        DefinitionError, ToolError: its tools cannot be used.
+        ProviderError: its model cannot be loaded.
+    """
+    given = Surroundings(**{"folder": Path(path).parent, **surroundings})
+    async with open_agent(load_configuration(path), name, given, source=str(path)) as agent:
+        yield agent
+
+
+@asynccontextmanager
+async def load_team(path: AnyPath, name: str = "", **surroundings: Any) -> AsyncGenerator[AgentTeam]:
+    """A team of a TOML file; see `load_agent`."""
+    given = Surroundings(**{"folder": Path(path).parent, **surroundings})
+    async with open_team(load_configuration(path), name, given, source=str(path)) as team:
+        yield team
+
+
+@asynccontextmanager
+async def open_agent(
+    configuration: Configuration, name: str = "", surroundings: Surroundings | None = None, *, source: str = ""
+) -> AsyncGenerator[Agent]:
+    """An agent of a configuration; see `load_agent`. `source` names the file in messages."""
+    name = _named(name, "agent", configuration.agents, configuration.teams, source)
+    async with AsyncExitStack() as stack:
+        building = await _Building.begin(configuration, surroundings or Surroundings(), source, stack)
+        yield await building.agent(name)
+
+
+@asynccontextmanager
+async def open_team(
+    configuration: Configuration, name: str = "", surroundings: Surroundings | None = None, *, source: str = ""
+) -> AsyncGenerator[AgentTeam]:
+    """A team of a configuration; see `load_agent`."""
+    name = _named(name, "team", configuration.teams, configuration.agents, source)
+    async with AsyncExitStack() as stack:
+        building = await _Building.begin(configuration, surroundings or Surroundings(), source, stack)
+        yield await building.team(configuration.teams[name])
+
+
+def _named(name: str, kind: str, known: Iterable[str], others: Iterable[str], source: str) -> str:
+    """The one that is meant.
+
+    Raises:
+        ConfigurationError: there is none of that name, or none is named and there are several.
+    """
+    names, where = list(known), f"{source}: " if source else ""
+    if name in names:
+        return name
+    there = f"there {'are ' + ', '.join(names) if names else 'is none'}"
+    if name:
+        other = f"; {name} is {'a team' if kind == 'agent' else 'an agent'}" if name in others else ""
+        raise ConfigurationError(f"{where}there is no {kind} {name!r}; {there}{other}")
+    if len(names) != 1:
+        raise ConfigurationError(f"{where}say which {kind}: {there}")
+    return names[0]
+
+
+class _Building:
+    """Agents of one configuration under construction; what they open goes onto a stack."""
+
+    def __init__(
+        self, configuration: Configuration, given: Surroundings, source: str, stack: AsyncExitStack, models: Models
+    ) -> None:
+        self._configuration = configuration
+        self._given = given
+        self._source = source
+        self._where = f"{source}: " if source else ""
+        self._stack = stack
+        self._models = models
+        self._policy = given.policy or configuration.policy.made()
+        self._alone = len(configuration.agents) == 1  # whatever the policy names is for this agent
+
+    @classmethod
+    async def begin(
+        cls, configuration: Configuration, given: Surroundings, source: str, stack: AsyncExitStack
+    ) -> _Building:
+        for keys, message in configuration.dangling():
+            raise ConfigurationError(f"{source + ': ' if source else ''}{'.'.join(keys)}: {message}")
+        models = given.models
+        if models is None:
+            models = await stack.enter_async_context(Models())
+        return cls(configuration, given, source, stack, models)
+
+    async def team(self, team: AgentTeamConfig) -> AgentTeam:
+        xml = team.use_xml_tool_format
+        lead = await self.agent(team.coordinator, team=xml)
+        members = [
+            Member(await self.agent(name, team=xml, alone=False), member.description, member.tier)
+            for name, member in team.members.items()
+        ]
+        return AgentTeam(lead, members)
+
+    async def agent(self, name: str, *, team: bool | None = None, alone: bool = True) -> Agent:
+        """One agent; `alone`: it gets what is given besides the file, too."""
+        table = self._configuration.agents[name]
+        profile = self._configuration.profiles[table.profile or next(iter(self._configuration.profiles))]
+        try:
+            backend = await self._models.open(
+                profile, format=table.format, use_xml_tool_format=table.use_xml_tool_format, team=team
+            )
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self._where}agents.{name}: {error}") from error
+        registry = ToolRegistry(self._tools(table))
+        for tool in self._given.tools if alone else ():
+            registry.register(tool)
+        shape = None if table.envelope is None else self._enveloped(table.envelope, registry)
+        await self._serve(table, registry)
+        self._compare(name, registry)
+        config = _config(name, table)
+        if alone and self._given.tier is not None:
+            config = replace(config, tier=self._given.tier)
+        return Agent(backend, registry, config, confirm=self._given.confirm, executor=self._executor(table, shape))
+
+    def _tools(self, table: AgentTable) -> list[Any]:
+        folder, sources = Path(self._given.folder), table.tools
+        found: list[Any] = []
+        if sources.builtin:
+            ending = {one.definition.name for one in ending_tools()}
+            roots = [folder / Path(root).expanduser() for root in sources.builtin]
+            found += [one for one in builtin_tools(*roots) if one.definition.name not in ending]
+        found += ending_tools() if sources.ending else ()
+        for file in sources.python:
+            found += python_tools(folder / Path(file).expanduser())
+        return found
+
+    def _enveloped(self, table: EnvelopeTable, registry: ToolRegistry) -> Shaping:
+        envelope = Envelope(agent=table.agent, budget=table.budget, preview=table.preview)
+        registry.register(read_handle(envelope))
+        return envelope.shape
+
+    async def _serve(self, table: AgentTable, registry: ToolRegistry) -> None:
+        """Put the tools of MCP servers into the registry, as long as the stack lasts.
+
+        Raises:
+            ToolError: a server cannot be used; it says why.
+        """
+        if not table.tools.mcp:
+            return
+        try:
+            from toolwire.mcp.approvals import Approvals
+            from toolwire.mcp.oauth import Logins, login
+            from toolwire.mcp.router import McpRouter
+            from toolwire.mcp.servers import McpServer, load_servers
+        except ImportError as error:
+            raise ConfigurationError(f"MCP servers need {error.name}: pip install 'toolwire[mcp]'") from error
+        if self._source:
+            servers = load_servers(self._source)
+        else:
+            known = self._configuration.mcp.get("servers", {})
+            servers = [McpServer.model_validate({**one, "name": name}) for name, one in known.items()]
+        servers = [one for one in servers if one.name in table.tools.mcp]
+        show, logins = self._given.sign_in, Logins.of_user()
+        auth = {
+            one.name: login(one, partial(show, one.name), logins)
+            for one in servers
+            if show is not None and one.login and one.enabled
+        }
+        router = McpRouter(servers, registry, approvals=Approvals.of_user(), approve=self._given.approve, auth=auth)
+        await self._stack.enter_async_context(router)
+        # What was used before is known by its tools, and is started by the first call.
+        new = [one.name for one in router.servers() if one.state != "off" and not one.tools]
+        for status in await router.connect(*new) if new else ():
+            if status.state != "ready":
+                raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}")
+
+    def _compare(self, name: str, registry: ToolRegistry) -> None:
+        """Compare the names in the policy with an agent's tools.
+
+        Raises:
+            ConfigurationError: one is misspelt. Where there are several agents it may be right for another: a warning.
+        """
+        tools = registry.known()
+        if not self._alone:
+            for one in misnomers(self._policy, tools):
+                if one.near:
+                    warnings.warn(f"{self._where}{one} (of the agent {name})", PolicyWarning, stacklevel=2)
+            return
+        try:
+            checked(self._policy, tools)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self._where}{error}") from error
+
+    def _executor(
+        self, table: AgentTable, shape: Shaping | None
+    ) -> Callable[[ToolRegistry, Confirm | None], ToolExecutor]:
+        def made(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
+            return ToolExecutor(
+                registry,
+                policy=self._policy,
+                confirm=confirm,
+                timeout=table.timeout,
+                shape=shape,
+                check="warn" if self._alone else False,
+            )
+
+        return made
+
+
+def _config(name: str, table: AgentTable) -> AgentConfig:
+    usual = AgentConfig()
+    gate = (
+        usual.gate
+        if table.gate is None
+        else TierGate(max_tier=table.gate.max, min_tier=table.gate.min, sticky=table.gate.sticky)
+    )
+    return AgentConfig(
+        name=name,
+        system=table.system,
+        tier=table.tier,
+        gate=gate,
+        definitions=usual.definitions if table.definitions is None else table.definitions,
+        budget=_budget(table.budget),
+        require_tool_call=table.require_tool_call,
+        after_results=table.after_results,
+        after_failures=table.after_failures,
+        context=table.context,
+        temperature=table.temperature,
+        max_tokens=table.max_tokens,
+    )
+
+
+def _budget(table: BudgetTable) -> Budget:
+    prices = None if table.prices is None else Prices(**table.prices.model_dump())
+    return Budget(table.rounds, table.calls, table.tokens, table.seconds, table.money, prices)

@@ -1,0 +1,153 @@
+"""Models by their profile: opened in the way that the profile asks for, and closed together.
+
+A profile names a model on this machine, or one behind an API. Behind an API, calls have fields of their own unless the
+profile, the agent or its team wants them written in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from toolwire.client.client import Client
+from toolwire.client.transport import Transport
+from toolwire.config.tables import COACH, ModelProfile
+from toolwire.errors import ConfigurationError
+from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source
+from toolwire.models.local import HUB, WEIGHTS, open_model
+from toolwire.providers import find_api
+from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig
+from toolwire.telemetry import text_backend
+from toolwire.wire.format_registry import AUTO
+
+LOCAL = "local"
+"""The provider of models that run in this process; before a model's name with a colon, it says the same."""
+
+SMALL = "forge_xml"
+"""The wire format for models on this machine of which nothing is known."""
+
+DEFAULT_API = "openai_chat"
+"""What a server speaks of which only the address is given."""
+
+
+def local_name(profile: ModelProfile) -> str:
+    """The name of a profile's model on this machine, see `toolwire.models.local.locate`; "" if it is somewhere else."""
+    prefix = f"{LOCAL}:"
+    if profile.model.startswith(prefix):
+        return profile.model.removeprefix(prefix)
+    if profile.provider == LOCAL:
+        return profile.model or next(reversed(WEIGHTS))
+    alone = not profile.provider and not profile.url
+    return profile.model if alone and profile.model.endswith(".gguf") else ""
+
+
+class Models:
+    """Opens models, and closes what they hold; a model on this machine is loaded once, however many ask for it.
+
+    Args:
+        load: loads a model on this machine; `toolwire.models.local.open_model` if none is given.
+        transport: carries requests to APIs, for tests; else HTTP.
+    """
+
+    def __init__(self, *, load: Callable[[str], Writer] | None = None, transport: Transport | None = None) -> None:
+        self._load = load or open_model
+        self._transport = transport
+        self._loaded: dict[str, Writer] = {}
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Itself."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        await self._open.aclose()
+
+    async def open(
+        self,
+        profile: ModelProfile,
+        *,
+        format: str | None = None,
+        use_xml_tool_format: bool | None = None,
+        team: bool | None = None,
+    ) -> Backend:
+        """A model, ready to be asked.
+
+        Args:
+            profile: which.
+            format: a wire format, an API's name or "coach", in place of what the profile says.
+            use_xml_tool_format: the same for XML in the text.
+            team: `use_xml_tool_format` of a team, which wins if it is set.
+
+        Raises:
+            ConfigurationError: the profile names no model, or asks for what goes not together.
+            ProviderError: a model on this machine cannot be loaded.
+        """
+        if not profile.model and profile.provider != LOCAL:
+            raise ConfigurationError("the profile names no model")
+        told = ToolsConfig(**profile.tools.model_dump())
+        coach = format == COACH and not team
+        if coach:
+            told = ToolsConfig(WRITTEN_BY_DEFAULT)  # text, whichever format the coach chooses
+        elif format is not None and format != COACH:
+            told = ToolsConfig(format, use_xml_tool_format=told.use_xml_tool_format)
+        if use_xml_tool_format is not None:
+            told = replace(told, use_xml_tool_format=use_xml_tool_format)
+        if team:
+            told = ToolsConfig()  # nothing that was asked for besides counts any more
+        negotiator = FormatNegotiator(told, team=ToolsConfig(use_xml_tool_format=team))
+        if name := local_name(profile):
+            return self._local(name, _plan(negotiator, name), coach=coach)
+        provider = profile.provider or (DEFAULT_API if profile.url else "")
+        plan = negotiator.negotiate(provider, profile.model)
+        api = find_api(provider) or find_api(plan.definitions)
+        if api is None:
+            raise ConfigurationError(f"nothing says who serves {profile.model!r}: give a provider, or a url")
+        definitions, results = find_api(plan.definitions), find_api(plan.results)
+        if (definitions is None) != (results is None):
+            raise ConfigurationError(
+                f"definitions as {plan.definitions} and results as {plan.results} do not go together: both are fields "
+                "of the API, or both stand in the text"
+            )
+        native = definitions is not None
+        client = Client(
+            api,
+            profile.model,
+            base_url=profile.url,
+            key_env=profile.key_env,
+            transport=self._transport,
+            text_format=(AUTO if find_api(plan.calls) else plan.calls) if native else None,
+        )
+        await self._open.enter_async_context(client)
+        if native:
+            return ApiBackend(client)
+        return _text(client_source(client), plan, profile.model, api.name, coach=coach)
+
+    def _local(self, name: str, plan: Plan, *, coach: bool) -> Backend:
+        if find_api(plan.definitions) or find_api(plan.results):
+            raise ConfigurationError(f"{name} runs in this process, so its tools stand in the text: name a wire format")
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return _text(local_source(self._loaded[name]), plan, name, "", coach=coach)
+
+
+def _plan(negotiator: FormatNegotiator, name: str) -> Plan:
+    """How a model on this machine is asked: as configured, else as is best for it."""
+    weights = WEIGHTS.get(name.lower())
+    plan = negotiator.negotiate("", Path(name.removeprefix(HUB)).stem)
+    if plan.definitions != AUTO:
+        return plan
+    best = weights.format if weights else SMALL
+    return replace(plan, definitions=best, calls=best if plan.calls == AUTO else plan.calls)
+
+
+def _text(source: Source, plan: Plan, model: str, api: str, *, coach: bool) -> Backend:
+    if coach:
+        return text_backend(source, format=COACH, model=model, api=api)
+    format = WRITTEN_BY_DEFAULT if plan.definitions == AUTO else plan.definitions
+    results = "" if plan.results == AUTO else plan.results
+    reads = AUTO if find_api(plan.calls) else plan.calls
+    return TextBackend(source, format=format, model=model, api=api, reads=reads, results=results)

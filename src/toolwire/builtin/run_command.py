@@ -1,0 +1,194 @@
+"""`execute_command`: a program, run without a shell, in a directory below the roots.
+
+A command is a list of words. Text is taken too where a shell would read it as words and nothing else: plain ones,
+`'...'`, and `"..."` without `$`, backquotes and backslashes. Whatever else a shell interprets is refused, unless the
+program that offers the tool has named a shell; then it is run by that shell, and the preview says so.
+
+The environment holds a few well-known variables and what the program adds: no keys. What the command may do is
+otherwise what this process may do: it is not caged, so somebody should agree to it, or rules should.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolwire.builtin import previews
+from toolwire.errors import ToolError
+from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.text.escape import visible
+
+if TYPE_CHECKING:
+    from toolwire.runtime.processes import Kept
+
+MAX_OUTPUT = 20_000
+"""Bytes of output that the model is told, half of them from its end."""
+DEFAULT_SECONDS = 120.0
+MOST_SECONDS = 600.0
+MAX_TEXT = 100_000
+"""Characters of a command that is given as text; systems take no longer word either."""
+MAX_TOLD = 600
+"""Characters of output in an error."""
+
+QUIET = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+"""Variables that keep programs from waiting for somebody at a terminal."""
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_SPECIAL = frozenset(";&|<>`$(){}*?[]!\\")
+"""What a shell interprets outside quotes; in double quotes it is `_SPECIAL_QUOTED`."""
+_SPECIAL_QUOTED = frozenset("`$!\\")
+_SPECIAL_FIRST = frozenset("~#")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSettings:
+    """How commands are run.
+
+    Attributes:
+        shell: the path of a shell that runs text with more than words in it; "" refuses such text.
+        environment: variables that commands get besides the usual ones.
+        passed_on: names of this program's variables that they get too.
+        seconds: that a command may take when the model says nothing.
+        most_seconds: that a model may ask for.
+        output: bytes of output that the model is told, half of them from its end.
+    """
+
+    shell: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    passed_on: tuple[str, ...] = ()
+    seconds: float = DEFAULT_SECONDS
+    most_seconds: float = MOST_SECONDS
+    output: int = MAX_OUTPUT
+
+
+class Commands:
+    """Programs run, below roots."""
+
+    def __init__(self, roots: AllowedRoots, settings: CommandSettings | None = None) -> None:
+        self._roots = roots
+        self._settings = settings or CommandSettings()
+
+    async def execute_command(self, command: list[str] | str, cwd: str = ".", seconds: float = 0) -> str:
+        """Run a program and give back what it writes, and its exit status.
+
+        Args:
+            command: the program and its arguments, one word each: ["git", "log", "-3"]. No shell reads them, so there
+                are no pipes, redirections, wildcards or variables.
+            cwd: the directory it runs in, relative to the root.
+            seconds: how long it may take; 0 for the usual time.
+        """
+        from toolwire.runtime import processes  # here, because it brings asyncio with it
+
+        settings = self._settings
+        argv, _ = self._argv(command)
+        limit = self._limit(seconds)
+        env = processes.environment(*settings.passed_on) | QUIET | dict(settings.environment)
+        env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
+        with self._roots.directory(cwd) as directory:
+            ended = await processes.run(
+                argv, directory=directory, env=env, seconds=limit, most=settings.output, ask_first=True
+            )
+        text = _told(ended.out)
+        if ended.timed_out:
+            last = text[-MAX_TOLD:].strip()
+            raise ToolError(f"{argv[0]} was stopped after {limit:g} seconds" + (f"; it wrote: {last}" if last else ""))
+        newline = "" if text.endswith("\n") or not text else "\n"
+        return f"{text}{newline}({_status(ended.status)})"
+
+    def preview(self, arguments: dict[str, Any]) -> str:
+        """Exactly what would run, and where."""
+        argv, by_shell = self._argv(arguments["command"])
+        cwd, limit = arguments.get("cwd", "."), self._limit(arguments.get("seconds", 0))
+        with self._roots.directory(cwd):
+            what = "have a shell run this" if by_shell else "run"
+            return f"{what} in {visible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
+
+    def _limit(self, seconds: float) -> float:
+        if not 0 <= seconds <= self._settings.most_seconds:
+            raise ToolError(f"a command may take up to {self._settings.most_seconds:g} seconds, not {seconds:g}")
+        return seconds or self._settings.seconds
+
+    def _argv(self, command: list[str] | str) -> tuple[list[str], bool]:
+        """What is run, and whether that is a shell which reads the command."""
+        if isinstance(command, str):
+            if len(command) > MAX_TEXT:
+                raise ToolError(f"the command has {len(command):,} characters; at most {MAX_TEXT:,} are read")
+            try:
+                return words(command), False
+            except ToolError:
+                if not self._settings.shell or "\0" in command:
+                    raise
+                return [self._settings.shell, "-c", command], True
+        if not command or not command[0]:
+            raise ToolError("the command is empty")
+        if any("\0" in word for word in command):
+            raise ToolError("a word of the command has a null character")
+        return list(command), False
+
+
+def words(text: str) -> list[str]:
+    """The words that a shell makes of a text, if words are all that it makes of it.
+
+    Raises:
+        ToolError: a shell would interpret something in it, or a quote is not closed.
+    """
+    found: list[str] = []
+    word: list[str] | None = None
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character in " \t":
+            found += [] if word is None else ["".join(word)]
+            word = None
+        elif character in "'\"":
+            end = text.find(character, at + 1)
+            if end < 0:
+                raise ToolError(f"the quote {character} is not closed; give the command as a list of words")
+            inside = text[at + 1 : end]
+            _refuse(inside, _SPECIAL_QUOTED if character == '"' else frozenset())
+            word = word if word is not None else []
+            word += [inside] if inside else []
+            at = end
+        else:
+            _refuse(character, _SPECIAL if word else _SPECIAL | _SPECIAL_FIRST)
+            word = word if word is not None else []
+            word.append(character)
+        at += 1
+    found += [] if word is None else ["".join(word)]
+    if not found or not found[0]:
+        raise ToolError("the command is empty")
+    if _ASSIGNMENT.match(text.lstrip(" \t")):
+        raise ToolError("the command begins with a variable, which only a shell would set; leave it out")
+    return found
+
+
+def _refuse(text: str, special: frozenset[str]) -> None:
+    for character in text:
+        if character in special:
+            raise ToolError(
+                f"there is no shell here that could interpret `{character}`; give the program and its arguments as a "
+                "list of words, one program at a time, and the directory to run in as cwd"
+            )
+        if character < " " or character == "\x7f":
+            raise ToolError(f"the command has the character {visible(character)} in it; give it as a list of words")
+
+
+def _told(kept: Kept) -> str:
+    """What a program wrote, and how much of it is not told."""
+    if not kept.left_out:
+        return kept.whole().decode("utf-8", "replace")
+    head, tail = (part.decode("utf-8", "replace") for part in kept.parts())
+    return f"{head}\n({kept.left_out:,} bytes are left out here)\n{tail}"
+
+
+def _status(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"ended by the signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended by the signal {-status}"

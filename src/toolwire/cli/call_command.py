@@ -1,0 +1,93 @@
+"""`toolwire call`: run one tool, through the same checks, policy and confirmation as a model's call."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from toolwire.cli.approval_prompt import Consent
+from toolwire.cli.console import CliError, console, emit, output_is_ours, plain, safe, say
+from toolwire.cli.input_files import loads, read_json
+from toolwire.cli.tool_options import Roots, ToolFiles, gather
+from toolwire.cli.tools_command import tier_of
+from toolwire.config.tables import load_configuration
+from toolwire.execution.executor import Outcome, ToolExecutor
+from toolwire.execution.registry import ToolRegistry
+from toolwire.messages import ToolCall
+from toolwire.policy.policy import Policy
+from toolwire.policy.session import Session
+
+EXAMPLES = """Examples:
+
+toolwire call read_file '{"path": "README.md", "end_line": 5}' --root . --tier WALK
+
+toolwire call write_file '{"path": "notes.txt", "content": "x"}' --root . --tier RUN
+
+toolwire call add '{"a": 1, "b": 2}' --tools my_tools.py --json
+
+jq -n '{a: 1, b: 2}' | toolwire call add - --tools my_tools.py
+
+What the tool itself prints goes to standard error.
+
+Exit status: 0 done, 1 the tool failed, 2 no such tool or wrong arguments, 3 denied."""
+
+DENIED = 3
+STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_arguments": 2, "not_runnable": 2}
+
+
+def call(
+    name: Annotated[str, typer.Argument(help="The tool.")],
+    arguments: Annotated[
+        str, typer.Argument(help="Its arguments, as a JSON object; - reads it from standard input.")
+    ] = "{}",
+    root: Roots = None,
+    tools: ToolFiles = None,
+    tier: Annotated[str, typer.Option(help="What the call may do: CRAWL, WALK or RUN.")] = "CRAWL",
+    policy: Annotated[str | None, typer.Option(help="A TOML file with the rules.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")
+    ] = False,
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds that the tool may take.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
+    ] = False,
+) -> None:
+    """Call a tool by hand, with everything that stands between a model's call and its execution."""
+    given = read_json("-") if arguments == "-" else loads(arguments, "the second argument")
+    if not isinstance(given, dict):
+        raise CliError('the arguments must be a JSON object, such as \'{"path": "."}\'')
+    session = Session(tier=tier_of(tier))
+    rules = load_configuration(policy).policy.made() if policy else Policy()
+    with output_is_ours():
+        registry = gather(root, tools)
+        executor = ToolExecutor(registry, policy=rules, confirm=Consent(agree=yes), timeout=timeout)
+        outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), session))
+        status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+        if json:
+            emit(described(outcome, status))
+        elif outcome.result.success:
+            console().print(safe(outcome.result.text))
+    if not json and not outcome.result.success:
+        say(f"toolwire: {outcome.result.error}{_higher(registry, outcome, session)}", "red")
+    if status:
+        raise typer.Exit(status)
+
+
+def _higher(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
+    """How to allow what the tier alone forbids, to be said behind the refusal."""
+    if outcome.issue is None or outcome.issue.kind != "denied":
+        return ""
+    needed = registry.lookup(outcome.call.name).definition.tier
+    return f" Add --tier {needed.name}." if needed > session.tier else ""
+
+
+def described(outcome: Outcome, status: int) -> dict[str, Any]:
+    """What became of a call, as a JSON object."""
+    return {
+        "call": plain(outcome.call),
+        "result": {**plain(outcome.result), "success": outcome.result.success},
+        "issue": plain(outcome.issue),
+        "status": status,
+    }

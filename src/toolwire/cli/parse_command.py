@@ -1,0 +1,149 @@
+"""`toolwire parse`: read the tool calls in a model's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import typer
+
+import toolwire
+from toolwire.cli.console import CliError, call_line, console, emit, event_dict, plain, safe, say, styled
+from toolwire.cli.input_files import named, read_pieces, read_tools
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ProblemFound,
+    ReasoningDelta,
+)
+from toolwire.messages import ParsedResponse, Problem, ToolCall
+from toolwire.wire.format_registry import AUTO
+
+EXAMPLES = """Examples:
+
+toolwire parse answer.txt
+
+model | toolwire parse --format hermes --tools tools.json --stream
+
+toolwire parse --json answer.txt | jq .tool_calls
+
+--tools takes one definition or a list: `{"name", "description", "parameters"}`, or as OpenAI, Anthropic and MCP write
+them, or an object with the key `tools`.
+
+Exit status 1: something in the text was a problem."""
+
+NO_CALL = "no tool call"
+NO_CALL_UNKNOWN = f"{NO_CALL} (calls without markers, bare JSON for example, are read only with --tools)"
+
+
+def parse(
+    file: Annotated[str | None, typer.Argument(help="The model's text; standard input if absent or -.")] = None,
+    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")] = "auto",
+    tools: Annotated[str | None, typer.Option(help="JSON file with the definitions of the tools.")] = None,
+    reasoning_started: Annotated[
+        bool, typer.Option("--reasoning-started", help="The prompt had already opened the reasoning.")
+    ] = False,
+    primed: Annotated[
+        str | None, typer.Option(help="What the prompt ended with; else what the format's own template ends with.")
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Show events as they become certain.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSON: the response, or with --stream one event a line.")
+    ] = False,
+) -> None:
+    """Read the tool calls in a model's text."""
+    if tools == "-" and file in (None, "-"):
+        raise CliError("standard input cannot be both the text and the tools; give one of them as a file")
+    known = read_tools(tools)
+    if not known and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
+        todo = "add --tools" if tools is None else f"{named(tools)} defines none"
+        say(f"toolwire: {format} has no markers of its own, so only calls to known tools count: {todo}")
+    nothing = NO_CALL if known or format.lower() != AUTO else NO_CALL_UNKNOWN
+    parser = toolwire.StreamParser(format=format, tools=known, reasoning_started=reasoning_started, primed=primed)
+    events = _events(parser, read_pieces(file))
+    if stream:
+        problems = _show_events(events, nothing, json=json)
+    else:
+        response = toolwire.collect(events)
+        problems = bool(response.problems)
+        if json:
+            emit(plain(response))
+        else:
+            _show(response, nothing)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _events(parser: toolwire.StreamParser, pieces: Iterable[str]) -> Iterator[Event]:
+    for piece in pieces:
+        yield from parser.feed(piece)
+    yield from parser.finish()
+
+
+def _show_events(events: Iterable[Event], nothing: str, *, json: bool) -> bool:
+    problems = called = False
+    for event in events:
+        problems = problems or isinstance(event, ProblemFound)
+        called = called or isinstance(event, CallStart)
+        if json:
+            emit(event_dict(event))
+        else:
+            _line(event)
+    if not (json or called or problems):
+        say(nothing)
+    return problems
+
+
+def _line(event: Event) -> None:
+    match event:
+        case ContentDelta(text):
+            _row("content", repr(text))
+        case ReasoningDelta(text):
+            _row("reasoning", repr(text), "dim")
+        case CallStart(index, name, id):
+            _row("call start", f"#{index} {name} ({id})", "bold cyan")
+        case ArgumentsDelta(index, text):
+            _row("arguments", f"#{index} {text!r}", "cyan")
+        case CallEnd(index, call, complete):
+            _row("call end", f"#{index} {_call(call)}" + ("" if complete else " INCOMPLETE"), "bold cyan")
+        case ProblemFound(problem):
+            _row("problem", _problem(problem), "red")
+        case Finish(reason):
+            _row("finish", reason.value)
+
+
+def _show(response: ParsedResponse, nothing: str) -> None:
+    if response.reasoning:
+        _row("reasoning", response.reasoning, "dim")
+    if response.content.strip():
+        _row("content", response.content.strip("\n"))
+    for call in response.tool_calls:
+        _row("call", _call(call), "bold cyan")
+    for call in response.incomplete:
+        _row("incomplete", _call(call), "yellow")
+    for problem in response.problems:
+        _row("problem", _problem(problem), "red")
+    if not (response.tool_calls or response.incomplete or response.problems):
+        say(nothing)
+
+
+def _row(label: str, text: str, style: str = "") -> None:
+    """A labelled line; further lines of the text are indented."""
+    indented = safe(text).replace("\n", "\n" + " " * 12)
+    console().print(styled(f"{label:<11} ", "bold"), styled(indented, style), sep="")
+
+
+def _call(call: ToolCall) -> str:
+    notes = [f"format {call.format}"] if call.format else []
+    notes += [f"server {call.server}"] if call.server else []
+    notes += [f"repaired: {', '.join(call.repairs)}"] if call.repairs else []
+    notes += [f"confidence {call.confidence:g}"] if call.confidence != 1 else []
+    return call_line(call.name, call.arguments) + (f"  [{'; '.join(notes)}]" if notes else "")
+
+
+def _problem(problem: Problem) -> str:
+    return f"{problem.kind} at {problem.position}: {problem.message}"

@@ -1,0 +1,1 @@
+"""Requests to provider APIs over HTTP."""

@@ -1,0 +1,150 @@
+"""Two tools for models: `te_run` runs a command through `te`, `read_handle` turns the pages of a result."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from toolwire.builtin import previews
+from toolwire.envelope.envelope import Envelope, EnvelopeText
+from toolwire.envelope.programs import SHARED_GROUP
+from toolwire.envelope.settings import AGENT_NAMES, SESSION_NAMES
+from toolwire.errors import ToolError
+from toolwire.runtime.processes import environment, run
+from toolwire.tools import Tier, Tool, tool
+
+TE: Final = (sys.executable, "-m", "toolwire.envelope")
+"""The command `te` of this very installation."""
+MAX_OUT: Final = 4 << 20
+"""Bytes that are read of what `te` prints."""
+MAX_ERR: Final = 4_000
+"""Characters of its standard error that a result tells."""
+_OWN: Final = (
+    *(*AGENT_NAMES, *SESSION_NAMES, "TE_BUDGET", "TE_TIMEOUT", "TE_ROOT", "TE_TELEMETRY", "TE_RG"),
+    *("TOOLWIRE_TE_CONFIG", "TOOLWIRE_STATE", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
+)
+"""The variables that `te` reads; others with such names may be keys."""
+_PASSED_ON: Final = ("PYTHONPATH", "VIRTUAL_ENV", "TERM")
+_MAY_BE_GIVEN: Final = {
+    **dict.fromkeys(("--handle", "--chunk"), True),
+    **dict.fromkeys(("--json", "--list-handles", "--stats", "--version", "--help", "-h"), False),
+}
+"""Options of `te` that a model may give, and whether a value follows."""
+_SLACK: Final = 5.0
+"""Seconds that `te` has above those that it gives the command."""
+
+
+def te_run(
+    *,
+    agent: str = "",
+    session: str = "",
+    root: str | None = None,
+    seconds: float = 30.0,
+    passed_on: Sequence[str] = (),
+    command: Sequence[str] = TE,
+) -> Tool[..., Any]:
+    """The tool `te_run`: a command as an argument vector, its output in an envelope, as JSON.
+
+    Its result is `{"data": ..., "meta": {"returncode": ...}}`: `data` is the JSON that `te --json` printed, or
+    `{"raw": text}` if it printed none. What went wrong before there was an exit status is told by `meta.error`, and
+    the status -1. It runs whatever it is told: the tier is RUN, each call is
+    confirmed, and what it gives may be written by strangers. Commands see none of this program's keys. Of the
+    options of `te` itself a model may give those that read (`--handle`, `--help`), not `--timeout` or `--raw`.
+
+    Args:
+        agent: who reads, which says how much is shown; "" for what the environment says.
+        session: for telemetry; "" for what the environment says.
+        root: the working directory, and the one that `te grep` and its like stay in; None for ours.
+        seconds: that a command may run.
+        passed_on: names of this program's variables that commands get, besides the usual ones and those of `te`.
+        command: the command `te`.
+    """
+
+    async def run_te(args: list[str]) -> dict[str, Any]:
+        """Run a command.
+
+        Args:
+            args: the command and its arguments, each on its own: ["grep", "pattern", "src"].
+        """
+        _check(args)
+        environ = _environment(agent, session, root, seconds, passed_on)
+        return await _ran([*command, "--json", *args], environ, root or ".", seconds + _SLACK)
+
+    return tool(
+        name="te_run",
+        description=(
+            "Run a command. Long output is cut; its handle leads to the rest. grep, cat and find read files under the "
+            "working directory; any other command is run as it is, without a shell."
+        ),
+        tier=Tier.RUN,
+        requires_confirmation=True,
+        untrusted=True,
+        preview=lambda arguments: previews.command(["te", *arguments["args"]]),
+    )(run_te)
+
+
+def _check(args: Sequence[str]) -> None:
+    """Refuse options of `te` before the command that would set aside a limit."""
+    words = iter(args)
+    for word in words:
+        if not word.startswith("-") or word == "--":
+            return
+        name, given, _ = word.partition("=")
+        if name not in _MAY_BE_GIVEN:
+            raise ToolError(f"{word[:80]!r} is not for you to give; the first argument is the command")
+        if _MAY_BE_GIVEN[name] and not given:
+            next(words, None)
+
+
+def _environment(
+    agent: str, session: str, root: str | None, seconds: float, passed_on: Sequence[str]
+) -> dict[str, str]:
+    """The usual variables, those of `te`, and who reads in which session, under all names that such commands know."""
+    made = environment(*_OWN, *_PASSED_ON, *passed_on)
+    for value, names in ((agent, AGENT_NAMES), (session, SESSION_NAMES)):
+        if said := value or next((made[name] for name in names if made.get(name)), ""):
+            made |= dict.fromkeys(names, said)
+    if root is not None:
+        made["TE_ROOT"] = os.path.abspath(root)
+    return {**made, "TE_TIMEOUT": f"{seconds:g}", SHARED_GROUP: "1"}
+
+
+async def _ran(argv: Sequence[str], environ: Mapping[str, str], directory: str, seconds: float) -> dict[str, Any]:
+    try:
+        ended = await run(
+            argv, directory=directory, env=environ, seconds=seconds, most=MAX_OUT, apart=True, ask_first=True
+        )
+    except ToolError as error:
+        return {"data": None, "meta": {"returncode": -1, "error": True, "message": str(error)}}
+    out, err = (b"".join(kept.parts()).decode("utf-8", "replace") for kept in (ended.out, ended.err))
+    meta: dict[str, Any] = {"returncode": ended.status}
+    if ended.timed_out:
+        meta = {"returncode": -1, "error": True, "message": f"te took longer than {seconds:g} seconds"}
+    if err.strip():
+        meta["stderr"] = err.strip()[-MAX_ERR:]
+    try:
+        data = json.loads(out)
+    except (ValueError, RecursionError):
+        data = {"raw": out}
+    return {"data": data, "meta": meta}
+
+
+def read_handle(envelope: Envelope) -> Tool[..., Any]:
+    """The tool `read_handle`: the pages of results that were shown in part, as long as the envelope's reader takes.
+
+    It gives only what was kept for the envelope's agent, and in its session if it has one.
+    """
+
+    def read(handle: str, chunk: int = 1) -> str:
+        """Read the whole of a result that was shown in part, chunk by chunk.
+
+        Args:
+            handle: the handle in the result's header: res_ and 12 hex digits.
+            chunk: which chunk, counted from 1.
+        """
+        return EnvelopeText(envelope.chunk(handle, chunk).text)
+
+    return tool(name="read_handle", tier=Tier.CRAWL, untrusted=True)(read)

@@ -1,0 +1,1 @@
+"""The registry of tools, and calls run against it."""

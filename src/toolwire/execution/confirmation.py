@@ -1,0 +1,137 @@
+"""How questions come to whoever answers them: several as one, or one after the other.
+
+The time to answer counts from when a question is shown: a hook that has it wait for others does so in `turn`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from threading import Lock
+
+from toolwire.errors import ToolError
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.runtime.foreign_code import Caught
+
+Answers = Sequence[Agreement | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    """When an answer comes too late."""
+
+    scope: asyncio.Timeout
+    seconds: float
+
+    def move(self, *, counts: bool) -> None:
+        """Have the time begin now; or not count, until it does."""
+        when = asyncio.get_running_loop().time() + self.seconds if counts else None
+        with suppress(RuntimeError):  # it has passed, or nobody waits any more
+            self.scope.reschedule(when)
+
+
+_Waiting = tuple[Approval, asyncio.Future[Agreement | bool]]
+_DEADLINE: ContextVar[_Deadline | None] = ContextVar("toolwire_deadline", default=None)
+"""Of the question that is asked in this context."""
+
+
+@asynccontextmanager
+async def answering(seconds: float) -> AsyncGenerator[None]:
+    """A block that waits for an answer, and gets `TimeoutError` if it takes longer; time in `turn` does not count."""
+    async with asyncio.timeout(seconds) as scope:
+        held = _DEADLINE.set(_Deadline(scope, seconds))
+        try:
+            yield
+        finally:
+            _DEADLINE.reset(held)
+
+
+@asynccontextmanager
+async def turn(lock: AbstractAsyncContextManager[object]) -> AsyncGenerator[None]:
+    """A block that asks when its turn has come, which a lock says; only then the time to answer begins.
+
+        async def confirm(approval):
+            async with turn(lock):
+                return await ask(approval)
+
+    Below a `Together` it counts from when the calls were asked about.
+
+    Args:
+        lock: one that all who ask there share, such as an `asyncio.Lock`.
+    """
+    deadline = _DEADLINE.get()
+    if deadline is not None:
+        deadline.move(counts=False)
+    async with lock:
+        if deadline is not None:
+            deadline.move(counts=True)
+        yield
+
+
+class Together:
+    """A `Confirm` for an executor that asks once for all calls which wait for an answer at the same time.
+
+    Calls of one response are decided about one right after the other, so their questions arrive together. Each gets an
+    answer of its own. More calls than the executor runs at a time are several questions. What waits in one event loop
+    is asked about in that loop: executors in other threads may share it, and are asked separately.
+
+    Args:
+        ask: gets the approvals in the order of their calls; gives as many answers, in that order.
+    """
+
+    def __init__(self, ask: Callable[[Sequence[Approval]], Awaitable[Answers]]) -> None:
+        self._ask = ask
+        self._waiting: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+        self._guard = Lock()
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, approval: Approval) -> Agreement | bool:
+        """Wait for the answer to one approval.
+
+        Raises:
+            ValueError: `ask` gave another number of answers than it was asked for.
+            ToolError: `ask` was cancelled.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Agreement | bool] = loop.create_future()
+        with self._guard:  # loops of other threads come and go
+            waiting = self._waiting.setdefault(loop, [])
+        waiting.append((approval, answer))
+        if len(waiting) == 1:
+            loop.call_soon(self._begin, loop)  # after the calls that are decided about in this turn of the loop
+        return await answer
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._guard:
+            waiting = self._waiting.pop(loop)
+        asked = [one for one in waiting if not one[1].done()]
+        if asked:
+            task = asyncio.ensure_future(self._settle(asked))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def _settle(self, asked: list[_Waiting]) -> None:
+        answers: Answers = ()
+        caught = Caught()
+        _DEADLINE.set(None)  # in this task alone: it goes on when they are over, so they do not wait for its turn
+        try:
+            with caught:
+                answers = await self._ask([approval for approval, _ in asked])
+                if len(answers) != len(asked):
+                    raise ValueError(f"{len(asked)} questions were asked, and {len(answers)} answers came")
+        except asyncio.CancelledError:
+            caught.error = ToolError("the question was cancelled before it was answered")
+            raise
+        finally:
+            for at, (_, answer) in enumerate(asked):
+                if answer.done():
+                    continue  # nobody waits for it any more
+                if caught.error is not None:
+                    answer.set_exception(caught.error)
+                elif at < len(answers):
+                    answer.set_result(answers[at])
+                else:  # an interrupt
+                    answer.cancel()

@@ -1,0 +1,272 @@
+"""Which definitions go into a request: those of the session's tier, and of many tools only those that are asked for.
+
+Definitions cost tokens in every request. Where those of a tier do not fit a budget, the model is told of a few, and of
+`find_tools`, with which it finds the others; what it found stays for the conversation. Hidden and disabled tools, and
+those above the tier, are never found.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from toolwire.errors import DefinitionError
+from toolwire.execution.registry import ToolRegistry
+from toolwire.messages import ToolCall, ToolResult
+from toolwire.policy import intent_words
+from toolwire.providers.negotiation import DefinitionAdapter
+from toolwire.schema.validation import validate
+from toolwire.text.identity_cache import Memo
+from toolwire.text.tokens import TokenCount, Tokenizer, count_tokens
+from toolwire.tools import Tier, ToolDefinition
+from toolwire.wire.arguments import fitted
+
+BUDGET_TOKENS = 8_000
+"""Tokens of definitions from which on they are found on demand."""
+FIND_TOOLS = "find_tools"
+FOUND = 5
+"""Tools that one search discloses."""
+MAX_FOUND = 20
+SUMMARY = 200
+"""Characters of a description in a result of `find_tools`; the whole definition follows in the next request."""
+LISTED_SERVERS = 20
+
+
+def count_definitions(tools: Iterable[Any], *, format: str, tokenizer: Tokenizer | None = None) -> TokenCount:
+    """What definitions cost in every request.
+
+    Args:
+        tools: anything that `toolwire.parse` takes.
+        format: the wire format that they are written in, or the API that they are sent to. What a provider makes of
+            them is not known; its JSON is counted as it is sent.
+        tokenizer: see `count_tokens`.
+
+    Raises:
+        UnknownFormat: there is none of that name.
+        DefinitionError: a tool cannot be used.
+    """
+    made = DefinitionAdapter(format).render(list(tools))
+    return count_tokens(made if isinstance(made, str) else json.dumps(made, ensure_ascii=False), tokenizer)
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosed:
+    """What the next request says of tools.
+
+    Attributes:
+        definitions: in an order that keeps the beginning of the prompt as it was: what is new stands last.
+        deferred: how many more can be found.
+        tokens: what these definitions cost.
+        whole: what all of them would cost.
+    """
+
+    definitions: list[ToolDefinition]
+    deferred: int
+    tokens: TokenCount
+    whole: TokenCount
+
+
+class Disclosure:
+    """The tools of one conversation, disclosed step by step.
+
+    Args:
+        registry: the tools.
+        format: how definitions are written; see `count_definitions`.
+        budget_tokens: what definitions may cost before they are found on demand; 0: always on demand.
+        always: names of tools that the model is told of in any case.
+        tokenizer: counts the tokens; see `count_tokens`.
+        name: of the tool that finds the others.
+
+    Raises:
+        DefinitionError: the registry has a tool of this name itself.
+        UnknownTool: `always` names a tool that there is not.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        *,
+        format: str,
+        budget_tokens: int = BUDGET_TOKENS,
+        always: Iterable[str] = (),
+        tokenizer: Tokenizer | None = None,
+        name: str = FIND_TOOLS,
+    ) -> None:
+        if name in registry:
+            raise DefinitionError("the registry has a tool of this name; give `Disclosure` another", tool=name)
+        self.name = name
+        self._registry = registry
+        self._format = format
+        self._budget = budget_tokens
+        self._always = tuple(dict.fromkeys(registry.lookup(one).definition.name for one in always))
+        self._tokenizer = tokenizer
+        self._counts = Memo(16)
+        self._found: dict[str, None] = {}  # in the order in which they were disclosed
+
+    def request(self, tier: Tier) -> Disclosed:
+        """What the next request says, in a session of this tier.
+
+        Raises:
+            DefinitionError: a tool cannot be used.
+        """
+        known = {one.name: one for one in self._registry.definitions(tier=tier)}
+        whole = self._count(known.values())
+        if whole.tokens <= self._budget:
+            return Disclosed(list(known.values()), 0, whole, whole)
+        early = [name for name in self._always if name in known]
+        late = [name for name in self._found if name in known and name not in self._always]
+        rest = [one for name, one in known.items() if name not in self._found and name not in self._always]
+        chosen = [*(known[name] for name in early), self.definition(rest), *(known[name] for name in late)]
+        if not rest:
+            chosen = list(known.values())
+        return Disclosed(chosen, len(rest), self._count(chosen), whole)
+
+    def _count(self, tools: Iterable[ToolDefinition]) -> TokenCount:
+        counted = list(tools)
+        count = partial(count_definitions, counted, format=self._format, tokenizer=self._tokenizer)
+        return self._counts.get(count, counted)
+
+    def definition(self, deferred: Sequence[ToolDefinition] = ()) -> ToolDefinition:
+        """What the model is told of the tool that finds the others."""
+        servers = sorted({one.server for one in deferred if one.server})[:LISTED_SERVERS]
+        among = f" Some are of these servers: {', '.join(servers)}." if servers else ""
+        return ToolDefinition(
+            self.name,
+            "Find more tools by what they do. Not all tools are listed here: if none of those you see does what you "
+            f"need, search before you say that it cannot be done. What is found can be called afterwards.{among}",
+            {
+                "type": "object",
+                "properties": {
+                    "query": {
+                        "type": "string",
+                        "description": "What the tool should do, in a few words, or a tool's name.",
+                    },
+                    "limit": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": MAX_FOUND,
+                        "description": f"How many tools to find; {FOUND} if not given.",
+                    },
+                },
+                "required": ["query"],
+            },
+        )
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Disclose these: a conversation that goes on has called them before."""
+        self._found |= {name: None for name in names if name in self._registry}
+
+    def find(self, query: str, tier: Tier, *, limit: int = FOUND) -> list[ToolDefinition]:
+        """Disclose the tools that fit a query best, the best first; those disclosed before are among them."""
+        found = Index(self._registry.definitions(tier=tier)).search(query, limit=limit)
+        self._found |= dict.fromkeys(one.name for one in found)
+        return found
+
+    def answer(self, call: ToolCall, tier: Tier) -> ToolResult | None:
+        """The result of a call of `find_tools`; None for a call of any other tool, which is an executor's."""
+        if call.name != self.name:
+            return None
+        definition = self.definition()
+        arguments = fitted(call.arguments, definition)
+        if issues := validate(arguments, definition.parameters):
+            why = "; ".join(map(str, issues))
+            return ToolResult(call.id, call.name, error=f"The arguments of {self.name!r} are not valid: {why}")
+        found = self.find(arguments["query"], tier, limit=arguments.get("limit") or FOUND)
+        if not found:
+            return ToolResult(call.id, call.name, "No tool fits these words. Try others, or fewer.")
+        tools = [{"name": one.name, "description": _summary(one.description)} for one in found]
+        return ToolResult(call.id, call.name, {"found": tools, "note": "Their definitions follow; they can be called."})
+
+
+def _summary(description: str) -> str:
+    line = " ".join(description.split())
+    return line if len(line) <= SUMMARY else f"{line[: SUMMARY - 1].rstrip()}…"
+
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ers", "ed", "es", "er", "or", "s", "e", "y")
+_STEM = 3
+"""Letters that a word keeps when its ending goes."""
+_COMMON = intent_words.words(
+    """a an and any are as at be by can could do for from get give have how i if in into is it its me my need of on or
+    our please should some that the their them this to tool tools use used using want was we what when where which will
+    with would you your"""
+)
+_WEIGHTS = {"name": 3.0, "server": 2.0, "description": 1.0, "parameters": 0.5}
+
+
+class Index:
+    """Tools that can be searched by words: BM25, in which a word of the name counts more than one of a parameter.
+
+    Words are compared without their endings and in small letters, camel and snake case taken apart. Building it is
+    linear in the definitions' text.
+    """
+
+    SATURATION = 1.2
+    LENGTH = 0.6
+
+    def __init__(self, tools: Iterable[ToolDefinition]) -> None:
+        self._tools = list(tools)
+        self._words = [_weighted(one) for one in self._tools]
+        self._lengths = [sum(words.values()) for words in self._words]
+        self._mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
+        self._holding = Counter(word for words in self._words for word in words)
+
+    def search(self, query: str, *, limit: int = FOUND) -> list[ToolDefinition]:
+        """The tools that fit best, the best first; a tool's exact name finds it before all others."""
+        asked = set(_stems(query))
+        exact = set(query.replace(",", " ").split())
+        scored = [
+            (one.name in exact, self._score(asked, at), -at, one)
+            for at, one in enumerate(self._tools)
+            if one.name in exact or not asked.isdisjoint(self._words[at])
+        ]
+        scored.sort(key=lambda entry: entry[:3], reverse=True)
+        return [entry[3] for entry in scored[: max(limit, 0)]]
+
+    def _score(self, asked: set[str], at: int) -> float:
+        words, total = self._words[at], len(self._tools)
+        length = 1 - self.LENGTH + self.LENGTH * self._lengths[at] / self._mean
+        score = 0.0
+        for word in asked & words.keys():
+            held = self._holding[word]
+            rarity = math.log(1 + (total - held + 0.5) / (held + 0.5))
+            score += rarity * words[word] * (self.SATURATION + 1) / (words[word] + self.SATURATION * length)
+        return score
+
+
+def _weighted(tool: ToolDefinition) -> Counter[str]:
+    """The words of a definition, each with its weight."""
+    properties = tool.parameters.get("properties")
+    inner = properties if isinstance(properties, dict) else {}
+    told = [
+        f"{name} {schema.get('description', '') if isinstance(schema, dict) else ''}" for name, schema in inner.items()
+    ]
+    texts = {
+        "name": tool.name,
+        "server": tool.server,
+        "description": tool.description,
+        "parameters": " ".join(told),
+    }
+    words: Counter[str] = Counter()
+    for place, text in texts.items():
+        for word in _stems(text):
+            words[word] += _WEIGHTS[place]  # type: ignore[assignment]
+    return words
+
+
+def _stems(text: str) -> list[str]:
+    return [_stem(word) for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON]
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM:
+            return word[: -len(ending)]
+    return word

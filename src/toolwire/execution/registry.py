@@ -1,0 +1,392 @@
+"""The tools that a program has, under one roof: functions, definitions, and those of servers.
+
+A tool is known by its server ("" for one of this program) and its name. Models see a name of their own for it: the
+plain name where no other tool has it, else `server.name`. Both lead back to the tool.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import Any
+
+from toolwire.errors import DefinitionError, UnknownTool
+from toolwire.runtime.isolation import importable
+from toolwire.schema.signatures import Reader, typed_reader
+from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
+
+LOCAL = "local"
+"""What formats that name servers write for tools of no server; models write it for others too."""
+SUGGESTED = 3
+LISTED = 20
+"""Names that an answer to an unknown one lists."""
+
+Description = str | Callable[[], str]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A tool as it was registered; its definition is made when it is first asked for."""
+
+    source: Any
+    key: tuple[str, str]  # server and name
+    description: Description | None
+    changes: dict[str, Any]
+    run: Callable[..., Any] | None
+    preview: Preview | None
+    check: Check | None
+    isolation: Isolation | None
+    ends_turn: bool
+    idempotent: bool
+    hidden: bool = False
+    disabled: bool = False
+    made: ToolDefinition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A tool that was looked up.
+
+    Attributes:
+        definition: what models are told, under the name that they know.
+        name: its own name.
+        run: the function behind it, or None if only its definition is here.
+        read: makes what the function's signature asks for of JSON arguments; None where they are that already.
+        preview: shows beforehand what a call would do.
+        check: looks at arguments that the schema admits.
+        isolation: the limits of a process of its own.
+        ends_turn: a loop stops once it ran.
+        idempotent: a call that was cut short may run again.
+        is_async: calling it gives something to be awaited.
+    """
+
+    definition: ToolDefinition
+    name: str
+    run: Callable[..., Any] | None
+    read: Reader | None = None
+    preview: Preview | None = None
+    check: Check | None = None
+    isolation: Isolation | None = None
+    ends_turn: bool = False
+    idempotent: bool = False
+    is_async: bool = False
+
+
+class ToolRegistry:
+    """Tools by server and name; safe to use from several threads.
+
+    It is an iterable of the definitions that models may see, so it can stand wherever tools are asked for.
+    """
+
+    def __init__(self, tools: Iterable[Any] = ()) -> None:
+        """Begin with some tools.
+
+        Raises:
+            DefinitionError: see `register`.
+        """
+        self._lock = RLock()
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._ready: dict[tuple[str, str], Registered] = {}  # by server and name as calls wrote them
+        self._shared: Counter[str] = Counter()  # how many tools have a name
+        self._version = 0
+        for tool in tools:
+            self.register(tool)
+
+    def register(
+        self,
+        tool: Any,
+        *,
+        name: str = "",
+        server: str = "",
+        description: Description | None = None,
+        tier: Tier | None = None,
+        requires_confirmation: bool | None = None,
+        untrusted: bool | None = None,
+        hidden: bool = False,
+        run: Callable[..., Any] | None = None,
+        preview: Preview | None = None,
+        check: Check | None = None,
+        isolated: bool | Isolation | None = None,
+        ends_turn: bool | None = None,
+        idempotent: bool | None = None,
+    ) -> Any:
+        """Add a tool, and give it back, so that this can stand over a function as a decorator.
+
+        Args:
+            tool: a function, a `Tool`, a definition in any shape; see `as_definition`.
+            name: its name, if not its own.
+            server: the server that it lives on.
+            description: what models are told, if not its own; a function is asked each time.
+            tier: the tier that a session must have reached, if not its own.
+            requires_confirmation: whether somebody must agree to each call, if not its own.
+            untrusted: whether what it gives back may be written by strangers, if not its own.
+            hidden: it can be called, and models are not told of it.
+            run: what to call for a tool that is only a definition.
+            preview: shows beforehand what a call would do, if not its own.
+            check: looks at arguments that the schema admits, if not its own.
+            isolated: run in a process of its own, with these limits; if not as the tool itself says.
+            ends_turn: a loop stops once it ran, if not as the tool itself says.
+            idempotent: a call that was cut short may run again, if not as the tool itself says. What a server hints
+                about its tools is taken from servers that are trusted, and from nobody else.
+
+        Raises:
+            DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
+                no other process could import it.
+        """
+        own = name or _name_of(tool)
+        key = server, own
+        changes: dict[str, Any] = {"server": server} if server else {}
+        said = {"tier": tier, "requires_confirmation": requires_confirmation, "untrusted": untrusted}
+        changes |= {name: value for name, value in said.items() if value is not None}
+        own_tool = tool if isinstance(tool, Tool) else None
+        entry = _Entry(
+            tool,
+            key,
+            description,
+            changes,
+            run=run or (own_tool.function if own_tool else _function(tool)),
+            preview=preview or (own_tool.preview if own_tool else None),
+            check=check or (own_tool.check if own_tool else None),
+            isolation=_isolation(isolated, own_tool),
+            ends_turn=bool(own_tool and own_tool.ends_turn) if ends_turn is None else ends_turn,
+            idempotent=bool(own_tool and own_tool.idempotent) if idempotent is None else idempotent,
+            hidden=hidden,
+        )
+        if entry.isolation is not None and entry.run is not None:
+            importable(entry.run, own)
+        if "." in server:
+            raise DefinitionError(f"the name of its server must not contain a dot, as {server!r} does", tool=own)
+        with self._lock:
+            if key in self._entries:
+                where = f"the server {server!r}" if server else "this registry"
+                raise DefinitionError(f"{where} has a tool of this name already", tool=own)
+            if (full := _full(key)) in {_full(other) for other in self._entries if other[0] != server}:
+                raise DefinitionError(f"another tool is known as {full!r}, which this one would be too", tool=own)
+            self._entries[key] = entry
+            self._shared[own] += 1
+            self._changed()
+        return tool
+
+    def remove(self, name: str, server: str = "") -> None:
+        """Forget a tool of this very server.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        with self._lock:
+            self._forget(self._exactly(name, server).key)
+
+    def remove_server(self, server: str) -> None:
+        """Forget all tools of a server."""
+        with self._lock:
+            for key in [key for key in self._entries if key[0] == server]:
+                self._forget(key)
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        del self._entries[key]
+        self._shared[key[1]] -= 1
+        self._changed()
+
+    def _changed(self) -> None:
+        self._ready.clear()
+        self._version += 1
+
+    def enable(self, name: str, server: str = "", *, enabled: bool = True) -> None:
+        """Let a tool of this very server be called and be seen again; or not, with `enabled=False`.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        with self._lock:
+            self._exactly(name, server).disabled = not enabled
+            self._changed()
+
+    def definitions(
+        self, *, tier: Tier | None = None, hidden: bool = False, servers: Iterable[str] | None = None
+    ) -> list[ToolDefinition]:
+        """The definitions that models may see, in the order in which the tools were registered.
+
+        Args:
+            tier: only those that a session of this tier may run.
+            hidden: hidden ones as well.
+            servers: only those of these servers ("" is this program).
+
+        Raises:
+            DefinitionError: a tool cannot be used.
+        """
+        wanted = None if servers is None else set(servers)
+        with self._lock:
+            entries = [
+                entry
+                for entry in self._entries.values()
+                if not entry.disabled and (hidden or not entry.hidden) and (wanted is None or entry.key[0] in wanted)
+            ]
+            made = [self._definition(entry) for entry in entries]
+        return [one for one in made if tier is None or one.tier <= tier]
+
+    def known(self) -> list[ToolDefinition]:
+        """All tools, by which names are compared: also the hidden, those switched off, and those that cannot be used.
+
+        Of one that cannot be used this is its name alone.
+        """
+        with self._lock:
+            return [one for entry in self._entries.values() for one in self._named(entry)]
+
+    @property
+    def version(self) -> int:
+        """Another number after each change."""
+        return self._version
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        """The definitions that models may see."""
+        return iter(self.definitions())
+
+    def __len__(self) -> int:
+        """How many tools there are, hidden and disabled ones included."""
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a tool can be called by this name."""
+        with self._lock:
+            return isinstance(name, str) and any(not entry.disabled for entry in self._matching(name, ""))
+
+    def lookup(self, name: str, server: str = "") -> Registered:
+        """The tool that a call names.
+
+        Raises:
+            UnknownTool: there is none, it is disabled, or several servers have one; the message lists what there is.
+            DefinitionError: the tool cannot be used.
+        """
+        ready = self._ready.get((server, name))
+        if ready is not None:
+            return ready
+        with self._lock:
+            entry = self._find(name, server)
+            if entry.disabled:
+                raise UnknownTool(f"The tool {name!r} is switched off.{self._known()}")
+            found = Registered(
+                self._definition(entry),
+                entry.key[1],
+                entry.run,
+                None if entry.run is None or entry.isolation else typed_reader(entry.run),
+                entry.preview,
+                entry.check,
+                entry.isolation,
+                entry.ends_turn,
+                entry.idempotent,
+                inspect.iscoroutinefunction(entry.run),
+            )
+            # A description that is a function is asked each time; servers that a model made up are not remembered.
+            if not callable(entry.description) and server in ("", entry.key[0]):
+                self._ready[server, name] = found
+            return found
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def _find(self, name: str, server: str) -> _Entry:
+        found = self._matching(name, server)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            full = ", ".join(_full(entry.key) for entry in found)
+            raise UnknownTool(f"Several tools are called {name!r}; say which: {full}.")
+        names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
+        near = difflib.get_close_matches(name, names, n=SUGGESTED, cutoff=0.5)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        of = f" of the server {server!r}" if server else ""
+        raise UnknownTool(f"There is no tool {name!r}{of}.{hint}{self._known()}")
+
+    def _matching(self, name: str, server: str) -> list[_Entry]:
+        """The entries that a name may mean: exactly this one, or the only one that has it."""
+        if server == LOCAL and not any(key[0] == LOCAL for key in self._entries):
+            server = ""
+        exact = self._entries.get((server, name))
+        if exact is not None:
+            return [exact]
+        if not server:
+            return [entry for entry in self._entries.values() if name in (entry.key[1], _full(entry.key))]
+        if any(key[0] == server for key in self._entries):
+            # Formats without a field for the server write the exposed name.
+            return [
+                entry for entry in self._entries.values() if entry.key[0] == server and self._exposed(entry) == name
+            ]
+        # Some formats write a server that there is not, and mean this program, or name the server with the tool. What
+        # was for a server that is gone is not for whoever has a tool of that name.
+        return [entry for entry in self._entries.values() if _full(entry.key) == name]
+
+    def _exactly(self, name: str, server: str) -> _Entry:
+        """The entry of this very server.
+
+        Raises:
+            UnknownTool: there is none.
+        """
+        entry = self._entries.get((server, name))
+        if entry is not None:
+            return entry
+        found = self._matching(name, server) if not server else []
+        if len(found) == 1:
+            return found[0]
+        raise UnknownTool(f"There is no tool {name!r}{f' of the server {server!r}' if server else ''}.{self._known()}")
+
+    def _exposed(self, entry: _Entry) -> str:
+        server, name = entry.key
+        return name if not server or self._shared[name] == 1 else f"{server}.{name}"
+
+    def _known(self) -> str:
+        names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
+        if not names:
+            return " There are no tools."
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        return f" There are: {', '.join(names[:LISTED])}{more}."
+
+    def _named(self, entry: _Entry) -> Iterator[ToolDefinition]:
+        server, name = entry.key
+        try:
+            yield self._definition(entry, described=False)
+        except DefinitionError:
+            with suppress(DefinitionError):  # a name that no tool can have
+                yield ToolDefinition(name, server=server)
+
+    def _definition(self, entry: _Entry, *, described: bool = True) -> ToolDefinition:
+        if entry.made is None:
+            made = as_definition(entry.source, name=entry.key[1], strict=True)
+            entry.made = replace(made, **entry.changes)
+        changes: dict[str, Any] = {}
+        if (name := self._exposed(entry)) != entry.made.name:
+            changes["name"] = name
+        if described and entry.description is not None:
+            changes["description"] = entry.description if isinstance(entry.description, str) else entry.description()
+        return replace(entry.made, **changes) if changes else entry.made
+
+
+def _full(key: tuple[str, str]) -> str:
+    """A tool's name with its server's before it."""
+    server, name = key
+    return f"{server}.{name}" if server else name
+
+
+def _isolation(isolated: bool | Isolation | None, tool: Tool[..., Any] | None) -> Isolation | None:
+    if isolated is None:
+        return tool.isolation if tool else None
+    return isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
+
+
+def _function(tool: Any) -> Callable[..., Any] | None:
+    """The function itself, where a function is registered."""
+    return tool if callable(tool) and not isinstance(tool, type) else None
+
+
+def _name_of(tool: Any) -> str:
+    """The name of a tool, without making its schema where that is not needed."""
+    if isinstance(tool, ToolDefinition):
+        return tool.name
+    if isinstance(tool, Tool):
+        return tool.definition.name
+    if _function(tool) is not None and isinstance(getattr(tool, "__name__", None), str):
+        return str(tool.__name__)
+    return as_definition(tool).name

@@ -1,0 +1,1 @@
+"""Model backends: an API, plain text, or a model in this process."""

@@ -1,0 +1,1 @@
+"""May this call run? Rules, limits, provenance, tiers, approvals and the state of a session."""

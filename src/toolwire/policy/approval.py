@@ -1,0 +1,346 @@
+"""What somebody is asked to agree to, and how it is shown in a terminal.
+
+The rules of the view, whatever stands in a call:
+
+- Every character that a terminal obeys, that is invisible, or that turns text around is written as an escape; so are
+  letters of other scripts inside Latin words, which look like something else.
+- Text of the call stands behind a bar on every line and never runs over the edge, so it cannot pass for a line of ours.
+- Keys are text of the call too: all but plain short names stand behind the bar, quoted.
+- Padding is folded: a run of white space, of one character or of equal lines becomes one of them and a count.
+- What is too long is shown at both ends, with the number of characters left out, and that none of them is shown.
+- The last line names the tool again, with a digest of the whole: what scrolled away can be told from another.
+
+Work is linear in the size of the call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from rich.cells import get_character_cell_size
+
+from toolwire.messages import ToolCall
+from toolwire.policy.fingerprint import approval_key
+from toolwire.text.escape import visible
+from toolwire.tools import ToolDefinition
+
+LIMIT = 1_600
+"""Characters of one value that are shown, unless all are asked for."""
+PREVIEW_LIMIT = 8_000
+"""Characters of a preview."""
+LEAVES = 60
+"""Values that are shown."""
+FIELD_LIMIT = 400
+"""Characters of a name or a reason."""
+DEEPEST = 6
+"""Plain keys that are shown as one path on our own line; together they are no longer than `FIELD_LIMIT`."""
+FOLDED = 12
+"""Characters that a run has at least when it is folded."""
+MARKS = 2
+"""Combining marks that may stand on one letter."""
+MIN_WIDTH = 30
+
+_ALIKE = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "ROMAN NUMERAL")
+_POSING = ("FULLWIDTH", "MATHEMATICAL")
+_PLAIN = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,60}")
+_RUN = re.compile(rf"\s{{{FOLDED},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{FOLDED - 1},}}")
+_TOKEN = re.compile(r"\s+|\S+")
+_BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What somebody is asked to agree to; `present` shows it.
+
+    Attributes:
+        call: exactly what would run.
+        definition: the tool.
+        reason: why it is asked.
+        preview: what it would do, in words or as a diff; "" if the tool has none.
+    """
+
+    call: ToolCall
+    definition: ToolDefinition
+    reason: str
+    preview: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the answer is bound to: sha256 hex digest of the tool's definition and the arguments."""
+        return approval_key(self.call, self.definition)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """An answer.
+
+    Attributes:
+        agreed: the call may run.
+        remember: it holds for the same tool with the same arguments as long as the session lasts, however often.
+        reason: for the model, if it is no.
+        unanswered: nobody has said yes or no yet: the call does not run now, and is asked about when it comes again.
+    """
+
+    agreed: bool
+    remember: bool = False
+    reason: str = ""
+    unanswered: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that it does not contradict itself.
+
+        Raises:
+            ValueError: nobody has answered, and yet it is a yes, or holds for the session.
+        """
+        if self.unanswered and (self.agreed or self.remember):
+            raise ValueError("an unanswered question is no yes, and there is nothing to remember")
+
+
+def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
+    """An approval as lines of plain text for a terminal, safe to print as they are.
+
+    Args:
+        approval: what is asked.
+        width: cells of the terminal's lines.
+        whole: leave nothing out. What is folded stays so; its count says it all.
+    """
+    call, definition = approval.call, approval.definition
+    edge = max(width, MIN_WIDTH)
+    leaves = list(_leaves(call.arguments))
+    lines = _field("tool", f"{definition.name} ({definition.tier.name})", edge)
+    if definition.server:
+        lines += _field("server", definition.server, edge)
+    lines += _field("why", approval.reason, edge)
+    hidden = 0 if whole else max(0, len(leaves) - LEAVES)
+    for at, leaf in enumerate(leaves):
+        if at == LEAVES // 2 and hidden:
+            lines.append(f"  ({hidden} values are left out here: nothing of them is shown)")
+        if not LEAVES // 2 <= at < LEAVES // 2 + hidden:
+            limit = None if whole else LIMIT
+            path, plain = leaf.path()
+            if plain:
+                lines += _field("value", path + leaf.kind, edge)
+            else:
+                lines += [*_field("value", f"at this key{leaf.kind}", edge), *_barred(_View.of(path, limit), edge)]
+                lines.append(f"{'':8}is")
+            lines += _barred(_View.of(leaf.text, limit), edge)
+    if approval.preview:
+        lines.append("what it would do")
+        lines += _barred(_View.of(approval.preview, None if whole else PREVIEW_LIMIT), edge)
+    size = sum(len(leaf.text) for leaf in leaves)
+    summary = f"{definition.name}; values: {len(leaves)}, characters: {size}; {approval.key[:12]}"
+    return "\n".join((*lines, *_field("all", summary, edge)))
+
+
+def left_out(approval: Approval) -> int:
+    """How many characters of the arguments and the preview `present` does not show unless it is told to.
+
+    Where there are any, nobody should be able to agree before they saw the whole.
+    """
+    leaves = list(_leaves(approval.call.arguments))
+    hidden = max(0, len(leaves) - LEAVES)
+    middle = slice(LEAVES // 2, LEAVES // 2 + hidden)
+    unseen = sum(max(1, leaf.keys + len(leaf.text)) for leaf in leaves[middle])
+    del leaves[middle]
+    for leaf in leaves:
+        path, plain = leaf.path()
+        unseen += _View.of(leaf.text, LIMIT).hidden + (0 if plain else _View.of(path, LIMIT).hidden)
+    return unseen + _View.of(approval.preview, PREVIEW_LIMIT).hidden
+
+
+def shown(text: str) -> str:
+    """Text in which what a terminal obeys, what cannot be seen, and what poses as Latin letters is escaped."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join("".join(map(_seen, token)) if token.isspace() else _spelled(token) for token in _TOKEN.findall(text))
+
+
+def _spelled(token: str) -> str:
+    """A word or more without white space between; in addresses all of it counts as one word."""
+    if token.isascii():
+        return token if token.isprintable() else "".join(map(_seen, token))
+    address = "@" in token or "://" in token
+    made: list[str] = []
+    for letters, run in groupby(token, key=lambda c: address or c.isalpha() or unicodedata.combining(c) > 0):
+        part = "".join(run)
+        latin = letters and any(c.isascii() and c.isalpha() for c in part)
+        marks = 0
+        for c in part:
+            marks = marks + 1 if unicodedata.combining(c) else 0
+            made.append(_escaped(c) if marks > MARKS or _poses(c, latin=latin) else _seen(c))
+    return "".join(made)
+
+
+def _poses(c: str, *, latin: bool) -> bool:
+    """Whether a character passes for a Latin letter: some always do, others among Latin letters."""
+    return not c.isascii() and unicodedata.name(c, "").startswith(_POSING + _ALIKE if latin else _POSING)
+
+
+def _seen(c: str) -> str:
+    return c if c == "\n" else visible(c)
+
+
+def _escaped(c: str) -> str:
+    return c.encode("unicode_escape").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands: a key or an index, below another place; whole paths would take the square of the call."""
+
+    key: str | int
+    above: _Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A value that holds no other; `keys` are the characters of the keys that no leaf before it stands below."""
+
+    place: _Place
+    text: str
+    kind: str
+    keys: int
+
+    def path(self) -> tuple[str, bool]:
+        """The way to it, and whether its keys are plain names; if not they are quoted, so that no two look alike."""
+        parts: list[str | int] = []
+        place: _Place | None = self.place
+        while place:
+            parts.append(place.key)
+            place = place.above
+        parts.reverse()
+        plain = len(parts) <= DEEPEST and all(isinstance(key, int) or _PLAIN.fullmatch(key) for key in parts)
+        if plain:
+            return "/".join(map(str, parts)), True
+        return "/".join(
+            str(key) if isinstance(key, int) else json.dumps(key, ensure_ascii=False) for key in parts
+        ), False
+
+
+def _leaves(arguments: Mapping[str, Any]) -> Iterator[_Leaf]:
+    """Every value that holds no other; text as it is, all else as JSON."""
+    waiting = [(_Place(key, None), value, len(key)) for key, value in [*arguments.items()][::-1]]
+    while waiting:
+        place, value, keys = waiting.pop()
+        if isinstance(value, dict | list) and value:
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            below = [(_Place(key, place), one, len(key) if isinstance(key, str) else 0) for key, one in inner]
+            below[0] = (below[0][0], below[0][1], below[0][2] + keys)
+            waiting += reversed(below)
+        elif isinstance(value, str):
+            yield _Leaf(place, value, "", keys)
+        else:
+            yield _Leaf(place, json.dumps(value, ensure_ascii=False, default=str), f" ({_kind(value)})", keys)
+
+
+def _kind(value: Any) -> str:
+    names = {bool: "boolean", int: "number", float: "number", dict: "object", list: "array", type(None): "null"}
+    return names.get(type(value), type(value).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Text as it is shown: a beginning, and an end if something between them is hidden; nothing is escaped yet."""
+
+    start: str
+    hidden: int = 0
+    end: str = ""
+
+    @classmethod
+    def of(cls, text: str, limit: int | None) -> _View:
+        pieces = list(_pieces(text))
+        if limit is None or sum(len(shown) for shown, _ in pieces) <= limit:
+            return cls("".join(shown for shown, _ in pieces))
+        start, first = _taken(pieces, limit * 2 // 3)
+        reversed_end, last = _taken(((shown[::-1], count) for shown, count in reversed(pieces)), limit // 3)
+        return cls(start, len(text) - first - last, reversed_end[::-1])
+
+
+def _taken(pieces: Iterable[tuple[str, int]], room: int) -> tuple[str, int]:
+    """What is shown of the first pieces, and how many characters that is of; a folded one is taken whole."""
+    taken: list[str] = []
+    stands_for = 0
+    for shown, count in pieces:
+        if len(shown) > room and len(shown) != count:
+            break
+        taken.append(shown[:room])
+        stands_for += count if len(shown) <= room else room
+        room -= len(taken[-1])
+        if not room:
+            break
+    return "".join(taken), stands_for
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """What is shown for each part of a text, and how many characters that part has: padding becomes a count."""
+    unfolded: list[str] = []
+    for line, same in groupby(text.split("\n")):
+        times = sum(1 for _ in same)
+        if times < 3 or not line.strip():
+            unfolded += [line] * times
+            continue
+        yield from _runs("\n".join((*unfolded, line, "")) if unfolded else f"{line}\n")
+        yield f"[this line {times} times]", (len(line) + 1) * (times - 1) - 1
+        unfolded = [""]
+    yield from _runs("\n".join(unfolded))
+
+
+def _runs(text: str) -> Iterator[tuple[str, int]]:
+    done = 0
+    for run in _RUN.finditer(text):
+        if run.start() > done:
+            yield text[done : run.start()], run.start() - done
+        part, done = run[0], run.end()
+        if run[1]:
+            yield f"{run[1]}[{len(part)} times]", len(part)
+        else:
+            counted = ", ".join(
+                f"{part.count(c)} {_BLANKS.get(c, _escaped(c))}" for c in sorted(set(part), key=part.index)
+            )
+            yield f"[{counted}]" + ("\n" if "\n" in part else ""), len(part)
+    if done < len(text):
+        yield text[done:], len(text) - done
+
+
+def _barred(view: _View, width: int) -> list[str]:
+    """Text behind a bar on every line."""
+    if not view.start:
+        return ["  (empty)"]
+    made: list[str] = []
+    for part in (view.start, view.end) if view.hidden else (view.start,):
+        for line in shown(part).split("\n"):
+            made += [f"  | {piece}" for piece in _wrapped(line, width - 4)]
+        if view.hidden and part is view.start:
+            made.append(f"  ({view.hidden} characters are left out here: nothing of them is shown)")
+    return made
+
+
+def _field(name: str, text: str, width: int) -> list[str]:
+    """A line of ours, with its text wrapped below itself."""
+    first, *rest = _wrapped(_line(text), width - 8)
+    return [f"{name:<8}{first}", *(f"{'':8}{line}" for line in rest)]
+
+
+def _line(text: str) -> str:
+    """Text on one line, without its end if it is long."""
+    line = " ".join(shown(text[: FIELD_LIMIT + 1]).split())
+    return line if len(text) <= FIELD_LIMIT else f"{line}…"
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line cut where the terminal would, by the cells that its characters take."""
+    parts: list[str] = []
+    start = used = 0
+    for at, c in enumerate(line):
+        size = get_character_cell_size(c)
+        if used + size > width:
+            parts.append(line[start:at])
+            start, used = at, 0
+        used += size
+    return [*parts, line[start:]]

@@ -1,0 +1,377 @@
+"""May this call run? A pure decision about a call that was read, repaired and validated.
+
+`Deny` beats `Ask` beats `Allow`. What a tool's definition asks for always counts: its tier, and confirmation. Rules add
+to that; without a rule that fits, the tier decides alone. Rules that allow fit only what they surely describe; rules
+that deny or ask fit everything that they may describe.
+
+Once text of strangers is in the conversation, whoever wrote it may have written the call. Then tools from a tier on
+ask, unless what is called was settled before (a plan), a rule allows it whatever was read, or it says no more than the
+user said (`provenance`). What such text holds never makes a call more likely to run.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Literal
+
+from toolwire.messages import ToolCall
+from toolwire.policy.commands import Command as Command
+from toolwire.policy.fingerprint import approval_key
+from toolwire.policy.hosts import Host as Host
+from toolwire.policy.matchers import Matcher
+from toolwire.policy.matchers import Number as Number
+from toolwire.policy.matchers import OneOf as OneOf
+from toolwire.policy.matchers import PathGlob as PathGlob
+from toolwire.policy.matchers import Text as Text
+from toolwire.policy.provenance import vouched
+from toolwire.tools import Tier, ToolDefinition
+
+HEURISTIC = 0.5
+"""Calls read with less confidence were guessed from prose: they never run without confirmation."""
+REMEMBERED = 10_000
+"""Calls of a tool that a session remembers with their times: what a limit per so many seconds can count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The call may run.
+
+    Attributes:
+        reason: why, where a rule says so.
+        once: the permission is used up by this; see `Context.spent`.
+    """
+
+    reason: str = ""
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The call may run once somebody has agreed to exactly this.
+
+    Attributes:
+        reason: for whoever is asked.
+        preview: what the call would do. A decision looks at nothing and leaves it empty; the executor has the tool
+            show it before anybody is asked, and where it cannot, the call is denied.
+    """
+
+    reason: str
+    preview: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call must not run; the reason is for the model."""
+
+    reason: str
+
+
+Decision = Allow | Ask | Deny
+
+
+Effect = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What holds for some calls.
+
+    Attributes:
+        effect: "allow", "ask" or "deny".
+        tool: a glob over the tool's name, with its server before a dot where it has one; "*" is any tool of any server.
+            A rule that allows has to name the server; one that asks or denies need not, and does not look at case.
+        arguments: what each of these arguments has to be; all have to fit. One that is left out is its default for
+            rules that ask or deny, and fits no rule that allows.
+        reason: for those who are asked, and for the model.
+        only_untrusted: for rules that ask or deny: they hold only once text of strangers is in the conversation.
+        even_untrusted: for rules that allow: nobody is asked because of such text either.
+        asked_for: for rules that allow: the user asked for this call, with one of these words and every value of it in
+            one sentence; see `provenance`. Such a rule holds even then, and once for each call.
+        confirm: for rules that allow: False: nobody is asked because the tool wants to be agreed to each time. Tools of
+            servers ask all the same: how they describe themselves may change, and what they ask is said with the
+            server.
+    """
+
+    effect: Effect
+    tool: str = "*"
+    arguments: Mapping[str, Matcher] = field(default_factory=dict)
+    reason: str = ""
+    only_untrusted: bool = False
+    even_untrusted: bool = False
+    asked_for: tuple[str, ...] = ()
+    confirm: bool = True
+
+    def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
+        """Whether the rule is about this call; what was said and read aside."""
+        if not self.names(definition):
+            return False
+        given = call.arguments
+        if self.effect == "allow":
+            return all(key in given and one.surely(given[key]) for key, one in self.arguments.items())
+        if not self.arguments.keys() <= given.keys():
+            given = {**_defaults(definition), **given}
+        return all(key in given and one.maybe(given[key]) for key, one in self.arguments.items())
+
+    def names(self, definition: ToolDefinition) -> bool:
+        """Whether the rule is about calls of this tool."""
+        if self.tool == "*":
+            return True
+        name = full_name(definition)
+        if self.effect != "allow":
+            return _may_be(name, self.tool)
+        return fnmatchcase(name, self.tool) and ("." in self.tool or not definition.server)
+
+
+def _defaults(definition: ToolDefinition) -> dict[str, Any]:
+    """What arguments are that a call leaves out."""
+    declared = definition.parameters.get("properties")
+    if not isinstance(declared, Mapping):
+        return {}
+    return {key: one["default"] for key, one in declared.items() if isinstance(one, Mapping) and "default" in one}
+
+
+def full_name(definition: ToolDefinition) -> str:
+    """A tool's name with its server's before it, however models know it."""
+    name, server = definition.name, definition.server
+    return name if not server or name.startswith(f"{server}.") else f"{server}.{name}"
+
+
+@lru_cache(maxsize=4096)
+def _may_be(name: str, glob: str) -> bool:
+    """Whether a glob fits a full name, case aside, or what is left of it without a server."""
+    name, glob = name.casefold(), glob.casefold()
+    while not fnmatchcase(name, glob):
+        _, dot, name = name.partition(".")
+        if not dot:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much a session may use: calls that were allowed count, whatever became of them.
+
+    Attributes:
+        calls: so many calls; None: any number,
+        seconds: in so many seconds; 0: in the whole session.
+        tool: a glob over the tool's name, with or without its server; all that it fits count together.
+        running: so many seconds of running, in the whole session, those of calls that run now included; None: any.
+            A call that runs already is not stopped.
+    """
+
+    calls: int | None = None
+    seconds: float = 0.0
+    tool: str = "*"
+    running: float | None = None
+
+    def names(self, definition: ToolDefinition) -> bool:
+        """Whether calls of this tool count."""
+        return self.concerns(full_name(definition))
+
+    def concerns(self, name: str) -> bool:
+        """Whether calls of the tool of this full name count."""
+        return self.tool == "*" or _may_be(name, self.tool)
+
+
+@dataclass(slots=True)  # made anew for each call, and nobody changes it: frozen it takes three times as long
+class Context:
+    """What a decision may know of the session.
+
+    Attributes:
+        tier: how far the session is unlocked.
+        untrusted: text of strangers (a web page, a file, a server's answer) was in the conversation when the model
+            wrote the call.
+        now: seconds on any clock.
+        ran: by a tool's full name, when its calls ran lately, on that clock and in order.
+        agreed, refused: approval keys that somebody has decided about for the session; see `approval_key`.
+        said: the user's sentences of this question; see `provenance.sentences`.
+        planned: by approval key, how often the model wrote that it would make the call, before it read any text of
+            strangers.
+        spent: by approval key, how often a permission for once was used.
+        counts: by a tool's full name, its calls in the whole session.
+        running: by a tool's full name, the seconds that those of its calls ran which are over.
+        busy: by a tool's full name, how many of its calls run now, and the sum of the times when they began.
+    """
+
+    tier: Tier = Tier.CRAWL
+    untrusted: bool = False
+    now: float = 0.0
+    ran: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    agreed: Collection[str] = frozenset()
+    refused: Collection[str] = frozenset()
+    said: Sequence[str] = ()
+    planned: Mapping[str, int] = field(default_factory=dict)
+    spent: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    running: Mapping[str, float] = field(default_factory=dict)
+    busy: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of a program.
+
+    Attributes:
+        rules: in any order; the strictest that fits counts.
+        limits: how much a session may use.
+        ask_when_untrusted: the tier from which tools ask once text of strangers is in the conversation; None: never.
+        ask_by_default: tiers whose tools ask where no rule allows them.
+        deny_by_default: tiers whose tools are denied where no rule allows them.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    ask_when_untrusted: Tier | None = Tier.RUN
+    ask_by_default: frozenset[Tier] = frozenset()
+    deny_by_default: frozenset[Tier] = frozenset()
+
+    def decide(self, call: ToolCall, definition: ToolDefinition, context: Context) -> Decision:
+        """Whether the call may run.
+
+        Args:
+            call: repaired and validated; exactly this would run.
+            definition: the tool's, as it is registered.
+            context: what is known of the session.
+        """
+        return _Case(self, call, definition, context).decision()
+
+
+class _Case:
+    """One decision."""
+
+    __slots__ = ("_call", "_context", "_definition", "_key", "_policy")
+
+    def __init__(self, policy: Policy, call: ToolCall, definition: ToolDefinition, context: Context) -> None:
+        self._policy, self._call, self._definition, self._context = policy, call, definition, context
+        self._key = ""
+
+    def decision(self) -> Decision:
+        call, context = self._call, self._context
+        reason = self._denied()
+        if reason:
+            return Deny(reason)
+        allowing, lifting, settling = self._allowing() if self._policy.rules else (None, None, None)
+        if allowing is None and self._definition.tier in self._policy.deny_by_default:
+            return Deny(f"No rule allows this call of {call.name}.")
+        if call.confidence < HEURISTIC:
+            return Ask("The call was guessed from prose.")
+        if context.agreed and self.key in context.agreed:
+            return Allow("it was agreed to before")
+        reason = self._asked(allowing, settling)
+        if reason:
+            return Ask(reason)
+        chosen = allowing if settling is None else settling
+        once = chosen is not None and bool(chosen.asked_for)
+        if self._is_suspect():
+            if lifting is None and self._is_planned():
+                return Allow("it was planned before text of strangers was read", once=True)
+            if lifting is None:
+                return Ask(f"Text of strangers is in the conversation, and {call.name} can change things.")
+            chosen, once = lifting, bool(lifting.asked_for) or (settling is not None and once)
+        return Allow("" if chosen is None else chosen.reason, once=once)
+
+    @property
+    def key(self) -> str:
+        """What agreements and plans are bound to; made when it is first needed."""
+        if not self._key:
+            self._key = approval_key(self._call, self._definition)
+        return self._key
+
+    def _denied(self) -> str:
+        """Why the call must not run; "" if nothing says so but the tier's default may."""
+        call, definition, context = self._call, self._definition, self._context
+        if context.refused and self.key in context.refused:
+            return f"{call.name} with these arguments was refused before. Do not ask again."
+        if definition.tier > context.tier:
+            needed, now = definition.tier.name, context.tier.name
+            return f"{call.name} needs the tier {needed}, and this session is at {now}."
+        rule = self._rule("deny")
+        if rule is not None:
+            return rule.reason or f"A rule forbids this call of {call.name}."
+        for limit in self._policy.limits:
+            if reason := _met(limit, full_name(definition), context):
+                return reason
+        return ""
+
+    def _asked(self, allowing: Rule | None, settling: Rule | None) -> str:
+        """Why somebody is asked, whatever was read; "" if nothing says so."""
+        name = self._call.name
+        rule = self._rule("ask")
+        if rule is not None:
+            return rule.reason or f"A rule asks before {name} runs."
+        if self._definition.requires_confirmation and settling is None:
+            return f"{name} wants to be agreed to each time."
+        if allowing is None and self._definition.tier in self._policy.ask_by_default:
+            return f"No rule allows this call of {name}."
+        return ""
+
+    def _rule(self, effect: Effect) -> Rule | None:
+        """A rule that asks or denies and holds for this call."""
+        if not self._policy.rules:
+            return None
+        untrusted = self._context.untrusted
+        for rule in self._policy.rules:
+            holds = rule.effect == effect and (untrusted or not rule.only_untrusted)
+            if holds and rule.fits(self._call, self._definition):
+                return rule
+        return None
+
+    def _allowing(self) -> tuple[Rule | None, Rule | None, Rule | None]:
+        """Rules that allow the call: at all, whatever was read, and unasked; those without conditions first."""
+        allowing: Rule | None = None
+        lifting: Rule | None = None
+        settling: Rule | None = None
+        unasked = self._definition.requires_confirmation and not self._definition.server
+        for rule in self._policy.rules:
+            if rule.effect != "allow" or not rule.fits(self._call, self._definition):
+                continue
+            if rule.asked_for and not self._is_asked_for(rule):
+                continue
+            if allowing is None or not rule.asked_for:
+                allowing = rule
+            if rule.even_untrusted or (rule.asked_for and lifting is None):
+                lifting = rule
+            if unasked and not rule.confirm and (settling is None or not rule.asked_for):
+                settling = rule
+        return allowing, lifting, settling
+
+    def _is_asked_for(self, rule: Rule) -> bool:
+        said = self._context.said
+        if not said or not vouched(self._call.arguments, self._definition.parameters, said, rule.asked_for):
+            return False
+        return self.key not in self._context.spent
+
+    def _is_suspect(self) -> bool:
+        """Whether a stranger may be behind the call."""
+        least = self._policy.ask_when_untrusted
+        return self._context.untrusted and least is not None and self._definition.tier >= least
+
+    def _is_planned(self) -> bool:
+        context = self._context
+        return bool(context.planned) and context.planned.get(self.key, 0) > context.spent.get(self.key, 0)
+
+
+def _met(limit: Limit, tool: str, context: Context) -> str:
+    """Why a limit forbids one more call of a tool; "" if it does not."""
+    concerns = limit.concerns
+    if not concerns(tool):
+        return ""
+    if limit.calls is not None:
+        if limit.seconds:
+            since = context.now - limit.seconds
+            done = sum(len(times) - bisect_left(times, since) for name, times in context.ran.items() if concerns(name))
+        else:
+            done = sum(count for name, count in context.counts.items() if concerns(name))
+        if done >= limit.calls:
+            span = f" in {limit.seconds:g} seconds" if limit.seconds else " in this session"
+            return f"{limit.tool} may run {limit.calls} times{span}, and did."
+    if limit.running is not None:
+        used = sum(seconds for name, seconds in context.running.items() if concerns(name))
+        used += sum(count * context.now - since for name, (count, since) in context.busy.items() if concerns(name))
+        if used >= limit.running:
+            return f"{limit.tool} may run for {limit.running:g} seconds in this session, and did."
+    return ""

@@ -1,0 +1,1 @@
+"""This machine: guarded files, processes, threads, isolation and the state directory."""

@@ -1,0 +1,1 @@
+"""JSON Schema: from signatures, validation, coercion, and values as JSON."""

@@ -1,0 +1,178 @@
+"""The JSON Schema of a Python function or pydantic model: types from the signature, descriptions from the docstring."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import docstring_parser
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import JsonSchemaMode
+
+from toolwire.errors import DefinitionError
+from toolwire.schema.shape import resolve
+from toolwire.schema.validation import subschemas
+
+_MODE: JsonSchemaMode = "validation"
+_REFUSED: dict[Any, str] = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only; a model passes arguments by name",
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of arguments; a model needs their names",
+    inspect.Parameter.VAR_KEYWORD: "takes any keyword; a model needs to know which",
+}
+
+
+Reader = Callable[[dict[str, Any]], dict[str, Any]]
+"""Makes the arguments that a function's signature asks for of JSON ones; raises ValueError for what is none."""
+
+
+def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[str, dict[str, Any]]:
+    """The description and the parameters schema of a function.
+
+    Types come from the annotations, anything that pydantic understands; an unannotated parameter takes any value.
+    Descriptions come from the docstring (Google, NumPy or ReST style), unless `Annotated[..., Field(...)]` has one.
+
+    Args:
+        function: what the tool runs; a bound method is fine.
+        name: the tool's name, for the message.
+
+    Raises:
+        DefinitionError: a parameter cannot be passed by name, or a type has no JSON Schema.
+    """
+    name = name or getattr(function, "__name__", "")
+    if not (inspect.isroutine(function) or isinstance(function, partial | type)):
+        function = type(function).__call__.__get__(function)  # an object with `__call__`
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(f"has no signature to read: {error}", tool=name) from None
+    for position, (parameter, spec) in enumerate(signature.parameters.items()):
+        if reason := _REFUSED.get(spec.kind):
+            raise DefinitionError(f"the parameter {parameter!r} {reason}", tool=name)
+        if position == 0 and parameter in ("self", "cls") and spec.annotation is spec.empty:
+            raise DefinitionError("is a method; make a tool of the bound method, object.method", tool=name)
+    try:
+        schema = _adapter(_as_function(function)).json_schema(mode=_MODE)
+    except (PydanticUserError, NameError, TypeError) as error:
+        raise DefinitionError(f"no JSON Schema for its signature: {_first_line(error)}", tool=name) from None
+    if unknown := set(schema.get("properties", {})) ^ set(signature.parameters):
+        raise DefinitionError(f"a parameter's alias differs from its name: {sorted(unknown)}", tool=name)
+    description, parameters = _read_docstring(inspect.getdoc(function) or "")
+    schema = _tidy(schema)
+    for parameter, text in parameters.items():
+        if parameter in schema["properties"]:
+            schema["properties"][parameter].setdefault("description", text)
+    return description, schema
+
+
+def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
+    """The description (its docstring) and the JSON Schema of a pydantic model.
+
+    Raises:
+        DefinitionError: a field has no JSON Schema.
+    """
+    try:
+        schema = model.model_json_schema(mode=_MODE)
+    except PydanticUserError as error:
+        raise DefinitionError(f"no JSON Schema for its fields: {_first_line(error)}", tool=model.__name__) from None
+    if "$ref" in schema:  # a recursive model
+        schema = {**resolve(schema, schema["$ref"]), "$defs": schema["$defs"]}
+    schema = _tidy(schema)
+    description, fields = _read_docstring(schema.pop("description", ""))
+    for field, text in fields.items():
+        if field in schema["properties"]:
+            schema["properties"][field].setdefault("description", text)
+    return description, schema
+
+
+def typed_reader(function: Callable[..., Any]) -> Reader | None:
+    """What turns JSON arguments into those that a function's annotations ask for: models, dates, enums, sets.
+
+    None where JSON values are what they ask for already, and where annotations cannot be read.
+    """
+    called: Any = function
+    if isinstance(function, partial):
+        called = function.func
+    elif isinstance(function, type):
+        called = vars(function).get("__init__")
+    elif not inspect.isroutine(function):
+        called = type(function).__call__
+    try:
+        hints = get_type_hints(called, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        return None
+    hints.pop("return", None)
+    adapters = {name: _adapter(hint) for name, hint in hints.items() if not _is_json(hint)}
+    if not adapters:
+        return None
+
+    def read(arguments: dict[str, Any]) -> dict[str, Any]:
+        made = dict(arguments)
+        for name, adapter in adapters.items():
+            if name in made:
+                try:
+                    made[name] = adapter.validate_python(made[name])
+                except ValidationError as error:
+                    first = error.errors(include_url=False)[0]
+                    place = "".join(f"/{step}" for step in (name, *first["loc"]))
+                    raise ValueError(f"{place}: {first['msg']}") from error
+        return made
+
+    return read
+
+
+def _is_json(hint: Any) -> bool:
+    """Whether the JSON values that an annotation's schema admits are its own values."""
+    if hint in (str, int, float, bool, None, NoneType, Any, object, list, dict):
+        return True
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return all(isinstance(one, str | int | bool | NoneType) for one in inner)
+    if origin is Annotated:
+        return _is_json(inner[0]) and all(isinstance(one, str) for one in inner[1:])
+    if origin in (Union, UnionType, list, dict):
+        return all(map(_is_json, inner))
+    return False
+
+
+def _as_function(called: Callable[..., Any]) -> Callable[..., Any]:
+    """A function for a bound method: pydantic looks up what a function's annotations name, not a method's."""
+    if not inspect.ismethod(called):
+        return called
+
+    @wraps(called)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return called(*args, **kwargs)
+
+    return function
+
+
+def _adapter(function: Any) -> TypeAdapter[Any]:
+    """Pydantic's view on a function; its own annotations do not say that functions are taken."""
+    return TypeAdapter(function)
+
+
+def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as a tool's parameters: always with type and properties, without the titles that repeat names."""
+    for _, node in subschemas(schema):
+        if isinstance(node.get("title"), str):
+            del node["title"]
+    return {"type": "object", "properties": {}, **schema}
+
+
+def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """The description and the description of each parameter."""
+    try:
+        parsed = docstring_parser.parse(text)
+    except docstring_parser.ParseError:
+        return text, {}
+    parameters = {one.arg_name: one.description for one in parsed.params if one.description}
+    paragraphs = [part.strip() for part in (parsed.short_description, parsed.long_description) if part]
+    return "\n\n".join(paragraphs), parameters
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,214 @@
+"""`format="coach"`: a model of text whose format is chosen from turn to turn, by what is known of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from toolwire.errors import DefinitionError, StateError
+from toolwire.events import Event
+from toolwire.models.backends import Backend, Source, TextBackend
+from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, XML_FORMAT
+from toolwire.providers.request import ChatRequest
+from toolwire.runtime.state_dir import state_folder
+from toolwire.telemetry.archive import Archive
+from toolwire.telemetry.coach import (
+    CONFIDENCE,
+    ENOUGH,
+    EXPLORE,
+    Advice,
+    Choice,
+    Tally,
+    advise,
+    choose,
+    drawn,
+)
+from toolwire.telemetry.recorder import FILE
+from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord, asked_for
+from toolwire.wire.profiles import profile
+
+COACH: Final = "coach"
+"""Stands for the coach where a format is named."""
+
+RIVALS: Final = (WRITTEN_BY_DEFAULT, "forge_xml", XML_FORMAT)
+"""What is tried besides the format that a model is known to write: JSON between tags, and two kinds of XML."""
+
+
+class Coach:
+    """Chooses formats for one model, and learns from what became of them; an `Observer`.
+
+    What it chooses depends on nothing but the outcomes, the seed, and the run and the round that it is asked for.
+
+    Args:
+        model: the model's name.
+        formats: what it may choose from, the one that is preferred without evidence first.
+        evidence: outcomes to begin with, say `Archive.evidence`.
+        explore: share of the turns that go to other formats than the best, until that is settled.
+        enough: outcomes after which the best is settled on, however close others are.
+        confidence: of the intervals.
+        seed: decides which turns explore.
+
+    Raises:
+        DefinitionError: there is no format, a share is none, or evidence is of a format that it cannot choose.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        formats: Iterable[str],
+        evidence: Iterable[Tally] = (),
+        *,
+        explore: float = EXPLORE,
+        enough: int = ENOUGH,
+        confidence: float = CONFIDENCE,
+        seed: int | str = 0,
+    ) -> None:
+        self.model = model
+        self._tallies = {name: Tally(name) for name in formats}
+        for tally in evidence:
+            if tally.format not in self._tallies:
+                raise DefinitionError(f"the coach of {model} has evidence of {tally.format}, which it cannot choose")
+            self._tallies[tally.format] = tally
+        if not self._tallies:
+            raise DefinitionError(f"the coach of {model} has no format to choose from")
+        if not (0 <= explore <= 1 and 0 < confidence < 1):
+            raise DefinitionError(f"explore ({explore}) and confidence ({confidence}) are shares between 0 and 1")
+        self._explore = explore
+        self._enough = enough
+        self._confidence = confidence
+        self._seed = seed
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """What it chooses from."""
+        return tuple(self._tallies)
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """The outcomes so far."""
+        return tuple(self._tallies.values())
+
+    def advice(self) -> Advice:
+        """What it recommends by now."""
+        return advise(self.tallies, enough=self._enough, confidence=self._confidence)
+
+    def choose(self, run: str, round: int) -> Choice:
+        """The format for one turn."""
+        draw = drawn(self._seed, run, round)
+        return choose(self.tallies, draw, explore=self._explore, enough=self._enough, confidence=self._confidence)
+
+    def learn(self, format: str, *, good: bool) -> None:
+        """An outcome; of a format that it cannot choose, it says nothing."""
+        if format in self._tallies:
+            self._tallies[format] = self._tallies[format].and_one(good=good)
+
+    def begin(self, run: RunRecord, /) -> None:
+        """See `Observer`."""
+
+    def turn(self, turn: TurnRecord, /) -> None:
+        """See `Observer`."""
+        if turn.model == self.model and turn.good is not None and not turn.again:
+            self.learn(turn.format, good=turn.good)
+
+    def end(self, end: EndRecord, /) -> None:
+        """See `Observer`."""
+
+
+class CoachedBackend:
+    """A model that is asked in the format that its coach chooses, turn by turn.
+
+    An agent asks `choose` before each turn, and tells the coach what became of it. Whoever knows of no turns gets the
+    format that is best by now.
+
+    Args:
+        backends: the same model by the format that it is asked to write; `NATIVE` for fields of an API.
+        coach: chooses among these formats.
+
+    Raises:
+        DefinitionError: the coach may choose a format that there is no backend for.
+    """
+
+    def __init__(self, backends: Mapping[str, Backend], coach: Coach) -> None:
+        missing = [name for name in coach.formats if name not in backends]
+        if missing:
+            raise DefinitionError(f"the coach of {coach.model} may choose {missing[0]}, which there is no backend for")
+        self.coach = coach
+        self.model = coach.model
+        self._backends = dict(backends)
+
+    @property
+    def format(self) -> str:
+        """The wire format that is best by now; "" for fields of an API."""
+        return self._best.format
+
+    @property
+    def api(self) -> str:
+        """The API that the model is asked through, or ""."""
+        return self._best.api
+
+    def choose(self, run: str, round: int) -> tuple[Backend, Choice]:
+        """The model for one turn, and why."""
+        choice = self.coach.choose(run, round)
+        return self._backends[choice.format], choice
+
+    def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+        """See `Backend`; in the best format."""
+        return self._best.stream(request, id_seed=id_seed)
+
+    @property
+    def _best(self) -> Backend:
+        return self._backends[self.coach.advice().format]
+
+
+def coached(
+    make: Callable[[str], Backend],
+    model: str,
+    formats: Iterable[str] = (),
+    *,
+    archive: Archive | str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> CoachedBackend:
+    """A model with a coach that begins with what was recorded of it.
+
+    Args:
+        make: makes the model's backend for a format; called once for each.
+        model: the model's name.
+        formats: what may be chosen; none: `candidates` of the model.
+        archive: what was recorded; one that is not there yet holds nothing. None: no evidence to begin with.
+        options: see `Coach`.
+    """
+    names = tuple(formats) or candidates(model)
+    backends = {name: make(name) for name in names}
+    asked = {name: asked_for(backend.format) for name, backend in backends.items()}
+    evidence: list[Tally] = []
+    if archive is not None:
+        kept = archive if isinstance(archive, Archive) else Archive(archive)
+        with suppress(StateError):
+            evidence = kept.evidence(model, tuple(asked.values()))
+    return CoachedBackend(
+        {asked[name]: backends[name] for name in names}, Coach(model, asked.values(), evidence, **options)
+    )
+
+
+def text_backend(source: Source, *, format: str, model: str = "", api: str = "", **coaching: Any) -> Backend:
+    """A model of text in a format, or with a coach where the format is `COACH`; it knows what this machine recorded.
+
+    Args:
+        source: see `TextBackend`.
+        format: a wire format, or "coach".
+        model: its name; evidence is kept under it.
+        api: the API that it is asked through, if any.
+        coaching: see `coached`; of no use with another format.
+    """
+    if format != COACH:
+        return TextBackend(source, format=format, model=model, api=api)
+    options = {"archive": state_folder() / FILE, **coaching}
+    return coached(lambda name: TextBackend(source, format=name, model=model, api=api), model, **options)
+
+
+def candidates(model: str) -> tuple[str, ...]:
+    """The formats that a coach tries with a model: the one it is known to write, then `RIVALS`."""
+    known = profile(model)
+    return tuple(dict.fromkeys((*((known.format,) if known.known else ()), *RIVALS)))

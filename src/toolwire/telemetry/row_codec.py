@@ -1,0 +1,262 @@
+"""Records as rows of a table: text, cut to a length and freed of secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    Passed,
+    ProblemFound,
+    ReasoningDelta,
+    ReasoningEnd,
+    UsageCounted,
+)
+from toolwire.messages import ParsedResponse, ReasoningPart, TextPart, ToolCall, Usage
+from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
+from toolwire.text.redaction import redact, redact_value, secrets_in
+
+MAX_RAW: Final = 16_000
+"""Characters of one answer that are kept."""
+MAX_TEXT: Final = 4_000
+"""Characters of a task, of arguments and of a result that are kept."""
+MAX_WORDS: Final = 1_000
+"""Characters of an error, a reason or a correction that are kept."""
+MAX_EVENTS: Final = 200
+MAX_EVENT: Final = 500
+"""Characters of one event that are kept."""
+_MARGIN: Final = 2_000
+"""Characters behind a limit that are looked at, so that a secret which it would cut is found."""
+NOT_KEPT: Final = "(not kept)"
+"""Stands where there was text, and only figures are kept."""
+_PIECES: Final = frozenset({"content", "reasoning", "arguments"})
+LEFT_OUT: Final = "… ({} characters are left out)"
+
+SCHEMA: Final = (
+    "CREATE TABLE runs (id TEXT PRIMARY KEY, parent TEXT, agent TEXT, model TEXT, api TEXT, format TEXT, task TEXT, "
+    "begun REAL, reason TEXT, good INTEGER, detail TEXT, rounds INTEGER, calls INTEGER, input_tokens INTEGER, "
+    "output_tokens INTEGER, money REAL, seconds REAL)",
+    "CREATE INDEX runs_begun ON runs (begun)",
+    "CREATE TABLE turns (id INTEGER PRIMARY KEY, run TEXT, round INTEGER, attempt INTEGER, agent TEXT, model TEXT, "
+    "api TEXT, format TEXT, choice TEXT, begun REAL, first REAL, seconds REAL, finish TEXT, offered INTEGER, "
+    "found TEXT, good INTEGER, repairs TEXT, problems TEXT, failed TEXT, raw TEXT, events TEXT, told TEXT, error TEXT, "
+    "input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER)",
+    "CREATE INDEX turns_run ON turns (run)",
+    "CREATE INDEX turns_begun ON turns (begun)",
+    "CREATE TABLE calls (turn INTEGER, position INTEGER, id TEXT, tool TEXT, arguments TEXT, format TEXT, "
+    "repairs TEXT, confidence REAL, decision TEXT, reason TEXT, asked REAL, ok INTEGER, issue TEXT, error TEXT, "
+    "result TEXT, seconds REAL)",
+    "CREATE INDEX calls_turn ON calls (turn)",
+    "CREATE TABLE outcomes (id INTEGER PRIMARY KEY, model TEXT, format TEXT, good INTEGER, at REAL)",
+    "CREATE INDEX outcomes_model ON outcomes (model, format)",
+)
+VERSION: Final = 1
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRows:
+    """A turn, and its calls, which get the turn's number when it has one."""
+
+    turn: Row
+    calls: tuple[Row, ...]
+
+
+def run_row(run: RunRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
+    """A run that begins."""
+    return {
+        "id": run.id,
+        "parent": run.parent,
+        "agent": run.agent,
+        "model": run.model,
+        "api": run.api,
+        "format": run.format,
+        "task": kept(run.task, MAX_TEXT, known) if content else "",
+        "begun": run.begun,
+    }
+
+
+def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
+    """What a run's row says when it is over."""
+    return {
+        "reason": end.reason,
+        "good": end.good,
+        "detail": kept(end.detail, MAX_WORDS, known) if content else "",
+        "rounds": end.rounds,
+        "calls": end.calls,
+        "input_tokens": end.usage.input_tokens,
+        "output_tokens": end.usage.output_tokens,
+        "money": end.money,
+        "seconds": end.seconds,
+    }
+
+
+def secrets_of(turn: TurnRecord) -> set[str]:
+    """What stands under the names of secrets in its calls and their results."""
+    response = turn.response
+    found = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
+    return found | {secret for one in turn.calls for secret in secrets_in(one.result.result)}
+
+
+def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> TurnRows:
+    """A turn.
+
+    Args:
+        turn: the record.
+        content: keep what was said, asked and given back; else only figures and names.
+        known: secrets, besides those that look like some.
+    """
+    response = turn.response
+    usage = response.usage or Usage()
+    failed = [problem.raw for problem in response.problems]
+    row = {
+        "run": turn.run,
+        "round": turn.round,
+        "attempt": turn.attempt,
+        "agent": turn.agent,
+        "model": turn.model,
+        "api": turn.api,
+        "format": turn.format,
+        "choice": turn.choice,
+        "begun": turn.begun,
+        "first": turn.first,
+        "seconds": turn.seconds,
+        "finish": response.finish_reason.value,
+        "offered": len(turn.offered),
+        "found": " ".join(turn.found),
+        "good": turn.good,
+        "repairs": json.dumps(turn.repairs) if turn.repairs else "",
+        "problems": json.dumps(turn.problems) if turn.problems else "",
+        "failed": kept("\n".join(failed), MAX_RAW, known) if content else "",
+        "raw": kept(turn.raw or written(response), MAX_RAW, known) if content else "",
+        "events": _events(turn.events, known) if content else "",
+        "told": kept(turn.told, MAX_WORDS, known) if content else "",
+        "error": kept(turn.error, MAX_WORDS, known) if content or not turn.error else NOT_KEPT,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+    names = frozenset(turn.offered)  # a name that a model makes up is text of the model
+    return TurnRows(row, tuple(_call(at, one, names, known, content=content) for at, one in enumerate(turn.calls)))
+
+
+def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str], *, content: bool) -> Row:
+    call, issue, consent = one.call, one.issue, one.consent
+    reason = consent.reason if consent is not None else issue.message if issue is not None else ""
+    return {
+        "position": at,
+        "id": _encodable(call.id[:MAX_EVENT]) if content else "",
+        "tool": call.name if call.name in names else kept(call.name, MAX_EVENT, known) if content else NOT_KEPT,
+        "arguments": kept(_json(redact_value(call.arguments)), MAX_TEXT, known) if content else "",
+        "format": call.format,
+        "repairs": " ".join(call.repairs),
+        "confidence": call.confidence,
+        "decision": one.decision,
+        "reason": kept(reason, MAX_WORDS, known) if content else "",
+        "asked": None if consent is None else consent.seconds,
+        "ok": one.result.success,
+        "issue": "" if issue is None else issue.kind,
+        "error": kept(one.result.error or "", MAX_WORDS, known) if content else "",
+        "result": kept(one.result.text, MAX_TEXT, known) if content and one.result.success else "",
+        "seconds": one.seconds,
+    }
+
+
+def kept(text: str, most: int, known: Iterable[str] = ()) -> str:
+    """At most so many characters of a text, without secrets; then how many are left out."""
+    if not text:
+        return ""
+    clean = redact(_encodable(text[: most + _MARGIN]), known)
+    if len(text) <= most:
+        return clean
+    return clean[:most] + LEFT_OUT.format(len(text) - most)
+
+
+def written(response: ParsedResponse) -> str:
+    """About what a model wrote that was not asked for text: its reasoning, its prose, and its calls as they came."""
+    pieces: list[str] = []
+    for part in response.parts:
+        if isinstance(part, TextPart | ReasoningPart):
+            pieces.append(part.text)
+        elif isinstance(part, ToolCall):
+            pieces.append(_written(part))
+    if not response.parts:
+        pieces = [response.reasoning, response.content, *map(_written, response.tool_calls)]
+    return "\n".join(filter(None, (*pieces, *map(_written, response.incomplete))))
+
+
+def _written(call: ToolCall) -> str:
+    return call.raw or f"{call.name} {_json(call.arguments)}"
+
+
+def _events(events: Iterable[Event], known: Iterable[str]) -> str:
+    """The events as JSON: a list of [kind, text, how many].
+
+    Pieces of one text are one event, where the first of them stood: those of one call's arguments though other calls
+    come in between, as a secret must not be looked for in halves.
+    """
+    made: list[list[Any]] = []
+    growing: dict[str | int, list[Any]] = {}  # by kind, and the arguments by the number of their call
+    for event in events:
+        kind, text = _event(event)
+        if kind not in _PIECES:
+            ended = event.index if isinstance(event, CallEnd) else None
+            growing = {key: one for key, one in growing.items() if isinstance(key, int) and key != ended}
+            made.append([kind, text, 1])
+            continue
+        key = event.index if isinstance(event, ArgumentsDelta) else kind
+        if key in growing:
+            one = growing[key]
+            one[2] += 1
+            if len(one[1]) <= MAX_EVENT + _MARGIN:
+                one[1] += text
+        else:
+            growing[key] = one = [kind, text, 1]
+            made.append(one)
+    if len(made) > MAX_EVENTS:
+        made = [*made[:MAX_EVENTS], ["left out", f"{len(made) - MAX_EVENTS} more", 1]]
+    return json.dumps([[kind, kept(text, MAX_EVENT, known), count] for kind, text, count in made], ensure_ascii=False)
+
+
+def _event(event: Event) -> tuple[str, str]:
+    match event:
+        case ContentDelta(text):
+            return "content", text
+        case ReasoningDelta(text):
+            return "reasoning", text
+        case ReasoningEnd():
+            return "reasoning end", ""
+        case CallStart(index, name, id):
+            return "call start", f"{index}: {name} {id}"
+        case ArgumentsDelta(_, text):
+            return "arguments", text
+        case CallEnd(index, call, complete):
+            repaired = f", repaired: {', '.join(call.repairs)}" if call.repairs else ""
+            return "call end", f"{index}: {'complete' if complete else 'incomplete'}{repaired}"
+        case ProblemFound(problem):
+            return "problem", f"{problem.kind} at {problem.position}: {problem.message}"
+        case UsageCounted(usage):
+            return "usage", f"{usage.input_tokens} in, {usage.output_tokens} out"
+        case Finish(reason):
+            return "finish", reason.value
+        case Passed():
+            return "passed", ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _encodable(text: str) -> str:
+    """The text without lone surrogates, which a database cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

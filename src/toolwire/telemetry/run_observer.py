@@ -1,0 +1,288 @@
+"""Follows one run and tells its observers: all that the agent's loop has to know of them."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from itertools import count
+from time import monotonic
+
+from toolwire.events import Event
+from toolwire.execution.executor import Outcome
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.providers.parsing import parse
+from toolwire.runtime.foreign_code import Caught
+from toolwire.telemetry.records import (
+    CallRecord,
+    Consent,
+    EndRecord,
+    Observer,
+    RunRecord,
+    TurnRecord,
+    asked_for,
+    found_in,
+)
+from toolwire.tools import ToolDefinition
+
+LOOKED_AT = 4_000
+"""Characters of prose that are searched for calls in another format."""
+
+_log = logging.getLogger("toolwire.telemetry")
+_lives = count(1)
+_running: ContextVar[Watch | None] = ContextVar("toolwire_run", default=None)
+
+
+def new_run_id() -> str:
+    """An id that no other run has: 12 hex digits."""
+    return secrets.token_hex(6)
+
+
+class Watch:
+    """Tells observers of one run; one that fails hears nothing more of it.
+
+    Args:
+        observers: whom to tell.
+        run: the run's id; that of one inside another is told with the other's in front.
+        agent: the agent's name.
+        model, api, format: of the agent's model.
+    """
+
+    def __init__(
+        self, observers: Iterable[Observer], run: str, agent: str, *, model: str, api: str, format: str
+    ) -> None:
+        self._observers = list(observers)
+        self._inside = Counter[str]()
+        parent = _running.get()
+        id = run if parent is None else parent._child(run)
+        within = "" if parent is None else parent.run
+        life = next(_lives) if parent is None else parent._run.life
+        self._run: RunRecord = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, life)
+        self._answer: Asked | None = None
+        self._consents: list[_Question] = []  # of calls that are not done yet; several may have one id
+
+    @property
+    def run(self) -> str:
+        """The id that is told."""
+        return self._run.id
+
+    def _child(self, run: str) -> str:
+        self._inside[run] += 1
+        times = self._inside[run]
+        return f"{self.run}/{run}" if times == 1 else f"{self.run}/{run}-{times}"
+
+    def begin(self, task: str) -> None:
+        """The run begins, in this task."""
+        _running.set(self)
+        self._run = replace(self._run, task=task, begun=time.time())
+        if self._observers:
+            self._tell("begin", self._run)
+
+    def asks(
+        self,
+        round: int,
+        attempt: int,
+        *,
+        model: str,
+        api: str,
+        format: str,
+        tools: Sequence[ToolDefinition] = (),
+        choice: str = "",
+        again: bool = False,
+    ) -> Asked:
+        """The model is asked, or was in an earlier life; what is known of the answer before is told."""
+        self.settle()
+        self._answer = Asked(round, attempt, model, api, asked_for(format), tuple(tools), choice, again=again)
+        return self._answer
+
+    def asking(self, approval: Approval, by: str) -> None:
+        """Somebody is asked about a call."""
+        self._consents.append(_Question(approval, Consent(approval.reason, by, None, monotonic())))
+
+    def consented(self, approval: Approval, answer: Agreement | bool) -> None:
+        """They answered."""
+        agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
+        for one in self._consents:
+            if one.approval is approval:
+                one.consent = replace(one.consent, agreed=agreed, seconds=monotonic() - one.consent.seconds)
+
+    def _consent(self, call: ToolCall) -> Consent | None:
+        """What was said about a call; of several with one id, about the one that asked for the same."""
+        found = [one for one in self._consents if one.approval.call.id == call.id]
+        if not found:
+            return None
+        question = next((one for one in found if one.approval.call is call), None)
+        question = question or next((one for one in found if one.approval.call == call), found[0])
+        self._consents.remove(question)
+        consent = question.consent
+        return consent if consent.agreed is not None else replace(consent, seconds=monotonic() - consent.seconds)
+
+    def called(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
+        """A call is done."""
+        consent = self._consent(outcome.call) if self._consents else None
+        if self._answer is not None:
+            made = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
+            self._answer.calls.append(made)
+
+    def faulty(self, kinds: Iterable[str]) -> None:
+        """What is wrong with the answer itself."""
+        if self._answer is not None:
+            self._answer.faults = tuple(kinds)
+
+    def told(self, text: str) -> None:
+        """What the model reads in its next prompt."""
+        if self._answer is not None:
+            self._answer.told = text
+
+    def settle(self) -> None:
+        """What is known of the last answer is all there is: tell it."""
+        answer, self._answer = self._answer, None
+        if answer is not None and self._observers and (answer.calls or not answer.again):
+            with Caught() as caught:
+                record = answer.record(self._run)
+            if caught.error is None:
+                self._tell("turn", record)
+            else:  # a run does not end on account of what is told of it
+                _log.warning("%s: an answer cannot be told: %s", self._run.id, caught.message)
+
+    def end(self, end: EndRecord | None) -> None:
+        """The run is over; None: nobody waited for its end."""
+        self.settle()
+        if self._observers:
+            end = end or EndRecord(self._run.id, "stopped", False)
+            self._tell("end", replace(end, life=self._run.life))
+
+    def _tell(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
+        for observer in tuple(self._observers):
+            with Caught() as caught:
+                getattr(observer, what)(record)
+            if caught.error is not None:
+                self._observers.remove(observer)
+                _log.warning("%s: %s hears nothing more of this run: %s", self._run.id, observer, caught.message)
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    """Somebody is asked about a call; until they answer, the seconds are those of the clock when they were."""
+
+    approval: Approval
+    consent: Consent
+
+
+class Asked:
+    """One answer while it comes."""
+
+    __slots__ = (
+        "_api", "_attempt", "_begun", "_choice", "_error", "_events", "_first", "_format", "_model", "_response",
+        "_round", "_seconds", "_started", "_tools", "again", "calls", "faults", "raw", "told",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        round: int,
+        attempt: int,
+        model: str,
+        api: str,
+        format: str,
+        tools: tuple[ToolDefinition, ...],
+        choice: str,
+        *,
+        again: bool = False,
+    ) -> None:
+        self._round = round
+        self._attempt = attempt
+        self._model = model
+        self._api = api
+        self._format = format
+        self._tools = tools
+        self._choice = choice
+        self.again = again
+        self._begun = time.time()
+        self._started = monotonic()
+        self._first: float | None = None
+        self._seconds: float | None = None
+        self._response: ParsedResponse | None = None
+        self._events: tuple[Event, ...] = ()
+        self._error = ""
+        self.raw: list[str] = []
+        self.calls: list[CallRecord] = []
+        self.faults: tuple[str, ...] = ()
+        self.told = ""
+
+    def heard(self) -> None:
+        """The first event came."""
+        self._first = monotonic() - self._started
+
+    def came(self, response: ParsedResponse, events: Sequence[Event]) -> None:
+        """The answer is whole."""
+        self._seconds = monotonic() - self._started
+        self._response = response
+        self._events = tuple(events)
+
+    def failed(self, error: str) -> None:
+        """There is none, or it broke off."""
+        self._error = error
+
+    def record(self, run: RunRecord) -> TurnRecord:
+        """All that is known of it."""
+        response = self._response or ParsedResponse(finish_reason=FinishReason.ERROR)
+        seconds = monotonic() - self._started if self._seconds is None else self._seconds
+        return TurnRecord(
+            run=run.id,
+            round=self._round,
+            attempt=self._attempt,
+            agent=run.agent,
+            model=self._model,
+            api=self._api,
+            format=self._format,
+            choice=self._choice,
+            begun=self._begun,
+            first=self._first,
+            seconds=seconds,
+            response=response,
+            events=self._events,
+            raw="".join(self.raw),
+            offered=tuple(tool.name for tool in self._tools),
+            found=self._found(response),
+            calls=_in_order(self.calls, response.tool_calls),
+            faults=self.faults,
+            told=self.told,
+            error=self._error,
+            again=self.again,
+            life=run.life,
+        )
+
+    def _found(self, response: ParsedResponse) -> tuple[str, ...]:
+        """The formats of the calls; if there are none, of those that stand in the text and name a tool."""
+        calls = response.tool_calls or response.incomplete
+        if calls:
+            return tuple(dict.fromkeys(found_in(call, self._format) for call in calls))
+        text = response.content[:LOOKED_AT]
+        tools = {tool.name: tool for tool in self._tools if tool.name in text}
+        if not tools:
+            return ()
+        return tuple(
+            dict.fromkeys(call.format for call in parse(text, tools=tools.values()).tool_calls if call.name in tools)
+        )
+
+
+def _in_order(records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:
+    """The records in the order of the calls; calls may share an id, and what ran may differ from what was read."""
+    places: dict[str, list[int]] = {}
+    for at, call in enumerate(calls):
+        places.setdefault(call.id, []).append(at)
+    found: list[tuple[int, int]] = []
+    for number, one in enumerate(records):
+        left = places.get(one.call.id)
+        if not left:
+            found.append((len(calls), number))
+            continue
+        at = next((at for at in left if calls[at].arguments == one.call.arguments), left[0])
+        left.remove(at)
+        found.append((at, number))
+    return tuple(records[number] for _, number in sorted(found))

@@ -1,0 +1,150 @@
+"""The rows of runs: where what is told of one is kept, and what is taken out of it once a secret is known.
+
+A run that is told anew under an id that is there already is either the same one, resumed, or a later one of the same
+name. The later one gets a row of its own, `nightly#2`. What was stopped, or never ended, and begins again with the same
+task is taken for the same one.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
+from toolwire.telemetry.row_codec import MAX_TEXT, kept
+from toolwire.text.redaction import GONE, spellings
+
+STOPPED: Final = "stopped"
+"""Why a run ended whose end nobody waited for."""
+LIVES: Final = 5_000
+"""Runs that are remembered at the same time."""
+SECRETS: Final = 200
+"""Secrets of one run that are remembered."""
+_TEXTS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+    ("runs", "id", ("task", "detail")),
+    ("turns", "run", ("raw", "events", "failed", "told", "error")),
+)
+_OF_CALLS: Final = ("arguments", "reason", "error", "result")
+
+
+@dataclass(slots=True)
+class Life:
+    """A run that goes on.
+
+    Attributes:
+        row: the id that its row has.
+        root: the row of the outermost run that it is inside of.
+        known: secrets that were told in any run of that one.
+        earlier: the row of the run that has the same id and ended before this one began; "" if there is none.
+    """
+
+    row: str
+    root: str
+    known: set[str] = field(default_factory=set)
+    earlier: str = ""
+
+    def resumed(self, connection: sqlite3.Connection) -> None:
+        """It is no run of its own after all: the earlier one is told again."""
+        connection.execute("DELETE FROM runs WHERE id = ?", (self.row,))
+        self.row = self.root = self.earlier
+        self.earlier = ""
+
+
+class Lives:
+    """The runs that are being told."""
+
+    def __init__(self) -> None:
+        self._lives: dict[tuple[str, int], Life] = {}
+
+    def begin(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> Life:
+        """A run begins, or is resumed."""
+        parent = self._lives.get((run.parent, run.life)) if run.parent else None
+        if parent is not None:
+            row = parent.row + run.id.removeprefix(run.parent)
+            life = Life(row, parent.root, parent.known)
+        else:
+            row, earlier = self._row(connection, run, content=content)
+            life = Life(row, row, earlier=earlier)
+        self._remember((run.id, run.life), life)
+        return life
+
+    def of(self, record: TurnRecord | EndRecord) -> Life:
+        """The run that a record is of; one that was never begun is known by its id."""
+        key = record.run, record.life
+        return self._lives.get(key) or self._remember(key, Life(record.run, record.run))
+
+    def end(self, end: EndRecord) -> Life:
+        """A run is over."""
+        life = self.of(end)
+        del self._lives[end.run, end.life]
+        return life
+
+    def parent(self, run: RunRecord) -> str:
+        """The row of the run that this one is inside of."""
+        found = self._lives.get((run.parent, run.life))
+        return run.parent if found is None else found.row
+
+    def _remember(self, key: tuple[str, int], life: Life) -> Life:
+        self._lives[key] = life
+        if len(self._lives) > LIVES:
+            del self._lives[next(iter(self._lives))]
+        return life
+
+    def _row(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> tuple[str, str]:
+        if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+            return run.id, ""
+        rows = of_one_name(connection, run.id)
+        count, id, agent, task, reason = rows[-1]
+        going = any(one.row == id for one in self._lives.values())
+        same = agent == run.agent and _alike(task, kept(run.task, MAX_TEXT) if content else "")
+        if same and not going and reason in (None, STOPPED):
+            return id, ""
+        return f"{run.id}#{count + 1}", "" if going or not same else id
+
+
+def of_one_name(connection: sqlite3.Connection, id: str) -> list[tuple[int, str, str, str, str | None]]:
+    """All runs of a name, the first first: the number of each, its row's id, agent and task, and why it ended."""
+    rows = connection.execute(
+        "SELECT id, agent, task, reason FROM runs WHERE id = :id OR substr(id, 1, length(:id) + 1) = :id || '#'",
+        {"id": id},
+    ).fetchall()
+    found = [(number(one[0]) if one[0] != id else 1, *one) for one in rows]
+    return sorted((one for one in found if one[0] and "/" not in one[1][len(id) :]), key=lambda one: one[0])
+
+
+def number(id: str) -> int:
+    """Which of the runs of its name a row is."""
+    _, mark, behind = id.rpartition("#")
+    return int(behind) if mark and behind.isdecimal() and len(behind) < 10 else 1
+
+
+def name_of(id: str) -> str:
+    """The id that a run was begun under."""
+    return id.rpartition("#")[0] if number(id) > 1 else id
+
+
+def scrub(connection: sqlite3.Connection, root: str, found: Iterable[str]) -> None:
+    """Take secrets out of what was kept of a run, and of those inside it, before they were known."""
+    inside = "({column} = :root OR {column} > :root || '/' AND {column} < :root || '0')"  # '0' comes after '/'
+    turns = f"SELECT id FROM turns WHERE {inside.format(column='run')}"
+    wheres: list[tuple[str, tuple[str, ...], str]] = [
+        (table, columns, inside.format(column=column)) for table, column, columns in _TEXTS
+    ]
+    wheres.append(("calls", _OF_CALLS, f"turn IN ({turns})"))
+    for secret in spellings(found):
+        values = {"root": root, "secret": secret, "gone": GONE}
+        for table, columns, where in wheres:
+            changes = ", ".join(f"{name} = replace({name}, :secret, :gone)" for name in columns)
+            holds = " OR ".join(f"instr({name}, :secret)" for name in columns)
+            connection.execute(f"UPDATE {table} SET {changes} WHERE {where} AND ({holds})", values)
+
+
+def _alike(kept: str, told: str) -> bool:
+    """Whether a task is the one that was kept, of which secrets may be gone."""
+    if kept == told or not kept or not told:
+        return True
+    pieces = [re.escape(piece) for piece in kept.split(GONE)]
+    return len(pieces) > 1 and re.fullmatch(".*?".join(pieces), told, re.DOTALL) is not None

@@ -1,0 +1,1 @@
+"""Text machinery that knows no model: scanners, escaping, redaction, token counts."""

@@ -1,0 +1,92 @@
+"""Reading arguments whose strings stand between tokens: the JSON machine with bare keys and bare words.
+
+    {city:<|"|>Paris<|"|>,days:3,unit:celsius}
+
+A token cannot stand inside a string, so nothing is escaped. What is let through is JSON text, as in `jsontext`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from toolwire.text.json_scanner import FIRST_KEY, FIRST_VALUE, KEY, STRING, VALUE, WORD, JsonScanner
+
+_WORD = re.compile(r"[^,{}\[\]<\"\n]*")
+_EXPECTING = frozenset((FIRST_KEY, FIRST_VALUE, KEY, VALUE))
+MAX_WORD = 400
+"""Characters that a string without tokens around it may have."""
+
+
+class TokenScanner(JsonScanner):
+    """Reads one value; `token` stands on both sides of a string."""
+
+    __slots__ = ("_special", "token")
+
+    plain_strings = braces_may_double = False
+
+    def __init__(self, token: str) -> None:
+        super().__init__(repair=False)
+        self.token = token
+        self._special = re.compile(rf'[{re.escape(token[0])}"\\\x00-\x1f]').search
+
+    @property
+    def quick(self) -> Any:
+        """Inside a string, a search for the token's beginning, and for what JSON has to escape."""
+        if self.state != STRING or self.in_key:
+            return None
+        return self._special if self.quote == self.token else super().quick
+
+    def _structure(self, text: str, pos: int, final: bool) -> int:
+        if self.state not in _EXPECTING or text[pos].isspace():
+            return super()._structure(text, pos, final)
+        if text.startswith(self.token, pos):
+            self._open_string(self.token, key=self.state in (FIRST_KEY, KEY))
+            return pos + len(self.token)
+        if not final and self.token.startswith(text[pos : pos + len(self.token)]):
+            return ~pos
+        if self.state in (FIRST_KEY, KEY) and text[pos] not in '"}':
+            self._start_bare_key()
+            return pos
+        return super()._structure(text, pos, final)
+
+    def _value_start(self, c: str, pos: int) -> int:
+        if c in '{["]},:<':
+            return super()._value_start(c, pos)
+        self.state = WORD
+        self.run = []
+        return pos
+
+    def _scalar(self, text: str, pos: int) -> int:
+        match = _WORD.match(text, pos, pos + MAX_WORD + 1 - sum(map(len, self.run)))
+        stop = match.end() if match else pos
+        self.run.append(text[pos:stop])
+        if sum(map(len, self.run)) > MAX_WORD:
+            self.error = f"a word of more than {MAX_WORD} characters"
+        elif stop < len(text):
+            self._scalar_end()
+        return stop
+
+    def word(self, text: str) -> str:
+        """The JSON text of a number, true, false, null, or else of the text itself."""
+        text = text.rstrip()
+        written = super().word(text) or self.number(text)
+        return written or ("" if self.error else json.dumps(text, ensure_ascii=False))
+
+    def _string(self, text: str, pos: int, end: int, final: bool) -> int:
+        if self.quote != self.token:
+            return super()._string(text, pos, end, final)
+        at = text.find(self.token, pos)
+        if at >= 0:
+            self._add(json.dumps(text[pos:at], ensure_ascii=False)[1:-1])
+            self.key_escaped = True
+            self.out.append('"')
+            self._string_end()
+            return at + len(self.token)
+        stop = end
+        if not final:
+            sizes = range(min(len(self.token) - 1, end - pos), 0, -1)
+            stop -= next((n for n in sizes if text.endswith(self.token[:n])), 0)
+        self._add(json.dumps(text[pos:stop], ensure_ascii=False)[1:-1])
+        return stop if stop == end else ~stop

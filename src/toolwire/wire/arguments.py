@@ -1,0 +1,143 @@
+"""Reading the JSON arguments of a native call, repaired and coerced by the tool's schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
+from toolwire.schema.validation import UNUSABLE, Shape, validate
+from toolwire.text.json_scanner import FastTries, JsonError, JsonScanner, read_json, sound
+from toolwire.text.python_scanner import PythonScanner
+from toolwire.tools import ToolDefinition, as_definition
+
+
+@dataclass(frozen=True, slots=True)
+class ReadArguments:
+    """What was read.
+
+    Attributes:
+        value: the arguments, or None if they cannot be read with certainty or do not validate.
+        repairs: names of the repairs that reading them took.
+        problem: why `value` is None.
+    """
+
+    value: dict[str, Any] | None
+    repairs: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+
+def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
+    """Read the arguments of a call to `tool`.
+
+    Repairs are made only where one reading results; text that ends inside the arguments is never completed. Nothing
+    at all means no arguments. A tool whose schema cannot be used gets none: they are refused as invalid.
+
+    Args:
+        text: JSON text as the model wrote it.
+        tool: the tool's definition in any shape, or None if it is not known: then nothing is coerced or validated.
+
+    Raises:
+        DefinitionError: `tool` is of no known shape.
+    """
+    definition = as_definition(tool) if tool is not None else None
+    text = text or ""
+    if not text.strip():
+        return _judge({}, text, [], definition)
+    repairs: list[str] = []
+    reading = text
+    try:
+        value = _read(reading, repairs)
+        if isinstance(value, str):
+            reading = value
+            value = _read(reading, repairs)
+            repairs.append("double_encoded")
+    except JsonError as error:
+        kind: ProblemKind = "truncated" if error.position >= len(reading.rstrip()) > 0 else "malformed"
+        return _refuse(kind, f"the arguments are not a JSON object: {error}", text, repairs)
+    if not isinstance(value, dict):
+        return _refuse("malformed", "the arguments are not a JSON object", text, repairs)
+    return _judge(value, text, repairs, definition)
+
+
+def _read(text: str, repairs: list[str]) -> Any:
+    start = len(text) - len(text.lstrip())
+    scanner = JsonScanner(fast=FastTries())
+    end = scanner.scan(text, start, True)
+    scanner.finish()
+    if scanner.error:
+        return _read_python(text, start, repairs, JsonError(scanner.error, end))
+    rest = text[end:].strip()
+    if not scanner.done:
+        raise JsonError("the text ends inside them", len(text))
+    if rest:
+        if rest.strip("}]"):
+            raise JsonError("text follows them", end)
+        repairs.append("extra_close")
+    repairs.extend(scanner.repairs)
+    value = scanner.value if scanner.whole else json.loads("".join(scanner.ready))
+    if not sound(value):
+        raise JsonError("they hold half of a surrogate pair", start)
+    return value
+
+
+def _read_python(text: str, start: int, repairs: list[str], otherwise: JsonError) -> Any:
+    """The text as a Python dict: what is left of it when JSON repaired will not do."""
+    scanner = PythonScanner()
+    end = scanner.scan(text, start, True)
+    if text[start] != "{" or not scanner.done or text[end:].strip():
+        raise otherwise
+    value = json.loads("".join(scanner.ready))
+    if not sound(value):
+        raise otherwise
+    repairs.append("python_literal")
+    return value
+
+
+def _judge(value: dict[str, Any], text: str, repairs: list[str], definition: ToolDefinition | None) -> ReadArguments:
+    if definition is None:
+        return ReadArguments(value, tuple(repairs))
+    coerced = fitted(value, definition)
+    if coerced is not value:
+        repairs.append("coerced")
+    issues = validate(coerced, definition.parameters)
+    if issues and issues[0].keyword == UNUSABLE:
+        why = f"the arguments of {definition.name!r} cannot be checked: {issues[0].message}"
+        return _refuse("invalid_arguments", why, text, repairs)
+    if issues:
+        why = "; ".join(map(str, issues))
+        return _refuse("invalid_arguments", f"the arguments of {definition.name!r} are not valid: {why}", text, repairs)
+    return ReadArguments(coerced, tuple(repairs))
+
+
+def fitted(value: dict[str, Any], definition: ToolDefinition) -> dict[str, Any]:
+    """Arguments made to fit the tool's schema; the same object if they did.
+
+    Besides coercion, a null for a parameter that is optional and admits none is left out: in strict mode, where every
+    parameter has to be given, models say with it that they give none.
+    """
+    shape = definition.shape
+    if None in value.values():
+        kept = {
+            key: inner
+            for key, inner in value.items()
+            if inner is not None or key in shape.required or not _refuses_null(shape.property(key))
+        }
+        value = kept if len(kept) < len(value) else value
+    made: dict[str, Any] = shape.coerce(value, _json_value)
+    return made
+
+
+def _refuses_null(shape: Shape) -> bool:
+    return shape.typed and "null" not in shape.kinds
+
+
+def _json_value(text: str) -> Any:
+    return read_json(text)[0]
+
+
+def _refuse(kind: ProblemKind, why: str, text: str, repairs: list[str]) -> ReadArguments:
+    shown = text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "..."
+    message = f"{why[:MESSAGE_LIMIT]}. They were written: {shown!r}."
+    return ReadArguments(None, tuple(repairs), Problem(kind, 0, text, message[0].upper() + message[1:]))

@@ -1,0 +1,111 @@
+"""When a model drops its format's markers: the whole message may still be a call, bare or in one code fence.
+
+A small model may also drop the opening marker alone, and write the closing one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
+from toolwire.wire.block_reader import Options
+from toolwire.wire.parser import Machine
+from toolwire.wire.syntax import Lit, WireFormat
+
+_FENCED = re.compile(r"\s*(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
+_MAY_BE_A_CALL = "{[`~<"
+
+
+class Fallback:
+    """Holds back content that may turn out to be a call, and decides when the message is over.
+
+    Content is held only while the message begins like one; the first call that is found releases it.
+
+    Args:
+        formats: formats without markers, in the order in which they are tried.
+        named: the format that the message was expected in, or None; tried inside a fence.
+        options: how to read.
+    """
+
+    def __init__(self, formats: Sequence[WireFormat], named: WireFormat | None, options: Options) -> None:
+        self._formats = formats
+        self._named = named
+        ends = [block[-1] for block in named.blocks] if named is not None else []
+        self._closers = tuple(closer for end in ends if isinstance(end, Lit) for closer in sorted(end.spellings))
+        self._options = replace(options, reasoning_started=False)
+        self._held: list[Event] = []  # content, and problems about it
+        self._holding = True
+        self._certain = False  # the first character may begin a call
+
+    def filter(self, events: Sequence[Event]) -> Sequence[Event]:
+        """The events that can be passed on now."""
+        if not self._holding or not events:
+            return events
+        out: list[Event] = []
+        for event in events:
+            if not self._holding:
+                out.append(event)
+                continue
+            if isinstance(event, ContentDelta):
+                self._content(event.text)
+            elif isinstance(event, CallStart) or (isinstance(event, ReasoningDelta) and self._certain):
+                self._holding = False  # a call was found, or the content has gaps and is not one message
+            if isinstance(event, ContentDelta | ProblemFound):
+                self._held.append(event)
+            if not self._holding:
+                out.extend(self._take())
+            if not isinstance(event, ContentDelta | ProblemFound):
+                out.append(event)
+        return out
+
+    def _content(self, text: str) -> None:
+        """Look at the first character that is not white space."""
+        text = "" if self._certain else text.lstrip()
+        if text:
+            self._certain = self._holding = text[0] in _MAY_BE_A_CALL
+
+    def _take(self) -> list[Event]:
+        held, self._held = self._held, []
+        return held
+
+    def finish(self) -> tuple[Sequence[Event], int]:
+        """The message is over: its calls, or the content that was held; and how many calls."""
+        text = "".join(event.text for event in self._held if isinstance(event, ContentDelta))
+        if self._holding and self._options.tools and text.strip():
+            for wire, candidate in self._candidates(text):
+                events = self._calls(wire, candidate)
+                if events:
+                    return events, sum(isinstance(event, CallEnd) for event in events)
+        return self._take(), 0
+
+    def _candidates(self, text: str) -> Iterable[tuple[WireFormat, str]]:
+        fenced = _FENCED.match(text)
+        inside = fenced["inside"] if fenced else self._unclosed(text)
+        if fenced and self._named is not None:
+            yield self._named, inside
+        for wire in self._formats:
+            yield wire, inside
+
+    def _unclosed(self, text: str) -> str:
+        """The text without a closing marker of the named format at its end: its opening one was dropped alone."""
+        bare = text.rstrip()
+        return next((bare[: -len(closer)] for closer in self._closers if bare.endswith(closer)), text)
+
+    def _calls(self, wire: WireFormat, text: str) -> list[Event]:
+        """The events of calls to known tools that are all of the text, or nothing."""
+        machine = Machine(wire, self._options)
+        made: list[Event] = []
+        for event in [*machine.feed(text), *machine.finish()]:
+            match event:
+                case CallEnd(index, call, True) if call.name in self._options.tools:
+                    call = replace(call, repairs=(*call.repairs, "fallback"), confidence=min(call.confidence, 0.8))
+                    made.append(CallEnd(index, call, True))
+                case ContentDelta(content) if not content.strip():
+                    continue
+                case CallEnd() | ContentDelta() | ProblemFound():
+                    return []
+                case _:
+                    made.append(event)
+        return made if machine.complete_calls else []

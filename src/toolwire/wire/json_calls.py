@@ -1,0 +1,265 @@
+"""Reading calls and arguments as JSON objects."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from toolwire.schema.shape import TYPE_NAMES
+from toolwire.text.json_scanner import JsonScanner
+from toolwire.wire.call_builder import Arguments, Builder, EndOfText, Unreadable, decoded
+from toolwire.wire.leaves import Json, Leaf, Marker, Pieces
+from toolwire.wire.literals import CONTAINER, Literals, literals
+from toolwire.wire.markup import XmlText
+from toolwire.wire.plan import Step
+from toolwire.wire.syntax import Args, JsonCall, TokenArgs
+
+if TYPE_CHECKING:
+    from toolwire.wire.block_reader import BlockReader, Control
+
+_KEY_START = literals(frozenset({'"', "'", "}"}))
+_KEY = literals(frozenset({'"', "'"}))
+_COLON = literals(frozenset({":"}))
+_AFTER_PAIR = literals(frozenset({",", "}"}))
+_OBJECT = literals(frozenset({"{"}))
+_OBJECT_END = literals(frozenset({"}"}))
+_LIST = literals(frozenset({"["}))
+_OBJECT_OR_TEXT = literals(frozenset({"{", '"', "null"}))
+_ITEM = literals(frozenset({"{", ",", "]"}))
+_EXTRA = literals(frozenset({"}", "]"}))
+_EXTRA_BRACE = literals(frozenset({"}"}))
+
+
+def only_args(reader: BlockReader) -> Control:
+    """Read arguments that stand alone, outside a JSON object that holds the name."""
+    call = reader.building()
+    yield from _args(reader, call)
+    yield from _extra(reader, call, _EXTRA_BRACE)
+
+
+def token_args(reader: BlockReader, node: TokenArgs) -> Control:
+    """Read arguments whose strings stand between tokens."""
+    call = reader.building()
+    yield from reader.expect(_OBJECT, "the arguments are missing", consume=False)
+    reader.announce(call)
+    yield call.token_arguments(node.token)
+
+
+def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
+    """Read arguments that are the text of an element, entities and CDATA decoded."""
+    call = reader.building()
+    reader.announce(call)
+    call.given()
+    pieces = Pieces()
+    leaf = XmlText(node.element, step.after, nocase=reader.turn.wire.nocase, decode=True, put=pieces.add)
+    yield leaf
+    call.unescaped(leaf.bare)
+    try:
+        call.whole(call.read_json(pieces.take()))
+    except ValueError as error:
+        raise Unreadable(f"the arguments are not JSON: {error}") from error
+
+
+def _args(reader: BlockReader, call: Builder) -> Control:
+    found = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
+    if reader.turn.wire.markers:
+        reader.announce(call)
+    if found == "{" and call.name:
+        arguments = call.json_arguments(reader.turn.fast)
+        if call.index < 0:
+            yield from _unmarked(reader, call, arguments)
+        else:
+            yield arguments
+        return
+    call.given()
+    value, text = yield from _value(reader, call)
+    if isinstance(value, str):  # arguments as a JSON string: decoded once
+        try:
+            value, text = call.read_json(value) if value.strip() else {}, ""
+        except ValueError as error:
+            raise Unreadable(f"the arguments are a string that holds no JSON: {error}") from error
+    call.whole({} if value is None else value, "" if value is None else text)
+    if call.name:
+        _announce(reader, call)
+
+
+def _unmarked(reader: BlockReader, call: Builder, arguments: Arguments) -> Control:
+    """Read arguments in a format without markers, where they may turn out to be the schema of a definition."""
+    try:
+        first: str | None = yield arguments.until_key()
+    except EndOfText:
+        reader.announce(call)
+        raise
+    if first is not None:
+        tool = reader.turn.options.tools[call.name]
+        if first in call.shape.property_names and first not in tool.parameters:
+            reader.announce(call)  # no schema begins like this
+        yield arguments.rest()
+    _announce(reader, call)
+
+
+def _announce(reader: BlockReader, call: Builder) -> None:
+    """Announce a call whose arguments are whole, unless it is the definition of a tool, in a format without markers."""
+    if call.index < 0 and not reader.turn.wire.markers:
+        own, arguments = reader.turn.options.tools[call.name].parameters, call.arguments
+        kind = arguments.get("type")
+        known = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
+        if (known == "object" and "type" not in call.shape.property_names) or (arguments and arguments == own):
+            raise Unreadable("the definition of a tool is no call to it")
+    reader.announce(call)
+
+
+def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
+    """Read one call, several in a row, or a list of them."""
+    found = yield from reader.expect(step.here, "a JSON object should begin here", consume=False)
+    if found == "{":
+        separator = literals(frozenset({node.between.strip()})) if node.between.strip() else None
+        while found == "{":
+            yield from _json_call(reader, node, _EXTRA)
+            if separator is not None and (yield Marker(separator, consume=False)):
+                reader.end_call()  # what separates it from a next one is none of its text
+                yield Marker(separator)
+            found = yield Marker(CONTAINER, consume=False)
+        return
+    yield from json_list(reader, node)
+
+
+def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> Control:
+    """Read a list of calls, whose opening bracket may have been read; `nested`: an object is around it."""
+    yield Marker(_LIST)
+    count = 0
+    comma = True
+    while True:
+        marker = Marker(_ITEM, consume=False)
+        found = yield marker
+        if found == "{" and comma:
+            yield from _json_call(reader, node, _EXTRA_BRACE)
+            count += 1
+            comma = False
+        elif found == "," and not comma:
+            yield Marker(_ITEM)
+            comma = True
+        elif found == "]":
+            yield Marker(_ITEM)
+            break
+        elif count and not found:
+            reader.missing_close()
+            return
+        elif marker.cut:
+            yield from reader.cut_here()
+        else:
+            raise Unreadable("a JSON object should begin here" if comma else "a comma is missing after a call")
+    if count:
+        call = reader.building()
+        if comma:
+            call.repaired("trailing_comma", "a comma stands before the closing bracket")
+        if not nested:
+            yield from _extra(reader, call, _EXTRA)
+    elif reader.turn.wire.markers:
+        reader.empty = True
+    else:
+        raise Unreadable("an empty list is no call")
+
+
+def _extra(reader: BlockReader, call: Builder, brackets: Literals) -> Control:
+    if call.repairing and (yield Marker(brackets, blank=False)):
+        call.repaired("extra_close", "")
+
+
+def _json_call(reader: BlockReader, node: JsonCall, extra: Literals) -> Control:
+    call = reader.begin_call()
+    reader.committed = True
+    yield from (_keyed(reader, call) if node.keyed else _object(reader, call, node))
+    if reader.call is not call:  # it held a list of calls
+        return
+    if not call.name:
+        raise Unreadable("the name of the tool is missing", "missing_name")
+    if call.index < 0:
+        if node.needs_args:
+            raise Unreadable("the arguments are missing")
+        reader.announce(call)
+    call.complete()
+    yield from _extra(reader, call, extra)
+
+
+def _object(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
+    yield from reader.expect(_OBJECT, "a JSON object should begin here")
+    doubled = call.repairing and (yield Marker(_OBJECT, blank=False))
+    if doubled:  # braces that a model took over from a template
+        call.repaired("doubled_braces", "")
+    yield from _members(reader, call, node)
+    if doubled:
+        yield from reader.expect(_OBJECT_END, "braces that were doubled are closed by a single one")
+
+
+def _members(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
+    keys: set[str] = set()
+    comma = False
+    while True:
+        found = yield from reader.expect(_KEY_START, "a key in double quotes is missing", consume=False)
+        if found == "}":
+            if comma:
+                reader.building().repaired("trailing_comma", "a comma stands before the closing bracket")
+            yield Marker(_KEY_START)
+            return
+        key, _ = yield from _value(reader, reader.building())
+        if key in keys:
+            raise Unreadable(f"the key {key[:60]!r} is given twice")
+        keys.add(key)
+        yield from reader.expect(_COLON, "a colon is missing after a key")
+        yield from _member(reader, call, node, key)
+        if (yield from reader.expect(_AFTER_PAIR, "a comma or the closing bracket is missing")) == "}":
+            return
+        comma = True
+
+
+def _keyed(reader: BlockReader, call: Builder) -> Control:
+    """Read an object whose only key is the name."""
+    yield from reader.expect(_OBJECT, "a JSON object should begin here")
+    yield from reader.expect(_KEY, "the name of the tool is missing", consume=False)
+    name, _ = yield from _value(reader, call)
+    reader.named(call, name)
+    yield from reader.expect(_COLON, "a colon is missing after the name")
+    yield from _args(reader, call)
+    yield from reader.expect(_OBJECT_END, "an object of a call has one key")
+
+
+def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Control:
+    if reader.call is not call and (key in node.args or key in node.name):
+        raise Unreadable("a call stands beside a list of calls")
+    if key in node.args:
+        yield from _args(reader, call)
+        return
+    if key in node.lists and not call.name and (yield Marker(_LIST, consume=False)):
+        yield from json_list(reader, replace(node, lists=()), nested=True)
+        return
+    if key in node.inside:
+        inner = Marker(_OBJECT, consume=False)
+        if (yield inner):
+            entered = tuple(other for other in node.inside if other != key)  # each key once, so depth is bounded
+            yield from _object(reader, call, replace(node, inside=entered))
+            return
+    value, _ = yield from _value(reader, call)
+    if key in node.name:
+        if not isinstance(value, str):
+            raise Unreadable("the name of the tool is not a string", "missing_name")
+        reader.named(call, value)
+        if reader.turn.wire.markers:
+            reader.announce(call)
+        if call.has_arguments:
+            call.settle()
+            _announce(reader, call)
+    elif key in node.id and isinstance(value, (str, int)) and not isinstance(value, bool):
+        call.id = str(value) or call.id
+    elif key in node.server and isinstance(value, str):
+        call.server = value
+
+
+def _value(reader: BlockReader, call: Builder) -> Generator[Leaf, Any, tuple[Any, str]]:
+    """Read one JSON value; the value and its text."""
+    leaf = Json(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
+    text: str = yield leaf
+    value = decoded(text)
+    call.adopt(leaf.scanner.repairs)
+    return value, text

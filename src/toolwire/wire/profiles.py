@@ -1,0 +1,265 @@
+"""Facts about model families: in which wire format a model was trained to write calls.
+
+Data, not code: one line per family. A name is a hub name, an Ollama tag or a provider's model id; the first family
+whose pattern is found in it counts, so the special stands before the general.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolwire.wire.format_registry import AUTO, all_formats, get_format
+from toolwire.wire.result_text import PLACE
+from toolwire.wire.syntax import Lit, Span, Tag, Value, WireFormat, as_written
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known about a model.
+
+    Attributes:
+        name: the name that was asked for.
+        family: the family that it belongs to; "" if none is known, or a template told.
+        format: the wire format's name; "auto" if no family is known.
+        reasoning_started: its chat template opens the reasoning, at least where thinking is switched on.
+        reason: why this was chosen, in a sentence.
+        api: the API that its maker serves it by, where its calls stand in fields; "" if that is up to who serves it.
+        quirks: what its API or its template asks for beyond the usual: keys of `QUIRKS`.
+    """
+
+    name: str
+    family: str
+    format: str
+    reasoning_started: bool
+    reason: str
+    api: str = ""
+    quirks: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether a format was found."""
+        return self.format != AUTO
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The markers around its reasoning."""
+        return get_format(self.format).spans if self.known else ()
+
+    @property
+    def ends_reasoning(self) -> bool:
+        """Whether a call ends reasoning that was not closed."""
+        return self.known and get_format(self.format).ends_reasoning
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether calls may stand anywhere in the content, not at its start alone."""
+        return not self.known or get_format(self.format).at == "anywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What is known about a family; `pattern` is looked for in its models' names.
+
+    In a name every separator is a `-`, and one stands at both ends; so `-muse-` is a whole word. A `#` in a pattern
+    ends a version: no digit follows, and no `b`, which would make it a count of billions.
+    """
+
+    name: str
+    pattern: str
+    format: str
+    started: bool = False
+    api: str = ""
+    quirks: tuple[str, ...] = ()
+
+    def found_in(self, plain: str) -> str:
+        """What of a name says that it is of this family, or ""."""
+        found = re.search(self.pattern.replace("#", "(?![0-9b])"), plain)
+        return found[0].strip("-") if found else ""
+
+
+FAMILIES = (
+    _Family("DeepSeek R1 distilled into Qwen or Llama", r"deepseek-r1.*(distill|qwen|llama)", "hermes", started=True),
+    _Family("Qwen3-Coder", r"qwen-?3-?coder", "qwen3_coder", quirks=("calls_in_reasoning",)),
+    _Family("Qwen3.5 and later", r"qwen-?3-[5-9]#", "qwen3_coder", started=True),
+    _Family("Qwen3-Next", r"qwen-?3-next.*thinking", "hermes", started=True),
+    _Family("Qwen3 Thinking", r"qwen-?3.*thinking", "hermes", started=True),
+    _Family("QwQ", r"-qwq", "hermes", started=True),
+    _Family("Qwen", r"qwen", "hermes"),
+    _Family("Hermes 4", r"hermes-?4#", "hermes"),
+    _Family("Hermes", r"hermes", "hermes"),
+    _Family("MiMo-VL", r"-mimo-vl", "hermes"),
+    _Family("MiMo V2", r"-mimo-?v?2#", "mimo", quirks=("calls_in_reasoning",)),
+    _Family("MiMo", r"-mimo-", "mimo"),
+    _Family("SmolLM3", r"smollm-?3#", "hermes"),
+    _Family("Bielik", r"bielik", "hermes"),
+    _Family("Reka", r"-reka", "hermes"),
+    _Family("Trinity", r"trinity", "hermes"),
+    _Family("Granite 4", r"granite-?4#", "hermes"),
+    _Family("Granite 20B function calling", r"granite-20b-function", "granite_20b"),
+    _Family("Granite 3", r"granite-?3#", "granite"),
+    _Family("ToolACE", r"toolace", "pythonic"),
+    _Family("Llama 4", r"llama-?4#(?!-?bit)", "pythonic"),
+    _Family("Llama Nemotron", r"llama-.*nemotron|nemotron-(ultra|super)", "nemotron"),
+    _Family("Nemotron 3", r"nemotron-?3#", "qwen3_coder", started=True),
+    _Family("Nemotron Nano", r"nemotron-nano|nemotron-h", "nemotron", started=True),
+    _Family("Groq Llama tool use", r"llama-?3.*tool-use", "functionary_v3_1"),
+    _Family("FireFunction", r"firefunction", "firefunction"),
+    _Family("Functionary v3.2", r"functionary.*v?3-2", "functionary_v3_2"),
+    _Family("Functionary v3.1", r"functionary", "functionary_v3_1"),
+    _Family("xLAM", r"xlam", "xlam"),
+    _Family("DeepSeek V4.1", r"deepseek-?v?4-1#", "deepseek_v4_1", started=True, quirks=("reasoning_goes_back",)),
+    _Family("DeepSeek V4", r"deepseek-?v?4#", "deepseek_dsml", started=True, quirks=("reasoning_goes_back",)),
+    _Family(
+        "DeepSeek V3.2",
+        r"deepseek-?v?3-2#|deepseek-reasoner",
+        "deepseek_dsml", started=True, quirks=("reasoning_goes_back",),
+    ),
+    _Family("DeepSeek V3.1", r"deepseek-?v?3-1#", "deepseek_v3_1"),
+    _Family("DeepSeek R1", r"deepseek-?r1", "deepseek_v3", started=True),
+    _Family("DeepSeek V3", r"deepseek-?(v3|chat)", "deepseek_v3"),
+    _Family("Cogito", r"-cogito", "deepseek_v3"),
+    _Family("Llama 3", r"llama-?3#", "llama3_json", quirks=("one_call_a_message",)),
+    _Family(
+        "Devstral, Magistral, Ministral 3, Mistral Small 3.1 and later",
+        r"devstral|magistral|ministral-?3#|mistral-small-?(3-[1-9]|2503|2506|4)#|mistral-medium|mistral-large-?(3#|25)",
+        "mistral_args", quirks=("nine_character_ids",),
+    ),
+    _Family("Mistral", r"mistral|mixtral|ministral|codestral|pixtral", "mistral_json", quirks=("nine_character_ids",)),
+    _Family("Kimi K3", r"-kimi-?k3", "kimi_k3", started=True),
+    _Family(
+        "Kimi K2 Thinking",
+        r"-kimi-?k2.*thinking",
+        "kimi_k2", quirks=("indexed_ids", "calls_in_reasoning", "reasoning_goes_back"),
+    ),
+    _Family("Kimi K2", r"-kimi|moonshot", "kimi_k2", quirks=("indexed_ids", "calls_in_reasoning")),
+    _Family("GLM-4.5 and later", r"-glm-?(4-?[5-9]|5)#", "glm4", started=True),
+    _Family("Ling 3", r"-[lr]ing-?3#", "glm4"),
+    _Family("Spark 2.5", r"-spark-?2-5#", "glm4"),
+    _Family("Laguna", r"laguna", "laguna"),
+    _Family("InternLM", r"internlm|intern-s1", "internlm"),
+    _Family("Jamba", r"jamba", "jamba"),
+    _Family("Apriel", r"apriel", "apriel", started=True),
+    _Family("Hunyuan Hy3", r"-hy-?[34]#|hunyuan-?(hy-?)?[34]#", "hunyuan_v3", started=True),
+    _Family("Hunyuan", r"hunyuan", "hunyuan"),
+    _Family("Phi-4-mini", r"-phi-?4-mini", "phi4"),
+    _Family("MiniMax M3", r"minimax-?m3", "minimax_m3", started=True, quirks=("reasoning_goes_back",)),
+    _Family("MiniMax M2", r"minimax-?m2", "minimax_m2", started=True, quirks=("reasoning_goes_back",)),
+    _Family("MiniMax M1", r"minimax-?m1|minimax-?text", "minimax_json"),
+    _Family("Step-3.5", r"-step-?3-?5#", "qwen3_coder", started=True),
+    _Family("Step-3", r"-step-?3#", "step3", started=True),
+    _Family("ERNIE 4.5", r"-ernie", "ernie45", started=True),
+    _Family("OLMo 3", r"olmo-?3#", "olmo3"),
+    _Family("LongCat", r"longcat", "longcat"),
+    _Family("Seed-OSS", r"seed-?oss", "seed_oss"),
+    _Family("Command R7B and Command A", r"command-(r7b|a)-|cohere2moe", "cohere_action"),
+    _Family("Command R", r"command-r-", "cohere_json"),
+    _Family("GigaChat", r"gigachat", "gigachat"),
+    _Family("FunctionGemma", r"functiongemma", "functiongemma"),
+    _Family("Gemma 4", r"gemma-?4#", "gemma4"),
+    _Family("Gemma 2", r"gemma-?2#", "gemma_tool_code", quirks=("no_system_role",)),
+    _Family("Gemma 3", r"gemma-?3#", "gemma_tool_code"),
+    _Family("LFM2", r"-lfm-?2#", "lfm2"),
+    _Family("Apertus", r"apertus", "apertus"),
+    _Family("gpt-oss", r"-gpt-?oss", "harmony"),
+    _Family("MiniCPM", r"minicpm-?[45]#", "minicpm5"),
+    _Family("Muse Glimmer", r"-(muse|glimmer)-", "glimmer"),
+    _Family("Inkling", r"-inkling", "inkling"),
+    _Family("dots", r"-dots-", "dots"),
+    _Family("K2 Horizon", r"k2-horizon", "k2_horizon"),
+    _Family("PLaMo 3", r"plamo-?3#", "plamo3"),
+    _Family("Solar Open", r"solar-open", "solar_open"),
+    _Family("Claude", r"-claude", "anthropic_xml", api="anthropic_messages", quirks=("signed_reasoning",)),
+    _Family("Gemini 3", r"-gemini-?3#", AUTO, api="gemini", quirks=("signed_reasoning",)),
+    _Family("Gemini", r"-gemini", AUTO, api="gemini"),
+    _Family("GPT", r"-(gpt-?[345]|chatgpt|o[134]-)|-codex", AUTO, api="openai_chat"),
+    _Family("Grok", r"-grok", AUTO, api="openai_chat"),
+    _Family("Nova", r"-nova-(micro|lite|pro|premier|2)", AUTO, api="bedrock_converse"),
+)  # fmt: skip
+
+QUIRKS = {
+    "nine_character_ids": "Ids of calls are nine letters and digits; others are refused.",
+    "indexed_ids": "Ids of calls are functions.NAME:INDEX, and results name them.",
+    "one_call_a_message": "Its chat template refuses a message with several calls.",
+    "reasoning_goes_back": "Reasoning has to be sent back with the calls that followed it.",
+    "signed_reasoning": "Reasoning is signed, and goes back byte for byte with the calls that followed it.",
+    "no_system_role": "Its chat template has no system role.",
+    "calls_in_reasoning": "It may begin a call before it has closed its reasoning.",
+}
+"""What a family asks for beyond the usual."""
+
+_SEPARATORS = re.compile(r"[-_./: ]+")
+
+
+def profile(name: str) -> Profile:
+    """What is known about a model, by a hub name, an Ollama tag or a provider's model id; "auto" if nothing is."""
+    plain = f"-{_SEPARATORS.sub('-', name.strip().lower())}-"
+    for family in FAMILIES:
+        if found := family.found_in(plain):
+            does = f"writes {family.format}" if family.format != AUTO else f"calls by fields of {family.api}"
+            reason = f"{found!r} in the name says {family.name}, which {does}."
+            return Profile(name, family.name, family.format, family.started, reason, family.api, family.quirks)
+    return Profile(
+        name, "", AUTO, False, f"No known family has a name like {name!r}: the format is found from the text."
+    )
+
+
+def detect_from_template(template: str) -> Profile:
+    """The format that a chat template writes calls in: the one most of whose markers stand in its text.
+
+    All that a call needs have to; those around reasoning, content, definitions and results count too. Of several
+    formats with the same markers it is the one whose white space stands there, or that the others vary.
+    `reasoning_started` is told by an opener of the format's reasoning near the template's end that is not closed, on
+    one of the template's ways at least.
+    """
+    best: WireFormat | None = None
+    most = (0, 0, False)
+    for wire in all_formats():
+        if wire.blocks and wire.markers:
+            required, more = _written(wire)
+            if required and all(marker in template for marker in required):
+                found = required | {marker for marker in more | _around(wire) if marker in template}
+                spaced = sum(marker in template for marker in _spaced(wire))
+                if (score := (sum(map(len, found)), spaced, wire.detected)) > most:
+                    best, most = wire, score
+    spans = (best or get_format("plain")).spans
+    started = any(span.close not in rest for span in spans for rest in template[-_END:].split(span.open)[1:])
+    if best is None:
+        reason = "No format's markers stand in the template: the format is found from the text."
+        return Profile("", "", AUTO, started, reason)
+    return Profile("", "", best.name, started, f"The markers of {best.name} stand in the template.")
+
+
+_END = 200
+"""Characters of a template's end in which the generation prompt stands."""
+
+
+def _around(wire: WireFormat) -> set[str]:
+    """The markers around reasoning, content, definitions and results."""
+    listing = wire.definitions
+    edges = (listing.open, listing.close, *listing.each, *wire.result, *wire.drop)
+    parts = (part.strip() for edge in edges for part in PLACE.split(edge))
+    return {part for part in parts if len(part) > 1} | {marker for s in wire.spans for marker in (s.open, s.close)}
+
+
+def _spaced(wire: WireFormat) -> set[str]:
+    """The markers of a call that are written with white space, with it."""
+    found = (node for node, _ in as_written(wire.blocks[0]) if isinstance(node, Lit))
+    return {node.before + node.text + node.after for node in found if node.before or node.after}
+
+
+def _written(wire: WireFormat) -> tuple[set[str], set[str]]:
+    """The markers that are written for a call: those that have to be there, and others."""
+    required: set[str] = set()
+    more: set[str] = set()
+    for node, always in as_written(wire.blocks[0]):
+        match node:
+            case Lit(text=text, need=need, written=True):
+                (required if need == "required" and always else more).add(text)
+            case Tag():
+                (required if always else more).add(f"{node.open}{node.name} {node.attribute}=")
+            case Value(close=close):
+                more.add(close)
+            case _:
+                pass  # no marker
+    return required, more

@@ -1,0 +1,93 @@
+"""Writing for a model: definitions, usage, calls and results, by a format's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.errors import RenderError
+from toolwire.messages import ToolCall, ToolResult
+from toolwire.tools import definitions
+from toolwire.wire import renderer
+from toolwire.wire.format_registry import get_format
+from toolwire.wire.result_text import render_results as _render_results
+from toolwire.wire.syntax import WireFormat
+
+
+def render_definitions(tools: Iterable[Any], *, format: str | WireFormat) -> str:
+    """The definitions as a prompt of this format holds them.
+
+    Raises:
+        UnknownFormat, DefinitionError: the format or a tool cannot be used.
+    """
+    return renderer.render_definitions(get_format(format), definitions(tools, strict=True))
+
+
+def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: Iterable[Any] = ()) -> str:
+    """The text in which a model of this format writes these calls; parsed again, it gives them back.
+
+    Args:
+        calls: the calls of one message.
+        format: a format's name or alias.
+        tools: their definitions; formats without types in their markup need the schemas.
+
+    Raises:
+        UnknownFormat: no such format.
+        RenderError: the format has no unambiguous way to write one of them.
+    """
+    return renderer.render_calls(get_format(format), list(calls), definitions(tools))
+
+
+def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -> str:
+    """The results of one turn, in order; markup inside them is made inert (see `wire.results.render_results`).
+
+    Raises:
+        UnknownFormat: no such format.
+    """
+    return _render_results(get_format(format), list(results))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a model that was never trained on a format is told of the tools.
+
+    Attributes:
+        text: guidelines, and a block for each tool.
+        skipped: tools that are not in it, since the format cannot write a call to them; each with the reason.
+    """
+
+    text: str
+    skipped: dict[str, str]
+
+
+def render_manifest(tools: Iterable[Any], *, format: str | WireFormat) -> Manifest:
+    """Guidelines once, and for each tool its definition and example calls made from its own schema.
+
+    Raises:
+        UnknownFormat, DefinitionError: the format or a tool cannot be used.
+        RenderError: the format has no calls.
+    """
+    wire = get_format(format)
+    known = definitions(tools, strict=True)
+    if not wire.blocks:
+        raise RenderError(f"the format {wire.name!r} has no calls")
+    return Manifest(*renderer.manifest(wire, known))
+
+
+def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") -> str:
+    """A system prompt: `system`, the definitions, and how to call a tool in this format.
+
+    Raises:
+        UnknownFormat, DefinitionError, RenderError: the format or the tools cannot be used.
+    """
+    wire = get_format(format)
+    known = definitions(tools, strict=True)
+    if not known:
+        return system
+    parts = (
+        system,
+        "You can call these tools:\n\n" + renderer.render_definitions(wire, known),
+        renderer.render_usage(wire, known) if wire.blocks else "",
+    )
+    return "\n\n".join(part for part in parts if part)

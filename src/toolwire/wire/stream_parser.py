@@ -1,0 +1,169 @@
+"""Reading whole responses and streams of text: `parse` and `StreamParser`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Literal
+
+from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, collect
+from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.tools import definitions
+from toolwire.wire import renderer
+from toolwire.wire.block_reader import Options
+from toolwire.wire.detect import Detector
+from toolwire.wire.fallback import Fallback
+from toolwire.wire.format_registry import AUTO, all_formats, get_format
+from toolwire.wire.parser import Machine
+from toolwire.wire.syntax import WireFormat
+
+Repair = Literal["safe", "none"]
+ToolChoice = Literal["auto", "none"]
+MAX_EXAMPLE = 300
+"""Characters that the example of a call in a problem's message may have."""
+
+
+class StreamParser:
+    """Reads one message, fed in pieces.
+
+    Any split of the same text gives the same calls, content, reasoning and problems. Linear in the text; what is held
+    back is bounded by the longest marker (and 4,000 characters of white space after a closing marker).
+
+    Args:
+        format: a format's name or alias, "auto", or a `WireFormat`.
+        tools: definitions, decorated functions or provider-shaped dicts; their schemas type the arguments.
+        reasoning_started: the prompt had already opened the reasoning.
+        primed: what the prompt ended with, read as if the model had written it; None: what the format's own template
+            ends with.
+        repair: "safe", or "none" for no repairs at all.
+        tool_choice: "none": no calls are read, only reasoning is told from content.
+        fallback: formats without markers that the whole message may be in, if the named one found no call.
+        id_seed: goes into the ids of calls whose text gives none.
+
+    Raises:
+        UnknownFormat: no such format.
+        DefinitionError: a tool is of no known shape.
+        ValueError: `repair` is neither "safe" nor "none", or `tool_choice` neither "auto" nor "none".
+    """
+
+    def __init__(
+        self,
+        *,
+        format: str | WireFormat = "auto",
+        tools: Iterable[Any] = (),
+        reasoning_started: bool = False,
+        primed: str | None = None,
+        repair: Repair = "safe",
+        tool_choice: ToolChoice = "auto",
+        fallback: Sequence[str] = (),
+        id_seed: str = "",
+        _deltas: bool = True,
+    ) -> None:
+        if repair not in ("safe", "none"):
+            raise ValueError(f"repair is {repair!r}; it can be 'safe' or 'none'")
+        if tool_choice not in ("auto", "none"):
+            raise ValueError(f"tool_choice is {tool_choice!r}; it can be 'auto' or 'none'")
+        wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
+        fallback = (fallback,) if isinstance(fallback, str) else fallback
+        if tool_choice == "none":
+            wire, fallback = _without_calls(wire) if wire is not None else None, ()
+        self._tools = definitions(tools)
+        options = Options(
+            tools=self._tools,
+            reasoning_started=reasoning_started,
+            repair=repair == "safe",
+            seed=id_seed,
+            deltas=_deltas,
+            hint=self._hint,
+        )
+        self._hints: dict[tuple[int, str], str] = {}
+        start = primed if primed is not None else wire.primed if wire is not None and not reasoning_started else ""
+        before = -len(start)  # positions count from the text that is fed
+        self._machine: Machine | Detector = (
+            Machine(wire, options, position=before)
+            if wire is not None
+            else Detector(all_formats(), options, position=before, calls=tool_choice == "auto")
+        )
+        self._fallback = Fallback([get_format(name) for name in fallback], wire, options) if fallback else None
+        self._finished = False
+        self._before: list[Event] = []  # what the prompt had begun of a call
+        if start:
+            events = self._machine.feed(start)
+            self._before = [event for event in events if not isinstance(event, ContentDelta | ReasoningDelta)]
+
+    def _hint(self, wire: WireFormat, name: str) -> str:
+        """How to write a call in this format: of the tool, if it is known, or else of the first one."""
+        tools = self._tools
+        definition = tools.get(name) or next(iter(tools.values()), None)
+        if definition is None:
+            return ""
+        key = id(wire), definition.name
+        if key not in self._hints:
+            example = renderer.call_example(wire, definition, tools, most=MAX_EXAMPLE)
+            self._hints[key] = f" {example}" if example else ""
+        return self._hints[key]
+
+    def feed(self, text: str) -> Sequence[Event]:
+        """Read the next piece of text; the events that became certain.
+
+        Raises:
+            RuntimeError: called after `finish`.
+        """
+        if self._finished:
+            raise RuntimeError("feed() after finish(): a StreamParser reads one message")
+        events: Sequence[Event] = self._machine.feed(text)
+        if self._before:
+            events = [*self._before, *events]
+            self._before.clear()
+        return events if self._fallback is None else self._fallback.filter(events)
+
+    def finish(self) -> Sequence[Event]:
+        """The text is over; the remaining events, `Finish` last. A second call gives nothing."""
+        if self._finished:
+            return ()
+        self._finished = True
+        events: Sequence[Event] = [*self._before, *self._machine.finish()]
+        called = self._machine.complete_calls
+        if self._fallback is not None:
+            more, found = self._fallback_events(events)
+            events, called = more, called + found
+        return [*events, Finish(FinishReason.TOOL_CALLS if called else FinishReason.STOP)]
+
+    def _fallback_events(self, last: Sequence[Event]) -> tuple[Sequence[Event], int]:
+        assert self._fallback is not None
+        passed = self._fallback.filter(last)
+        more, found = self._fallback.finish()
+        return [*passed, *more], found
+
+
+@lru_cache(maxsize=128)
+def _without_calls(wire: WireFormat) -> WireFormat:
+    return replace(wire, blocks=())
+
+
+def parse(
+    text: str,
+    *,
+    format: str | WireFormat = "auto",
+    tools: Iterable[Any] = (),
+    reasoning_started: bool = False,
+    primed: str | None = None,
+    repair: Repair = "safe",
+    tool_choice: ToolChoice = "auto",
+    fallback: Sequence[str] = (),
+    id_seed: str = "",
+) -> ParsedResponse:
+    """Read a whole message. See `StreamParser` for the arguments and what it raises; no text makes it raise."""
+    parser = StreamParser(
+        format=format,
+        tools=tools,
+        reasoning_started=reasoning_started,
+        primed=primed,
+        repair=repair,
+        tool_choice=tool_choice,
+        fallback=fallback,
+        id_seed=id_seed,
+        _deltas=False,
+    )
+    return collect([*parser.feed(text), *parser.finish()], raw=text)

@@ -1,0 +1,131 @@
+"""Whether an agent is the one that a run began with."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from toolwire import Tier
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
+from toolwire.agent.compatibility import changes, configuration
+from toolwire.agent.hooks import Chains
+from toolwire.models.backends import ScriptedBackend
+from toolwire.policy.intent import TierGate
+from toolwire.telemetry import CoachedBackend
+from toolwire.telemetry.coached_backend import Coach
+
+
+def add(number: int) -> int:
+    """Adds."""
+    return number
+
+
+def wipe(number: int) -> int:
+    """Wipes."""
+    return number
+
+
+def model(name: str = "m", api: str = "", format: str = "") -> ScriptedBackend:
+    made = ScriptedBackend([])
+    made.model, made.api, made.format = name, api, format
+    return made
+
+
+def agent(*tools: Any, named: str = "m", **config: Any) -> Agent:
+    return Agent(model(named), tools or [add], AgentConfig(**config))
+
+
+def team(member: Agent) -> Agent:
+    """Who coordinates one member."""
+    lead = agent()
+    member.config = replace(member.config, name="worker")
+    AgentTeam(lead, [Member(member, "Works.")])
+    return lead
+
+
+def test_what_may_change() -> None:
+    was = configuration(agent())
+    assert changes(was, configuration(agent())) == []
+    assert changes(was, configuration(agent(budget=Budget(rounds=3), silence=1.0, answer_seconds=None))) == []
+    fixed = configuration(agent(tier=Tier.RUN))
+    assert changes(fixed, configuration(agent(tier=Tier.RUN, gate=TierGate(sticky=True)))) == [], "no gate is asked"
+    assert json.loads(json.dumps(was)) == was
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"system": "Be brief."},
+        {"tier": Tier.RUN},
+        {"gate": TierGate(min_tier=Tier.RUN)},
+        {"gate": TierGate(detect=lambda question: Tier.RUN)},
+        {"definitions": 5},
+        {"require_tool_call": True},
+        {"after_results": "Go on."},
+        {"after_failures": "Look again."},
+        {"context": 1000},
+        {"temperature": 0.0},
+        {"max_tokens": 10},
+        {"chains": Chains(response=(lambda response, turn: response,))},
+    ],
+    ids=lambda config: next(iter(config)),
+)
+def test_what_may_not_change(config: dict[str, Any]) -> None:
+    named = "steps" if "chains" in config else next(iter(config))
+    expected = [f"it is told other things, or works in another way ({', '.join(sorted([named]))})"]
+    found = changes(configuration(agent()), configuration(agent(**config)))
+    if named == "tier":
+        expected = ["it is told other things, or works in another way (gate, tier)"]
+    assert found == expected
+
+
+def test_members_are_compared_too() -> None:
+    was = configuration(team(agent(add, system="Be nice.")))
+    assert changes(was, configuration(team(agent(add, system="Be nice.", budget=Budget(rounds=3))))) == []
+    assert changes(was, configuration(team(agent(wipe, named="tiny", system="Be quick.")))) == [
+        "of the member worker: the model was 'm' and is 'tiny'",
+        "of the member worker: it is told other things, or works in another way (system)",
+        "of the member worker: the tool add is gone",
+        "of the member worker: the tool wipe is new",
+    ]
+    assert changes(was, configuration(agent())) == ["the tool worker is gone"]
+    plain = agent()
+    (*_, definition) = team(agent()).registry
+    plain.registry.register(definition, run=lambda task: task)
+    assert changes(was, configuration(plain)) == ["the tool worker is no agent any more"]
+    assert changes(configuration(plain), was) == ["the tool worker is an agent"]
+    deeper = configuration(team(team(agent(wipe))))
+    assert changes(configuration(team(team(agent(add)))), deeper)[0].startswith(
+        "of the member worker: of the member worker: the tool add"
+    )
+
+
+def test_members_that_call_one_another_are_compared_once() -> None:
+    lead = team(agent())
+    lead.registry.lookup("worker").run.__self__.agent.registry.register(  # type: ignore[union-attr]
+        add, name="lead", run=Member(lead, "Leads.").work
+    )
+    assert changes(configuration(lead), configuration(lead)) == []
+
+
+def test_a_coach_may_learn() -> None:
+    formats = {"hermes": model(format="hermes"), "forge_xml": model(format="forge_xml")}
+    coach = Coach("m", list(formats))
+    coached = Agent(CoachedBackend(formats, coach), [add])
+    was = configuration(coached)
+    for _ in range(3):
+        coach.learn("hermes", good=False)
+        coach.learn("forge_xml", good=True)
+    assert coached.backend.format == "forge_xml"
+    assert changes(was, configuration(coached)) == []
+    assert changes(was, configuration(agent())) == ["the format was 'coach' and is ''"]
+
+
+def test_what_was_recorded_in_another_form_is_a_change() -> None:
+    now = configuration(team(agent()))
+    for name in ("settings", "tools", "members"):
+        said = f"its {name} were recorded in another form, so they cannot be compared"
+        assert changes({**now, name: "ab" * 32}, now) == [said]
+    said = "the member worker was recorded in another form, so it cannot be compared"
+    assert changes({**now, "members": {"worker": "ab"}}, now) == [said]

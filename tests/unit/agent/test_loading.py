@@ -1,0 +1,433 @@
+"""Agents and teams from TOML and from values: their models, tools, tiers and budgets; and what a file may get wrong."""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.servers import Answer, Asked, serving
+
+import toolwire
+from toolwire import ConfigurationError, FinishReason, ParsedResponse, Tier, ToolCall
+from toolwire.agent import AgentTable, AgentTeamConfig, Surroundings, load_agent, load_team, open_agent
+from toolwire.agent.model_pool import Models, local_name
+from toolwire.agent.run_events import CallDone, MemberSpoke
+from toolwire.config.tables import Configuration, ModelProfile, load_configuration
+from toolwire.events import Finish
+from toolwire.mcp.router import ServerQuestion
+from toolwire.models.backends import ApiBackend, TextBackend
+from toolwire.policy.policy import Policy, Rule
+from toolwire.telemetry import CoachedBackend
+
+API = toolwire.get_api("openai_chat")
+
+
+class Small:
+    """A model in this process."""
+
+    loaded: list[str]
+
+    def __init__(self) -> None:
+        self.loaded = []
+
+    def __call__(self, name: str) -> "Small":
+        self.loaded.append(name)
+        return self
+
+    def stream(self, messages: Any, /, **options: Any) -> Generator[str | Finish]:
+        yield "I am small."
+        yield Finish(FinishReason.STOP)
+
+
+def scripted(*answers: ParsedResponse) -> tuple[Callable[[Asked], Answer], list[dict[str, Any]]]:
+    """A server that answers so, and what it was asked."""
+    left, asked = list(answers), list[dict[str, Any]]()
+
+    def answer(request: Asked) -> Answer:
+        asked.append(json.loads(request.body))
+        made = b"".join(API.encode_stream(toolwire.replay(left.pop(0)), model="m"))
+        return Answer(made, content_type="text/event-stream")
+
+    return answer, asked
+
+
+def calling(*calls: ToolCall) -> ParsedResponse:
+    return ParsedResponse("", tool_calls=calls, finish_reason=FinishReason.TOOL_CALLS)
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "toolwire.toml"
+    path.write_text(text)
+    return path
+
+
+def test_an_agent_of_a_file_works(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.txt").write_text("42\n")
+    (tmp_path / "own.py").write_text(
+        'import toolwire\n\n\n@toolwire.tool\ndef double(n: int) -> int:\n    """Twice."""\n    return 2 * n\n'
+    )
+    calls = calling(ToolCall("read_file", {"path": "a.txt"}, "1"), ToolCall("double", {"n": 21}, "2"))
+    answer, asked = scripted(calls, ParsedResponse("Both say 42."))
+    with serving(answer) as url:
+        path = write(
+            tmp_path,
+            f"""
+            [profiles.one]
+            provider = "openai"
+            model = "m"
+            url = "{url}"
+            key_env = "A_KEY_OF_MINE"
+
+            [agents.reader]
+            system = "Read."
+            tier = "walk"
+            tools = {{ builtin = ["files"], python = ["own.py"] }}
+            budget = {{ rounds = 3, tokens = 1000, prices = {{ input = 1.0, output = 2.0 }} }}
+            temperature = 0.5
+            max_tokens = 99
+            timeout = 20
+            """,
+        )
+
+        async def main() -> tuple[str, list[Any]]:
+            async with load_agent(path) as agent:
+                assert agent.config.name == "reader"
+                assert agent.config.budget.prices.output == 2.0
+                events = [event async for event in agent.run("What do they say?")]
+                return events[-1].answer, [
+                    event.outcome.result.result for event in events if isinstance(event, CallDone)
+                ]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("A_KEY_OF_MINE", "secret")
+            said, results = asyncio.run(main())
+    assert said == "Both say 42."
+    assert sorted(map(str, results)) == ["42", "42"]
+    assert [tool["function"]["name"] for tool in asked[0]["tools"]] == [
+        "list_dir",
+        "read_file",
+        "search_files",
+        "double",
+    ]
+    assert (asked[0]["messages"][0]["content"], asked[0]["temperature"]) == ("Read.", 0.5)
+
+
+def test_a_team_of_a_file_works(tmp_path: Path) -> None:
+    answer, asked = scripted(
+        calling(ToolCall("counter", {"task": "count"}, "1")),
+        ParsedResponse("three"),
+        ParsedResponse("There are three."),
+    )
+    with serving(answer) as url:
+        path = write(
+            tmp_path,
+            f"""
+            [profiles.one]
+            model = "m"
+            url = "{url}"
+
+            [agents.lead]
+            [agents.counter]
+            system = "Count."
+
+            [teams.office]
+            coordinator = "lead"
+            members = {{ counter = "Counts things." }}
+            """,
+        )
+
+        async def main() -> list[Any]:
+            async with load_team(path, "office") as team:
+                return [event async for event in team.run("How many?")]
+
+        events = asyncio.run(main())
+    assert events[-1].answer == "There are three."
+    assert any(isinstance(event, MemberSpoke) for event in events)
+    assert asked[0]["tools"][0]["function"]["description"] == "Counts things."
+    assert asked[1]["messages"][0]["content"] == "Count."
+
+
+@pytest.mark.mission("D58")
+@pytest.mark.parametrize(
+    ("team", "agent", "profile", "format"),
+    [
+        (None, None, None, ""),
+        (None, True, None, "autobyteus_xml"),
+        (None, None, True, "autobyteus_xml"),
+        (None, False, True, ""),
+        (True, False, None, "autobyteus_xml"),
+        (True, None, None, "autobyteus_xml"),
+        (False, True, True, ""),
+    ],
+)
+def test_the_teams_word_on_xml_wins(team: bool | None, agent: bool | None, profile: bool | None, format: str) -> None:
+    tools = {} if profile is None else {"use_xml_tool_format": profile}
+    made = ModelProfile.model_validate({"provider": "openai", "model": "gpt-5", "url": "http://x", "tools": tools})
+
+    async def main() -> str:
+        async with Models() as models:
+            return (await models.open(made, use_xml_tool_format=agent, team=team)).format
+
+    assert asyncio.run(main()) == format
+
+
+@pytest.mark.mission("D57", "D58")
+def test_a_team_that_wants_xml_gets_it_whatever_an_agent_asks_for() -> None:
+    async def main() -> str:
+        async with Models() as models:
+            profile = ModelProfile(provider="openai", model="gpt-5")
+            return (await models.open(profile, format="hermes", team=True)).format
+
+    assert asyncio.run(main()) == "autobyteus_xml"
+
+
+@pytest.mark.mission("F24")
+@pytest.mark.parametrize(
+    ("profile", "kind", "api", "format"),
+    [
+        ({"provider": "anthropic", "model": "claude-sonnet-4-5"}, ApiBackend, "anthropic_messages", ""),
+        ({"url": "http://x", "model": "own"}, ApiBackend, "openai_chat", ""),
+        ({"model": "gpt-5"}, ApiBackend, "openai_chat", ""),
+        (
+            {"provider": "vllm", "model": "own", "tools": {"definition_format": "qwen3_coder"}},
+            TextBackend,
+            "vllm",
+            "qwen3_coder",
+        ),
+        ({"provider": "vllm", "model": "own", "tools": {"definition_format": "qwen"}}, TextBackend, "vllm", "utp_xml"),
+        ({"provider": "vllm", "model": "own", "tools": {"call_parser": "hermes"}}, ApiBackend, "vllm", ""),
+        ({"model": "local:1.5b"}, TextBackend, "", "forge_xml"),
+        ({"provider": "local"}, TextBackend, "", "forge_xml"),
+        ({"model": "some/Qwen3-8B-Q4.gguf"}, TextBackend, "", "hermes"),
+        ({"model": "some/own.gguf"}, TextBackend, "", "forge_xml"),
+        ({"model": "local:0.5b", "tools": {"definition_format": "anthropic"}}, TextBackend, "", "anthropic_xml"),
+    ],
+)
+def test_a_profile_says_how_its_model_is_asked(profile: dict[str, Any], kind: type, api: str, format: str) -> None:
+    made = ModelProfile.model_validate(profile)
+    small = Small()
+
+    async def main() -> Any:
+        async with Models(load=small) as models:
+            await models.open(made)
+            return await models.open(made)
+
+    backend = asyncio.run(main())
+    assert isinstance(backend, kind)
+    assert (backend.api, backend.format) == (api, format)  # type: ignore[attr-defined]
+    assert small.loaded == ([local_name(made)] if local_name(made) else []), "loaded once for two"
+
+
+@pytest.mark.parametrize(
+    ("profile", "format", "why"),
+    [
+        ({}, None, "names no model"),
+        ({"model": "own"}, None, "nothing says who serves 'own'"),
+        ({"provider": "nobody", "model": "own"}, None, "nothing says who serves"),
+        ({"model": "local:1.5b"}, "openai", "its tools stand in the text"),
+        ({"url": "http://x", "model": "m", "tools": {"result_format": "hermes"}}, None, "do not go together"),
+        ({"provider": "azure", "model": "m"}, None, "no address of its own"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_says_why(profile: dict[str, Any], format: str | None, why: str) -> None:
+    async def main() -> None:
+        async with Models(load=Small()) as models:
+            await models.open(ModelProfile.model_validate(profile), format=format)
+
+    with pytest.raises(ConfigurationError, match=why):
+        asyncio.run(main())
+
+
+BASE = "[profiles.p]\nmodel = 'm'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[agents.a]\n", ":1: agents.a: it names no profile, and there is none"),
+        (BASE + "[profiles.q]\n[agents.a]\n", ":4: agents.a: it names no profile, and there are several"),
+        (BASE + "[agents.a]\nprofile = 'x'\n", ":4: agents.a.profile: there is no profile 'x'; there are p"),
+        (BASE + "[agents.a]\ntier = 'fly'\n", ":4: agents.a.tier: a tier is one of crawl, walk, run, not 'fly'"),
+        (BASE + "[agents.a]\ntier = 'run'\ngate = {}\n", ":3: agents.a: an agent has a tier or a gate, not both"),
+        (BASE + "[agents.a]\ngate = {min = 'run', max = 'walk'}\n", "min is run, above max"),
+        (BASE + "[agents.a]\nformat = 'hermess'\n", ":4: agents.a.format: unknown wire format 'hermess'"),
+        (BASE + "[agents.a]\ntools = {builtins = ['.']}\n", ":4: agents.a.tools.builtins: Extra inputs"),
+        (BASE + "[agents.a.tools]\nmcp = ['x']\n", ":4: agents.a.tools.mcp: there is no MCP server 'x'; there is none"),
+        (BASE + "[agents.a.budget]\nrounds = 0\n", ":4: agents.a.budget.rounds: Input should be greater than or equal"),
+        (BASE + "[agents.a]\nenvelope = 3\n", ":4: agents.a.envelope: Input should be a valid dictionary"),
+        (
+            BASE + "[agents.a]\n[teams.t]\ncoordinator = 'b'\nmembers = {a = 'x'}",
+            ":5: teams.t.coordinator: there is no",
+        ),
+        (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {b = 'x'}", ":6: teams.t.members: there is no"),
+        (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {a = 'x'}", "a coordinates, so it is no member"),
+        (
+            BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {}",
+            ":6: teams.t.members: Dictionary should have",
+        ),
+        (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {b = ''}", "teams.t.members.b.description"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("", "say which agent: there are a, b"), ("c", "there is no agent 'c'; there are a, b"), ("t", "t is a team")],
+)
+def test_an_agent_that_is_not_there(name: str, said: str, tmp_path: Path) -> None:
+    team = "[teams.t]\ncoordinator = 'a'\nmembers = {b = 'x'}\n"
+    path = write(tmp_path, f"{BASE}[agents.a]\n[agents.b]\n{team}")
+
+    async def main() -> None:
+        async with load_agent(path, name):
+            pass
+
+    with pytest.raises(ConfigurationError, match=said):
+        asyncio.run(main())
+
+
+def test_agents_are_made_of_values_too() -> None:
+    @toolwire.tool(tier=Tier.RUN)
+    def wipe() -> str:
+        """Wipes."""
+        return "gone"
+
+    configuration = Configuration(
+        profiles={"small": ModelProfile(model="local:1.5b")},
+        agents={"lead": AgentTable(tier=Tier.RUN, budget={"rounds": 2}), "other": AgentTable()},  # type: ignore[arg-type]
+        teams={"both": AgentTeamConfig(coordinator="lead", members={"other": "Helps."})},  # type: ignore[dict-item]
+    )
+
+    async def main() -> tuple[str, Any]:
+        async with Models(load=Small()) as models:
+            given = Surroundings(models=models, tools=[wipe], policy=Policy((Rule("deny", "wipe", reason="Never."),)))
+            async with open_agent(configuration, "lead", given) as agent:
+                executor = agent._executor(agent.registry, None)
+                outcome = await executor.run(ToolCall("wipe", {}, "1"), toolwire.policy.session.Session(tier=Tier.RUN))
+                return await agent.ask("Who are you?"), outcome.result.error
+
+    said, error = asyncio.run(main())
+    assert said == "I am small."
+    assert "Never." in error
+
+
+def test_what_is_open_is_closed_whatever_happens(tmp_path: Path) -> None:
+    """A warning about a connection that was left open would fail this."""
+    answer, _ = scripted(ParsedResponse("one"))
+    with serving(answer) as url:
+        path = write(tmp_path, f"[profiles.p]\nmodel = 'm'\nurl = '{url}'\n[agents.a]\n")
+
+        async def main() -> None:
+            async with load_agent(path) as agent:
+                await agent.ask("?")
+                raise KeyError("mine")
+
+        with pytest.raises(KeyError, match="mine"):
+            asyncio.run(main())
+
+
+def test_python_files_that_cannot_be_used(tmp_path: Path) -> None:
+    for text, said in (
+        ("1 / 0\n", "cannot be run: ZeroDivisionError"),
+        ("x = 1\n", "makes no tool"),
+        (None, "no Python"),
+    ):
+        if text is not None:
+            (tmp_path / "own.py").write_text(text)
+        else:
+            (tmp_path / "own.py").unlink()
+        path = write(tmp_path, BASE.replace("'m'", "'local:1.5b'") + "[agents.a]\ntools = {python = ['own.py']}\n")
+
+        async def main(path: Path = path) -> None:
+            async with load_agent(path, models=Models(load=Small())):
+                pass
+
+        with pytest.raises(toolwire.ToolwireError, match=said):
+            asyncio.run(main())
+
+
+def test_servers_of_a_file_give_tools_once_they_are_agreed_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    program = Path(__file__).parents[2] / "integration" / "sdk_mcp.py"
+    path = write(
+        tmp_path,
+        f"""
+        [profiles.p]
+        model = "local:1.5b"
+
+        [agents.a]
+        tier = "run"
+        tools = {{ mcp = ["probe"] }}
+
+        [mcp.servers.probe]
+        command = {json.dumps(sys.executable)}
+        args = [{json.dumps(str(program))}, "stdio"]
+        """,
+    )
+    asked: list[str] = []
+
+    async def yes(question: ServerQuestion) -> bool:
+        asked.append(question.server)
+        return True
+
+    async def main(approve: Any) -> Any:
+        async with Models(load=Small()) as models, load_agent(path, models=models, approve=approve) as agent:
+            session = toolwire.policy.session.Session(tier=Tier.RUN)
+            outcome = await agent._executor(agent.registry, None).run(ToolCall("add", {"a": 1, "b": 2}, "1"), session)
+            return outcome.result.text, len(agent.registry)
+
+    with pytest.raises(toolwire.ToolError, match="the MCP server probe cannot be used"):
+        asyncio.run(main(None))
+    text, tools = asyncio.run(main(yes))
+    assert "3" in text
+    assert tools > 3
+    assert asyncio.run(main(None))[0] == text, "it was agreed to"
+    assert asked == ["probe"]
+
+
+def test_results_in_an_envelope_lead_to_the_whole(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("".join(f"line {at}\n" for at in range(2_000)))
+    path = write(
+        tmp_path,
+        BASE.replace("'m'", "'local:1.5b'")
+        + "[agents.a]\ntier = 'walk'\ntools = { builtin = ['.'] }\nenvelope = { budget = 1000 }\n",
+    )
+
+    async def main() -> tuple[str, str]:
+        async with Models(load=Small()) as models, load_agent(path, models=models) as agent:
+            executor = agent._executor(agent.registry, None)
+            session = toolwire.policy.session.Session(tier=Tier.WALK)
+            first = (await executor.run(ToolCall("read_file", {"path": "long.txt"}, "1"), session)).result.text
+            handle = re.search(r"res_[0-9a-f]{12}", first)
+            assert handle
+            call = ToolCall("read_handle", {"handle": handle[0], "chunk": 2}, "2")
+            return first, (await executor.run(call, session)).result.text
+
+    first, second = asyncio.run(main())
+    assert len(first) <= 1000
+    assert "line 0" in first
+    assert "chunk 2" in second
+
+
+def test_a_format_may_be_the_coachs_to_choose(tmp_path: Path) -> None:
+    path = write(tmp_path, BASE.replace("'m'", "'local:1.5b'") + "[agents.a]\nformat = 'coach'\n")
+
+    async def main() -> tuple[str, Any]:
+        async with Models(load=Small()) as models, load_agent(path, models=models) as agent:
+            return await agent.ask("Who are you?"), agent.backend
+
+    said, backend = asyncio.run(main())
+    assert said == "I am small."
+    assert isinstance(backend, CoachedBackend)
+    assert "forge_xml" in backend.coach.formats

@@ -1,0 +1,56 @@
+"""The records of a run that goes on, told bit by bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbos")
+
+from toolwire import ParsedResponse, ToolCall, ToolResult
+from toolwire.agent.codec import dumps, written
+from toolwire.agent.journal import Answer, Begun, Done, MemoryJournal, told
+from toolwire.agent.run_store import Growing
+from toolwire.execution.executor import Outcome
+
+
+class Records(dict[str, str]):
+    """Counts how often one is read."""
+
+    reads = 0
+
+    def __getitem__(self, name: str) -> str:
+        """A record."""
+        self.reads += 1
+        return super().__getitem__(name)
+
+
+def records() -> dict[str, str]:
+    """Of rounds with a call that runs, and one that is refused."""
+    found: list[tuple[str, str, Any]] = []
+    for at in range(1, 20):
+        runs, refused = ToolCall("t", {"a": at}, f"c{at}"), ToolCall("u", {}, f"d{at}")
+        found += [
+            (f"answer.{at}", "answer", Answer(ParsedResponse("Well.", tool_calls=(runs, refused)))),
+            (f"done.{at}.1", "done", Done(Outcome(refused, ToolResult(refused.id, "u", error="no")))),
+            (f"begun.{at}.0", "begun", Begun(runs, "key")),
+            (f"begun.{at}.0/begun.1.0", "begun", Begun(runs, "key")),
+            (f"done.{at}.0", "done", Done(Outcome(runs, ToolResult(runs.id, "t", "x")), 0.5)),
+        ]
+    return {name: f'{{"{key}":{dumps(written(one))},"at":{at}}}' for at, (name, key, one) in enumerate(found)}
+
+
+@pytest.mark.parametrize("step", [1, 2, 7, 100])
+def test_what_is_new_is_told_and_the_rest_is_not_read_again(step: int) -> None:
+    whole = records()
+    growing = Growing(None, "run")  # type: ignore[arg-type]  # nothing is loaded
+    growing.records = kept = Records()
+    heard = []
+    for at, (name, text) in enumerate(whole.items()):
+        kept[name] = text
+        if at % step == 0:
+            heard += list(growing.news())
+    heard += list(growing.news())
+    assert heard == list(told(MemoryJournal(whole)))
+    assert kept.reads <= 2 * len(whole)

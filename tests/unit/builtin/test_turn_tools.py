@@ -1,0 +1,45 @@
+"""Tools that end a turn give back what they were given, and say that they do."""
+
+from pathlib import Path
+
+import pytest
+
+import toolwire
+from toolwire.builtin import builtin_tools, ending_tools
+from toolwire.execution.registry import ToolRegistry
+from toolwire.tools import Tier
+
+
+def test_what_they_give_back() -> None:
+    done, ask, say = (tool.function for tool in ending_tools())
+    assert done(result="it works") == "it works"
+    assert ask(question="which?", choices=["a", "b"]) == {"question": "which?", "choices": ["a", "b"]}
+    assert ask(question="why?") == {"question": "why?", "choices": []}
+    assert say(message="hello") == "hello"
+
+
+@pytest.mark.mission("C31")
+def test_a_loop_can_see_that_they_end_a_turn(tmp_path: Path) -> None:
+    registry = ToolRegistry(builtin_tools(tmp_path))
+    ending = {one.name for one in registry if registry.lookup(one.name).ends_turn}
+    assert ending == {"task_completion", "ask_question", "converse"}
+    registry.register(lambda: "bye", name="leave", ends_turn=True)
+    assert registry.lookup("leave").ends_turn
+
+
+def test_all_tools_by_their_tier(tmp_path: Path) -> None:
+    names = {tier: [one.definition.name for one in builtin_tools(tmp_path, tier=tier)] for tier in Tier}
+    assert names[Tier.CRAWL] == ["search_files", "task_completion", "ask_question", "converse"]
+    assert names[Tier.WALK] == ["list_dir", "read_file", *names[Tier.CRAWL]]
+    assert set(names[Tier.RUN]) == {"write_file", "apply_diff", "execute_command", *names[Tier.WALK]}
+    assert [one.definition.name for one in builtin_tools()] == ["task_completion", "ask_question", "converse"]
+    asking = {one.definition.name for one in builtin_tools(tmp_path) if one.definition.requires_confirmation}
+    assert asking == {"write_file", "apply_diff", "execute_command"}
+    strangers = {one.definition.name for one in builtin_tools(tmp_path) if one.definition.untrusted}
+    assert strangers == {"list_dir", "read_file", "search_files", "apply_diff", "execute_command"}
+
+
+def test_formats_can_be_asked_for_them(tmp_path: Path) -> None:
+    for format in toolwire.formats()[::6]:
+        if format != "plain":
+            assert "apply_diff" in toolwire.prompt(builtin_tools(tmp_path), format=format)

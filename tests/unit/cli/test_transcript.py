@@ -1,0 +1,99 @@
+"""Conversations in files: back as they were, or refused."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwire import ImagePart, Message, OpaquePart, ReasoningPart, TextPart, ToolCall, ToolResult
+from toolwire.cli import transcript
+from toolwire.cli.console import CliError
+from toolwire.cli.transcript import Copy, load, newest, save
+
+WHOLE = (
+    Message("system", (TextPart("Be brief."),)),
+    Message("user", (TextPart("How\nlong? \u202e \x1b[1m ü"), ImagePart("aGk=", "image/png"))),
+    Message(
+        "assistant",
+        (
+            ReasoningPart("hm", signature="sig", provider="anthropic_messages"),
+            OpaquePart({"a": [1, None]}, "gemini"),
+            ToolCall("f", {"deep": {"a": [1, 2.5, True, None, "x"]}}, "c1", repairs=("coerced",), raw="<f>"),
+        ),
+    ),
+    Message(
+        "tool", (ToolResult("c1", "f", {"x": [1]}), ToolResult("c2", "f", error="no", images=(ImagePart(url="u"),)))
+    ),
+    Message("assistant", (TextPart("Two."),)),
+)
+
+
+def test_a_conversation_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = str(tmp_path / "kept.json")
+    save(path, WHOLE[:1], "m")
+    save(path, WHOLE, "m")
+    back = load(path)
+    assert back == WHOLE
+    assert back[2].parts[2].raw == "<f>"  # type: ignore[union-attr]
+    assert [one.name for one in tmp_path.iterdir()] == ["kept.json"]
+    assert (tmp_path / "kept.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not JSON"),
+        ("[]", "holds no conversation"),
+        ('{"messages": []}', "holds no conversation"),
+        ('{"toolwire_conversation": 2, "messages": []}', "another version"),
+        ('{"toolwire_conversation": 1, "messages": [1]}', "is damaged"),
+        ('{"toolwire_conversation": 1, "messages": [{"role": "king", "parts": []}]}', "no role 'king'"),
+        ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "Path"}]}]}', "is damaged"),
+        ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "TextPart"}]}]}', "is damaged"),
+    ],
+)
+def test_what_is_no_conversation_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(CliError, match=said):
+        load(str(path))
+
+
+def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
+    with pytest.raises(CliError, match="cannot be written"):
+        save(str(tmp_path / "no" / "where.json"), WHOLE, "m")
+
+
+def test_an_empty_conversation(tmp_path: Path) -> None:
+    path = str(tmp_path / "kept.json")
+    nothing: Any = ()
+    save(path, nothing, "m")
+    assert load(path) == ()
+
+
+def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("TOOLWIRE_TELEMETRY", raising=False)
+    monkeypatch.setattr(transcript, "KEPT", 3)
+    with pytest.raises(CliError, match=r"no conversation is kept in .*--resume FILE"):
+        newest()
+    made = [Copy(tmp_path / "state" / "conversations" / f"{at}.json") for at in range(5)]
+    for at, copy in enumerate(made):
+        copy.save(WHOLE[: at + 1], "m")
+        os.utime(copy.path, ns=(at, at))
+    made[2].save(WHOLE, "m")
+    assert newest() == made[2]
+    assert load(str(newest().path)) == WHOLE
+    assert [copy.path.exists() for copy in made] == [False, False, True, True, True]
+    assert {one.stat().st_mode & 0o777 for one in made[2].path.parent.iterdir()} == {0o600}
+    assert newest().path.parent.stat().st_mode & 0o777 == 0o700
+    made[2].forget()
+    made[2].forget()
+    assert newest() == made[4]
+    monkeypatch.setattr(transcript, "MOST_BYTES", 100)
+    with pytest.raises(CliError, match="/save FILE keeps it"):
+        made[4].save(WHOLE, "m")
+    for switch in ("off", "figures"):
+        monkeypatch.setenv("TOOLWIRE_TELEMETRY", switch)
+        assert Copy.standard() is None

@@ -1,0 +1,789 @@
+"""Running calls: what was validated is what was agreed to and what ran; every call gets one result."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from datetime import date
+from enum import Enum
+from functools import partial
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+from pydantic import BaseModel
+
+import toolwire
+from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire.execution.executor import Outcome, ToolExecutor
+from toolwire.execution.registry import Registered, ToolRegistry
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.policy import Limit, Policy, Rule
+from toolwire.policy.session import Session
+from toolwire.tools import Preview
+
+
+class Ran:
+    """Tools that write down what they were called with."""
+
+    def __init__(self, preview: Preview | None = None) -> None:
+        self.calls: list[Any] = []
+        self.registry = ToolRegistry()
+        self.registry.register(self.add)
+        self.registry.register(self.slow)
+        self.registry.register(self.fail)
+        self.registry.register(self.write, tier=Tier.RUN, requires_confirmation=True, preview=preview)
+
+    async def add(self, a: int, b: int = 1) -> int:
+        """Adds."""
+        self.calls.append((a, b))
+        return a + b
+
+    def slow(self, seconds: float) -> str:
+        """Sleeps in a thread."""
+        time.sleep(seconds)
+        return threading.current_thread().name
+
+    def fail(self, how: str) -> str:
+        """Fails."""
+        raise {"tool": ToolError("not so"), "value": ValueError("bad")}.get(how, RuntimeError(how))
+
+    def write(self, path: str, lines: list[str]) -> str:
+        """Writes."""
+        self.calls.append((path, lines))
+        return "done"
+
+
+def execute(
+    executor: ToolExecutor, *calls: ToolCall, session: Session | None = None, **options: Any
+) -> list[ToolResult]:
+    return asyncio.run(executor.execute(calls, session or Session(tier=Tier.RUN), **options))
+
+
+def one(executor: ToolExecutor, name: str, arguments: dict[str, Any], **options: Any) -> ToolResult:
+    (result,) = execute(executor, ToolCall(name, arguments, "c1"), **options)
+    assert (result.call_id, result.tool_name) == ("c1", name)
+    return result
+
+
+@pytest.mark.mission("D51", "D52")
+def test_results_come_in_the_order_of_the_calls() -> None:
+    ran = Ran()
+    calls = [ToolCall("slow", {"seconds": 0.05}, "1"), ToolCall("add", {"a": 1}, "2"), ToolCall("nope", {}, "3")]
+    results = execute(ToolExecutor(ran.registry), *calls)
+    assert [(result.call_id, result.success) for result in results] == [("1", True), ("2", True), ("3", False)]
+    assert results[1].result == 2
+    assert "MainThread" not in results[0].text
+
+
+@pytest.mark.mission("F39")
+@pytest.mark.need(5, 31, 37)
+def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
+    ran = Ran()
+    assert one(ToolExecutor(ran.registry), "add", {"a": "4"}).result == 5
+    assert ran.calls == [(4, 1)]
+
+
+@pytest.mark.mission("C27", "B43", "E23", "F35", "F39", "G7")
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("addd", {}, "There is no tool 'addd'. Did you mean add?"),
+        ("add", {}, "The arguments of 'add' are not valid"),
+        ("add", {"a": "x"}, "/a"),
+        ("add", {"a": 1, "c": 2}, "not valid"),
+        ("fail", {"how": "tool"}, "not so"),
+        ("fail", {"how": "value"}, "ValueError: bad"),
+        ("fail", {"how": "odd"}, "RuntimeError: odd"),
+    ],
+)
+def test_what_goes_wrong_answers_the_model(name: str, arguments: dict[str, Any], message: str) -> None:
+    result = one(ToolExecutor(Ran().registry), name, arguments)
+    assert message in (result.error or "")
+    assert "Traceback" not in (result.error or "")
+
+
+@pytest.mark.mission("F38")
+def test_a_tier_is_named() -> None:
+    ran = Ran()
+    result = one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}, session=Session())
+    assert result.error == "write needs the tier RUN, and this session is at CRAWL."
+    assert not ran.calls
+
+
+@pytest.mark.mission("C34", "G5")
+@pytest.mark.need(31)
+def test_what_was_agreed_to_is_exactly_what_runs() -> None:
+    ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
+
+    async def confirm(approval: Approval) -> bool:
+        seen.append(approval)
+        approval.call.arguments["lines"].append("sneaked in")
+        call.arguments["lines"].append("afterwards")
+        return True
+
+    executor = ToolExecutor(ran.registry, confirm=confirm)
+    call = ToolCall("write", {"path": "a", "lines": ["x"]}, "c1")
+    assert execute(executor, call)[0].success
+    assert ran.calls == [("a", ["x"])]
+    assert seen[0].preview == "writes a"
+
+
+@pytest.mark.mission("C34", "G5")
+@pytest.mark.parametrize("answer", [False, Agreement(False, reason="not today"), None])
+def test_without_agreement_nothing_runs(answer: Any) -> None:
+    ran = Ran()
+
+    async def confirm(_: Approval) -> Any:
+        if answer is None:
+            await asyncio.sleep(60)
+        return answer
+
+    executor = ToolExecutor(ran.registry, confirm=confirm, confirm_timeout=0.01)
+    result = one(executor, "write", {"path": "a", "lines": []})
+    assert not result.success
+    assert not ran.calls
+    assert "Nobody is there" in (one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}).error or "")
+
+
+@pytest.mark.mission("C35")
+def test_what_cannot_be_shown_does_not_run() -> None:
+    ran = Ran(lambda given: str(given["none"]))
+
+    async def confirm(_: Approval) -> bool:
+        raise AssertionError("nobody is asked")
+
+    executor = ToolExecutor(ran.registry, confirm=confirm)
+    assert "cannot be shown" in (one(executor, "write", {"path": "a", "lines": []}).error or "")
+    assert not ran.calls
+
+
+@pytest.mark.need(27)
+@pytest.mark.mission("C36")
+def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
+    ran, asked = Ran(), list[str]()
+
+    async def confirm(approval: Approval) -> Agreement:
+        asked.append(approval.call.arguments["path"])
+        return Agreement(approval.call.arguments["path"] != "no", remember=True)
+
+    executor, session = ToolExecutor(ran.registry, confirm=confirm), Session(tier=Tier.RUN)
+    for path in ("a", "a", "b", "no", "no"):
+        execute(executor, ToolCall("write", {"path": path, "lines": []}), session=session)
+    assert asked == ["a", "b", "no"]
+    assert [path for path, _ in ran.calls] == ["a", "a", "b"]
+
+
+@pytest.mark.mission("H9")
+def test_calls_that_were_not_read_whole_do_not_run() -> None:
+    ran = Ran()
+    parsed = toolwire.parse('<tool_call>{"name": "add", "arguments": {"a": 1, "a": 2}}</tool_call>', format="hermes")
+    assert not parsed.tool_calls
+    problem = Problem("malformed", 0, "", "", index=0)
+    results = execute(ToolExecutor(ran.registry), ToolCall("add", {"a": 1}), problems=[problem])
+    assert "could not be read whole" in (results[0].error or "")
+    assert not ran.calls
+
+
+@pytest.mark.mission("F49")
+def test_preflight_runs_nothing() -> None:
+    ran = Ran()
+    executor, session = ToolExecutor(ran.registry, policy=Policy((Rule("deny", "add"),))), Session(tier=Tier.RUN)
+    cases = {
+        "unknown_tool": ToolCall("x"),
+        "invalid_arguments": ToolCall("slow"),
+        "denied": ToolCall("add", {"a": 1}),
+        "confirmation": ToolCall("write", {"path": "a", "lines": []}),
+    }
+    for kind, call in cases.items():
+        assert [issue.kind for issue in executor.preflight_check(call, session)] == [kind]
+    assert executor.preflight_check(ToolCall("slow", {"seconds": 0}), session) == []
+    ran.registry.register(ToolDefinition("only_told"))
+    assert executor.preflight_check(ToolCall("only_told"), session)[0].kind == "not_runnable"
+    assert not ran.calls
+
+
+def test_limits_count_what_ran() -> None:
+    executor = ToolExecutor(Ran().registry, policy=Policy(limits=(Limit(2),)), clock=lambda: 5.0)
+    results = execute(executor, *(ToolCall("add", {"a": number}, str(number)) for number in range(4)))
+    assert [result.success for result in results] == [True, True, False, False]
+
+
+def test_time_is_limited() -> None:
+    result = one(ToolExecutor(Ran().registry, timeout=0.02), "slow", {"seconds": 0.2})
+    assert result.error == "slow took longer than 0.02 seconds. It may still be at work."
+
+
+def test_cancelling_cancels_the_calls() -> None:
+    registry, ended = ToolRegistry(), list[str]()
+
+    @registry.register
+    async def forever() -> None:
+        """Never ends."""
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("ended")
+
+    async def main() -> None:
+        task = asyncio.create_task(ToolExecutor(registry).execute([ToolCall("forever")] * 2, Session()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert ended == ["ended", "ended"]
+
+
+def test_no_more_run_at_a_time_than_may() -> None:
+    registry, running, most = ToolRegistry(), [0], [0]
+
+    @registry.register
+    async def work() -> None:
+        """Counts."""
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        await asyncio.sleep(0.001)
+        running[0] -= 1
+
+    execute(ToolExecutor(registry, concurrency=3), *[ToolCall("work")] * 20)
+    assert most == [3]
+
+
+@pytest.mark.mission("D54")
+def test_what_tools_give_back() -> None:
+    registry = ToolRegistry()
+    given: list[Any] = [
+        {"a": [1]},
+        None,
+        ImagePart("aGk=", "image/png"),
+        ToolResult("x", "y", error="own"),
+        object(),
+        float("nan"),
+    ]
+
+    @registry.register
+    def give(at: int) -> Any:
+        """Gives."""
+        return given[at]
+
+    results = execute(ToolExecutor(registry), *(ToolCall("give", {"at": at}, f"c{at}") for at in range(len(given))))
+    assert [result.success for result in results] == [True, True, True, False, False, False]
+    assert results[0].result == {"a": [1]}
+    assert results[2].images == (given[2],)
+    assert (results[3].call_id, results[3].error) == ("c3", "own")
+    assert "no JSON: it is of the type object." in (results[4].error or "")
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Order(BaseModel):
+    item: str
+    when: date
+    size: Size = Size.SMALL
+
+
+def test_functions_get_what_their_signatures_ask_for() -> None:
+    got = list[Any]()
+    registry = ToolRegistry()
+
+    @registry.register
+    def order(first: Order, tags: set[str], more: list[Order] | None = None) -> str:
+        got.extend([first, tags, more])
+        return "done"
+
+    given = {"item": "tea", "when": "2026-03-01", "size": "large"}
+    result = one(ToolExecutor(registry), "order", {"first": given, "tags": ["a"], "more": [given]})
+    assert result.success, result.error
+    assert got == [(made := Order(item="tea", when=date(2026, 3, 1), size=Size.LARGE)), {"a"}, [made]]
+    given["when"] = "2026-02-31"
+    result = one(ToolExecutor(registry), "order", {"first": given, "tags": []})
+    assert (result.error or "").startswith("The arguments of 'order' are not valid: /first/when: "), result.error
+    assert len(got) == 3
+
+
+@pytest.mark.mission("F39")
+@pytest.mark.parametrize("refusal", ["say", "raise"])
+def test_a_check_of_ones_own_refuses_what_the_schema_admits(refusal: str) -> None:
+    def check(arguments: dict[str, Any]) -> str | None:
+        if arguments["n"] % 2 == 0:
+            return None
+        if refusal == "raise":
+            raise ValueError("/n: is odd")
+        return "/n: is odd"
+
+    @toolwire.tool(check=check)
+    def half(n: int) -> int:
+        return n // 2
+
+    executor = ToolExecutor(ToolRegistry([half]))
+    assert one(executor, "half", {"n": 4}).result == 2
+    assert one(executor, "half", {"n": 5}).error == "The arguments of 'half' are not valid: /n: is odd"
+    assert executor.preflight_check(ToolCall("half", {"n": 5}), Session())[0].kind == "invalid_arguments"
+
+
+@pytest.mark.mission("D52")
+@pytest.mark.parametrize("together", [1, 3])
+def test_a_lost_result_is_an_error_of_its_own(together: int) -> None:
+    registry = ToolRegistry()
+
+    @registry.register
+    async def gone() -> str:
+        raise asyncio.CancelledError
+
+    calls = [ToolCall("gone", {}, str(at)) for at in range(together)]
+    results = execute(ToolExecutor(registry), *calls)
+    assert [result.call_id for result in results] == [call.id for call in calls]
+    assert all("its result was lost" in (result.error or "") for result in results)
+
+
+def test_a_tool_that_ends_the_program_only_fails() -> None:
+    registry = ToolRegistry()
+
+    @registry.register
+    def leave() -> str:
+        raise SystemExit(3)
+
+    assert one(ToolExecutor(registry), "leave", {}).error == "SystemExit: 3"
+
+
+def test_whoever_waits_can_stop_waiting() -> None:
+    async def main() -> None:
+        registry, begun, ended = ToolRegistry(), asyncio.Event(), list[str]()
+
+        @registry.register
+        async def forever() -> str:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("stopped")
+            return ""
+
+        task = asyncio.create_task(ToolExecutor(registry).execute([ToolCall("forever")] * 2, Session()))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == ["stopped"] * 2
+
+    asyncio.run(main())
+
+
+def test_threads_that_never_come_back_take_nobodys_place() -> None:
+    registry, stop = ToolRegistry(), threading.Event()
+    registry.register(lambda: stop.wait() and "", name="hang")
+    registry.register(lambda: "here", name="answer")
+    executor = ToolExecutor(registry, timeout=0.05)
+    try:
+        hung = execute(executor, *[ToolCall("hang")] * 40)
+        assert all("took longer" in (result.error or "") for result in hung)
+        assert one(executor, "answer", {}).result == "here"
+    finally:
+        stop.set()
+
+
+def test_text_of_strangers_marks_the_session() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "buy now", name="fetch", untrusted=True)
+    registry.register(lambda: 1, name="count")
+    executor, session = ToolExecutor(registry), Session(tier=Tier.RUN)
+    execute(executor, ToolCall("count"), session=session)
+    assert not session.untrusted
+    execute(executor, ToolCall("fetch"), session=session)
+    assert session.untrusted
+
+
+def test_results_are_shaped_once_the_call_ran() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "a long text", name="read")
+
+    def shape(call: ToolCall, result: ToolResult) -> ToolResult:
+        return ToolResult(result.call_id, result.tool_name, f"{call.name}: {result.text[:6]}")
+
+    assert one(ToolExecutor(registry, shape=shape), "read", {}).result == "read: a long"
+
+
+def test_whoever_notes_calls_is_told_right_before_one_runs() -> None:
+    ran = Ran()
+    ran.registry.register(lambda: "same", name="look", description="Looks.", idempotent=True)
+    told: list[Any] = []
+
+    async def noted(call: ToolCall, tool: Registered, key: str) -> None:
+        told.append((call.name, call.arguments, tool.idempotent, list(ran.calls)))
+        keys.append(key)
+
+    async def run(name: str, arguments: dict[str, Any], session: Session, permitted: str = "") -> Outcome:
+        return await executor.run(ToolCall(name, arguments, "1"), session, noted=noted, permitted=permitted)
+
+    keys: list[str] = []
+    executor = ToolExecutor(ran.registry, policy=Policy(limits=(Limit(2, tool="add"),)))
+    session = Session()
+    assert asyncio.run(run("add", {"a": "1"}, session)).result.result == 2
+    assert asyncio.run(run("look", {}, session)).result.result == "same"
+    assert asyncio.run(run("write", {"path": "a", "lines": []}, session)).issue is not None
+    assert asyncio.run(run("add", {"a": "x"}, session)).issue is not None
+    assert told == [("add", {"a": 1}, False, []), ("look", {}, True, [(1, 1)])]
+    # The same call once more is neither asked about nor counted; another one is.
+    assert asyncio.run(run("add", {"a": 1}, session, keys[0])).issue is None
+    assert asyncio.run(run("add", {"a": 2}, session, keys[0])).issue is None
+    assert asyncio.run(run("add", {"a": 2}, session, keys[0])).issue is not None
+
+
+def test_a_call_that_cannot_be_noted_does_not_run() -> None:
+    ran = Ran()
+
+    async def noted(call: ToolCall, tool: Registered, key: str) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        asyncio.run(ToolExecutor(ran.registry).run(ToolCall("add", {"a": 1}, "1"), Session(), noted=noted))
+    assert ran.calls == []
+
+
+class Panic(BaseException):
+    """What the bindings of other languages raise."""
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def raising(error: BaseException) -> Any:
+    def fail() -> str:
+        raise error
+
+    return fail
+
+
+async def panic() -> str:
+    raise Panic("broken")
+
+
+@pytest.mark.need(34)
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (lambda r: r.register(raising(Speechless()), name="odd"), "Speechless"),
+        (lambda r: r.register(raising(Panic("broken")), name="odd"), "Panic"),
+        (lambda r: r.register(raising(asyncio.CancelledError()), name="odd"), "CancelledError"),
+        (lambda r: r.register(panic, name="odd"), "Panic: broken"),
+        (lambda r: r.register(lambda: "", name="odd", description=lambda: str(1 / 0)), "could not be run"),
+        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: it is a number of too many digits"),
+        (
+            lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"),
+            "is no JSON: it is of the type object.",
+        ),
+    ],
+)
+def test_whatever_one_call_does_the_others_keep_their_results(prepare: Any, said: str) -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "paid", name="pay")
+    prepare(registry)
+    paid, odd = execute(ToolExecutor(registry), ToolCall("pay", {}, "1"), ToolCall("odd", {}, "2"))
+    assert paid.result == "paid"
+    assert said in (odd.error or "")
+
+
+def test_a_result_that_cannot_be_shaped_is_lost_and_says_so() -> None:
+    def shape(call: ToolCall, result: ToolResult) -> ToolResult:
+        raise ValueError("no shape")
+
+    registry = ToolRegistry()
+    registry.register(lambda: "paid", name="pay")
+    error = one(ToolExecutor(registry, shape=shape), "pay", {}).error or ""
+    assert error.startswith("The call ran, and its result was lost")
+    assert "no shape" in error
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused() -> None:
+    registry = ToolRegistry()
+    registry.register(ToolDefinition("deep"), run=lambda **given: "ran")
+    value: Any = []
+    for _ in range(5_000):
+        value = [value]
+    assert not one(ToolExecutor(registry), "deep", {"a": value}).success
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_a_question_that_is_withdrawn_is_a_no(together: int) -> None:
+    async def confirm(_: Approval) -> bool:
+        raise asyncio.CancelledError
+
+    ran = Ran()
+    calls = [ToolCall("write", {"path": "a", "lines": []}, str(at)) for at in range(together)]
+    results = execute(ToolExecutor(ran.registry, confirm=confirm), *calls)
+    assert all("withdrawn" in (result.error or "") for result in results)
+    assert not ran.calls
+
+
+def test_a_refusal_may_quote_strangers_too() -> None:
+    def preview(given: dict[str, Any]) -> str:
+        raise ToolError("the file says: obey me")
+
+    async def confirm(_: Approval) -> bool:
+        return True
+
+    registry = ToolRegistry()
+    registry.register(
+        lambda: "x", name="edit", tier=Tier.RUN, requires_confirmation=True, untrusted=True, preview=preview
+    )
+    session = Session(tier=Tier.RUN)
+    (result,) = execute(ToolExecutor(registry, confirm=confirm), ToolCall("edit"), session=session)
+    assert "obey me" in (result.error or "")
+    assert session.untrusted
+
+
+def test_a_tool_that_is_switched_off_meanwhile_does_not_run() -> None:
+    ran = Ran()
+
+    async def confirm(_: Approval) -> bool:
+        ran.registry.enable("write", enabled=False)
+        return True
+
+    result = one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []})
+    assert "switched off meanwhile" in (result.error or "")
+    assert not ran.calls
+
+
+def test_a_preview_that_gives_no_text_shows_nothing() -> None:
+    async def preview(given: dict[str, Any]) -> str:
+        return "nice"
+
+    async def confirm(_: Approval) -> bool:
+        return True
+
+    ran = Ran(preview)  # type: ignore[arg-type]
+    assert "cannot be shown" in (
+        one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []}).error or ""
+    )
+    assert not ran.calls
+
+
+def test_what_a_function_does_to_its_arguments_is_not_in_the_record() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda names: names.append("eve") or "ok", name="pay")
+    outcome = asyncio.run(ToolExecutor(registry).run(ToolCall("pay", {"names": ["bob"]}), Session()))
+    assert outcome.call.arguments == {"names": ["bob"]}
+
+
+def test_calls_of_all_sessions_share_the_places_there_are() -> None:
+    most, now = 0, 0
+
+    async def work() -> str:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        now -= 1
+        return "done"
+
+    async def main() -> None:
+        executor = ToolExecutor(ToolRegistry([work]), concurrency=2)
+        await asyncio.gather(*(executor.execute([ToolCall("work")] * 3, Session()) for _ in range(5)))
+
+    asyncio.run(main())
+    assert most == 2
+
+
+def test_whoever_waits_for_one_call_can_stop_waiting() -> None:
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def forever() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        task = asyncio.create_task(ToolExecutor(ToolRegistry([forever])).execute([ToolCall("forever")], Session()))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_tools_own_timeout_is_its_own() -> None:
+    registry = ToolRegistry()
+    registry.register(raising(TimeoutError("the database is slow")), name="query")
+    assert one(ToolExecutor(registry, timeout=60), "query", {}).error == "TimeoutError: the database is slow"
+
+
+async def agrees(_: Approval) -> bool:
+    return True
+
+
+def agrees_at_once(_: Approval) -> bool:
+    return True
+
+
+def later(approval: Approval) -> Awaitable[bool]:
+    return agrees(approval)
+
+
+class Hook:
+    async def __call__(self, _: Approval) -> bool:
+        return True
+
+    def ask(self, _: Approval) -> Agreement:
+        return Agreement(True)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy is a Policy, not dict; PolicyTable"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm is an async function, not bool"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "make agrees_at_once one with `async def`"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "make Hook.ask one with `async def`"),  # type: ignore[arg-type]
+        (lambda: Session(tier="RUN"), "tier is a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
+        (lambda: ToolCall("a", '{"b": 1}'), "arguments is a dict of JSON values, not str; json.loads"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_kind_is_told_at_once(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("hook", [agrees, later, lambda one: agrees(one), Hook(), partial(agrees), AsyncMock()])
+def test_whatever_gives_something_to_await_can_ask(hook: Any) -> None:
+    ToolExecutor(ToolRegistry(), confirm=hook)
+
+
+def test_a_refusal_holds_until_the_user_asks_something_else() -> None:
+    asked: list[str] = []
+
+    async def no(approval: Approval) -> bool:
+        asked.append(approval.call.name)
+        return False
+
+    @toolwire.tool(requires_confirmation=True)
+    def pay(amount: int) -> str:
+        """Pays."""
+        return "paid"
+
+    async def main() -> list[str]:
+        executor, session = ToolExecutor(ToolRegistry([pay]), confirm=no), Session(tier=Tier.RUN)
+        said = []
+        for amount in (1, 1, 2):
+            (result,) = await executor.execute([ToolCall("pay", {"amount": amount}, "1")], session)
+            said.append(result.text)
+        session.said("Then pay it.")
+        await executor.execute([ToolCall("pay", {"amount": 1}, "1")], session)
+        return said
+
+    said = asyncio.run(main())
+    assert len(asked) == 3
+    assert "refused this call" in said[0]
+    assert "refused before" in said[1]
+
+
+def test_what_a_tool_gave_back_stays_as_it_was() -> None:
+    kept: list[str] = []
+
+    @toolwire.tool
+    def grow() -> list[str]:
+        """Gives back its own list."""
+        kept.append("x")
+        return kept
+
+    async def main() -> list[Any]:
+        executor, session = ToolExecutor(ToolRegistry([grow])), Session()
+        return [(await executor.execute([ToolCall("grow", {}, "1")], session))[0].result for _ in range(2)]
+
+    assert asyncio.run(main()) == [["x"], ["x", "x"]]
+
+
+def test_one_refusal_answers_equal_calls_that_wait() -> None:
+    asked: list[str] = []
+
+    async def no(approval: Approval) -> bool:
+        asked.append(approval.call.name)
+        await asyncio.sleep(0)
+        return False
+
+    @toolwire.tool(requires_confirmation=True)
+    def pay(amount: int) -> str:
+        """Pays."""
+        return "paid"
+
+    async def main() -> list[str]:
+        executor = ToolExecutor(ToolRegistry([pay]), confirm=no)
+        calls = [ToolCall("pay", {"amount": amount}, str(at)) for at, amount in enumerate((1, 1, 2))]
+        return [result.text for result in await executor.execute(calls, Session(tier=Tier.RUN))]
+
+    said = asyncio.run(main())
+    assert len(asked) == 2
+    assert ["refused" in one for one in said] == [True, True, True]
+
+
+@toolwire.tool(requires_confirmation=True)
+def spend(amount: int) -> str:
+    """Spends."""
+    return "spent"
+
+
+@pytest.mark.parametrize("limits", [(), (Limit(calls=1),)])
+def test_one_answer_for_the_session_answers_equal_calls_that_wait(limits: tuple[Limit, ...]) -> None:
+    asked: list[str] = []
+
+    async def always(approval: Approval) -> Agreement:
+        asked.append(approval.call.name)
+        await asyncio.sleep(0)
+        return Agreement(True, remember=True)
+
+    async def main() -> list[bool]:
+        executor = ToolExecutor(ToolRegistry([spend]), confirm=always, policy=Policy(limits=limits))
+        calls = [ToolCall("spend", {"amount": 1}, str(at)) for at in range(4)]
+        return [result.success for result in await executor.execute(calls, Session(tier=Tier.RUN))]
+
+    done = asyncio.run(main())
+    assert len(asked) == 1
+    assert done == [True] * 4 if not limits else sum(done) == 1
+
+
+def test_equal_questions_in_two_loops_do_not_wait_for_each_other() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    async def yes(approval: Approval) -> bool:
+        await asyncio.to_thread(both.wait)  # each is asked while the other is
+        return True
+
+    executor, session = ToolExecutor(ToolRegistry([spend]), confirm=yes), Session(tier=Tier.RUN)
+    results: list[bool] = []
+
+    def work() -> None:
+        call = ToolCall("spend", {"amount": 1}, "1")
+        results.extend(one.success for one in asyncio.run(executor.execute([call], session)))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True, True]
+
+
+def test_halves_of_surrogate_pairs_are_no_text() -> None:
+    @toolwire.tool
+    def names(how: str) -> Any:
+        """File names that are no UTF-8."""
+        if how == "raise":
+            raise ToolError("no file \udcff")
+        return "a \udcff" if how == "text" else {"\udcff": ["\udcff", "\U0001f600"], "n": ("x", [1])}
+
+    async def main() -> list[ToolResult]:
+        executor, session = ToolExecutor(ToolRegistry([names])), Session()
+        calls = [ToolCall("names", {"how": how}, how) for how in ("text", "deep", "raise")]
+        return await executor.execute(calls, session)
+
+    text, deep, raised = asyncio.run(main())
+    assert (text.result, raised.error) == ("a \ufffd", "no file \ufffd")
+    assert deep.result == {"\ufffd": ["\ufffd", "\U0001f600"], "n": ["x", [1]]}

@@ -1,0 +1,335 @@
+"""What was agreed to, kept in a file; and results, in both directions."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult
+
+from toolwire import ImagePart, OpaquePart, ToolCall, ToolDefinition, ToolResult
+from toolwire.errors import ConfigurationError
+from toolwire.mcp import results
+from toolwire.mcp.approvals import Approvals
+from toolwire.mcp.definitions import (
+    Declared,
+    Quarantined,
+    cleaned,
+    difference,
+    from_stored,
+    read_tools,
+    repeatable,
+)
+from toolwire.mcp.oauth import Logins
+from toolwire.mcp.results import MAX_IMAGES, MAX_TEXT, from_mcp, to_mcp
+from toolwire.mcp.servers import McpServer
+
+A = McpServer(name="a", command="x")
+T = {"name": "t", "description": "Does.", "inputSchema": {"type": "object"}}
+
+
+def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "state.sqlite3"
+    first = Approvals(path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert first.server(A) is None
+    first.agree(A, A.launch())
+    first.pin(A, {"t": {"name": "t"}, "a": {"name": "a"}})
+    second = Approvals(path)
+    agreed = second.server(A)
+    assert agreed is not None
+    assert (agreed.hash, agreed.listed) == (A.launch().hash, True)
+    assert list(second.tools(A)) == ["t", "a"], "in the order in which they came"
+    for other in (A.model_copy(update={"source": "/x.toml"}), A.model_copy(update={"name": "b"})):
+        assert second.server(other) is None
+        assert second.tools(other) == {}
+    second.forget(A)
+    assert (first.server(A), first.tools(A)) == (None, {})
+
+
+def test_the_user_s_file_is_where_the_environment_says_and_theirs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
+    path = tmp_path / "mcp.sqlite3"
+    old = sqlite3.connect(path)  # as it was made before, and let all read
+    old.execute("CREATE TABLE servers (source TEXT, name TEXT, hash TEXT, shown TEXT, listed INTEGER DEFAULT 0)")
+    old.execute("INSERT INTO servers VALUES ('', 'a', 'h', 's', 1)")
+    old.commit()
+    old.close()
+    path.chmod(0o644)
+    kept = Approvals.of_user()
+    assert path.stat().st_mode & 0o777 == 0o600
+    agreed = kept.server(A)
+    assert agreed is not None
+    assert (agreed.hash, agreed.listed) == ("h", True)
+    Logins.of_user().put(A, "u", "tokens", "{}")
+    assert Logins.of_user().get(A, "u", "tokens") == "{}"
+
+
+def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite3"
+    path.write_text("something else" * 100)
+    with pytest.raises(ConfigurationError, match="without the file everything is asked again"):
+        Approvals(path)
+    with pytest.raises(ConfigurationError):
+        Approvals(tmp_path)
+
+
+def declared(**more: Any) -> Declared:
+    (found,), bad = read_tools([{**T, **more}], A)
+    assert not bad
+    return found
+
+
+def test_descriptions_are_stored_and_read_back() -> None:
+    one = declared(
+        name="a b",
+        title="T",
+        annotations={"readOnlyHint": True, "strict": True, "openWorldHint": 5},
+        outputSchema={"type": "string"},
+    )
+    assert one.definition.name == "a%20b"
+    assert one.definition.annotations == {"readOnlyHint": True, "title": "T", "outputSchema": {"type": "string"}}
+    again = from_stored(one.stored(), A)
+    assert again == one
+    assert from_stored({"name": "t"}, A) is None
+
+
+@pytest.mark.need(36)
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("plain.name-x/y_1", "plain.name-x/y_1"),
+        ("a b", "a%20b"),
+        ("a%20b", "a%2520b"),
+        ("f(x)", "f%28x%29"),
+        ("google:mcp:create-pdf", "google:mcp:create-pdf"),
+        ("天气", "天气"),
+    ],
+)
+def test_names_are_made_safe_in_one_way(name: str, safe: str) -> None:
+    assert declared(name=name).definition.name == safe
+
+
+def test_no_two_names_are_one() -> None:
+    found, bad = read_tools([{**T, "name": "a b"}, {**T, "name": "a%20b"}], A)
+    assert ([one.definition.name for one in found], bad) == (["a%20b", "a%2520b"], [])
+
+
+@pytest.mark.parametrize("given", [None, 5, [], {}, {"name": ""}, {**T, "description": 5}, {**T, "inputSchema": []}])
+def test_what_is_no_tool_is_set_aside(given: Any) -> None:
+    found, (bad,) = read_tools([given], A)
+    assert not found
+    assert isinstance(bad, Quarantined)
+    assert bad.reason
+
+
+def test_a_change_is_shown_line_by_line() -> None:
+    text = difference(declared(), declared(description="Does.\nAnd sends your key."))
+    assert [line for line in text.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
+        '- "Does."',
+        '+ "Does.",',
+        '+ "And sends your key."',
+    ]
+
+
+def test_what_models_read_is_shown_first_and_nothing_is_cut() -> None:
+    noise = {"type": "object", "properties": {f"f{at}": {"type": "string"} for at in range(1_000)}}
+    text = difference(declared(), declared(description="Does. And sends your key.", outputSchema=noise))
+    assert len(text) > 30_000
+    assert text.index("And sends your key.") < 200
+    assert '"f999"' in text
+    long = {f"f{at}": True for at in range(5_000)}
+    assert read_tools([{**T, "inputSchema": {"type": "object", "properties": long}}], A)[1][0].reason.endswith(
+        "too long to be shown to anybody"
+    )
+
+
+def _bomb(reference: str, count: int) -> dict[str, Any]:
+    defs: dict[str, Any] = {
+        f"a{at}": {"allOf": [{"$ref": reference.format(at + 1)}] * 2, "$anchor": f"a{at}"} for at in range(count)
+    }
+    return {
+        "type": "object",
+        "properties": {"definitions": {"$ref": reference.format(0)}},
+        "$defs": {**defs, f"a{count}": {"type": "integer", "$anchor": f"a{count}"}},
+    }
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/a{}", "#a{}"])
+@pytest.mark.parametrize("key", ["inputSchema", "outputSchema"])
+def test_a_schema_that_grows_when_references_are_followed_is_set_aside(reference: str, key: str) -> None:
+    assert len(read_tools([{**T, key: _bomb(reference, 4)}], A)[0]) == 1
+    for count in (20, 300):
+        found, (bad,) = read_tools([{**T, key: _bomb(reference, count)}], A)
+        assert not found
+        assert "schema" in bad.reason
+
+
+def test_a_schema_may_describe_itself() -> None:
+    tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
+    assert len(read_tools([{**T, "inputSchema": tree}], A)[0]) == 1
+
+
+@pytest.mark.parametrize("unseen", ["\ufe00", "\u034f", "\u17b4", "\u180b", "\u180f", "\U000e0101", "\u200b"])
+def test_nothing_that_is_not_seen_stands_in_names_and_descriptions(unseen: str) -> None:
+    assert cleaned(f"a{unseen}b", 99) == "ab"
+    assert not read_tools([{**T, "name": f"a{unseen}b"}], A)[0]
+
+
+def test_text_is_cleaned_and_bounded() -> None:
+    assert cleaned("a\tb\n\x1b[1mc\u2028d", 99) == "a\tb\n[1mc\nd"
+    assert cleaned("x" * 50, 10) == "xxxxxxxxxx... (50 characters)"
+    assert cleaned("naïve 天气 🙂", 99) == "naïve 天气 🙂"
+
+
+def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
+    return CallToolResult.model_validate({"content": list(content), **more})
+
+
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+TEXT = {"type": "text", "text": "x"}
+SOUND = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+
+
+def resource(**more: Any) -> dict[str, Any]:
+    return {"type": "resource", "resource": {"uri": "test://a b", "mimeType": "text/plain", **more}}
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "images"),
+    [
+        (result(TEXT, IMAGE), "x", 1),
+        (result(IMAGE), "", 1),
+        (result({**IMAGE, "mimeType": "text/html"}), "[an image that cannot be shown: text/html, 3 bytes]", 0),
+        (result({**IMAGE, "data": "no base64"}), "[an image that cannot be shown: image/png, 6 bytes]", 0),
+        (result({**IMAGE, "mimeType": "IMAGE/PNG; q=1"}), "", 1),
+        (result(resource(text="inside")), "[resource test://a b (text/plain)]\ninside", 0),
+        (result(resource(blob="aGk=")), "[resource test://a b (text/plain), not shown: 3 bytes]", 0),
+        (result(resource(blob="aGk=", mimeType="image/png")), "[resource test://a b (image/png)]", 1),
+        (result(*[IMAGE] * (MAX_IMAGES + 1)), "[an image that cannot be shown: image/png, 3 bytes]", MAX_IMAGES),
+        (
+            result({"type": "text", "text": "x" * (MAX_TEXT + 5)}),
+            "x" * MAX_TEXT + "\n... (5 characters more are left out)",
+            0,
+        ),
+        (result(structuredContent=[1]), [1], 0),
+        (result(structuredContent=float("nan")), "The tool ran, but what it gave back is no JSON.", 0),
+    ],
+)
+def test_results_of_servers(given: CallToolResult, told: Any, images: int) -> None:
+    made = from_mcp(given, declared())
+    assert (made.result if made.success else made.error) == told
+    assert len(made.images) == images
+
+
+def test_what_only_mcp_can_say_is_kept_for_those_who_can_hear_it() -> None:
+    made = from_mcp(result(TEXT, SOUND), declared())
+    assert made.extra == OpaquePart({"content": [TEXT, SOUND]}, "mcp")
+    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, SOUND]
+    assert from_mcp(result(TEXT, IMAGE), declared()).extra is None
+
+
+def test_a_result_that_was_shaped_since_is_what_clients_are_sent() -> None:
+    given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
+    call = ToolCall("t", {})
+    for declaration in (declared(), declared(outputSchema={"type": "object"})):
+        made = from_mcp(given, declaration)
+        whole = to_mcp(results.shaped(lambda _, told: told)(call, made))
+        assert (len(whole.content), whole.structured_content) == (2, {"all": "y" * 900})
+        short = to_mcp(results.shaped(lambda _, told: replace(told, result="short"))(call, made))
+        assert [one.model_dump(by_alias=True, exclude_none=True) for one in short.content] == [
+            {"type": "text", "text": "short"}
+        ]
+        assert short.structured_content is None
+
+
+def test_binary_parts_are_bounded_together_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MAX_BINARY", 12)
+    wide = {**IMAGE, "data": "aGkh" * 3}
+    made = from_mcp(result(IMAGE, wide, SOUND, {**SOUND, "data": "AAAA" * 9}, resource(blob="aGkh" * 2)), declared())
+    limit = "; the binary parts of a result have at most 9 bytes]"
+    assert [len(image.data) for image in made.images] == [4]
+    assert made.result.splitlines() == [
+        f"[an image was left out: image/png, 9 bytes{limit}",
+        "[a sound, which cannot be heard here: audio/wav, 3 bytes]",
+        f"[a sound was left out: audio/wav, 27 bytes{limit}",
+        f"[resource test://a b was left out: text/plain, 6 bytes{limit}",
+    ]
+    sent = to_mcp(made).model_dump_json(by_alias=True)
+    assert made.extra is not None
+    assert sent.count("was left out") == 3
+    assert wide["data"] not in sent
+    ours = to_mcp(ToolResult("", "", "x", images=(ImagePart("aGkh" * 3, "image/png"), ImagePart("aGkh", "image/png"))))
+    assert [type(one).__name__ for one in ours.content] == ["TextContent", "ImageContent", "TextContent"]
+    assert (
+        from_mcp(result(wide, wide, isError=True), declared()).error
+        == f"[an image was left out: image/png, 9 bytes{limit}"
+    )
+
+
+def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = {"type": "text", "text": "x" * (MAX_TEXT + 5)}
+    assert from_mcp(result(long, SOUND), declared()).extra is None
+    made = from_mcp(result(TEXT, structuredContent={"a": "y" * MAX_TEXT}), declared())
+    assert (
+        made.text
+        == f"x\n[structured content was left out: it has {MAX_TEXT + 9} characters, at most {MAX_TEXT} are taken]"
+    )
+    assert len(to_mcp(made).model_dump_json()) < MAX_TEXT
+    monkeypatch.setattr(results, "MAX_KEPT", 100)
+    made = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
+    assert made.extra is None
+    own = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
+    assert [one.model_dump()["text"] for one in to_mcp(own).content] == ["y"]
+    assert made.text.endswith("[what else came with this result was left out: it has more than 100 bytes]")
+    sent = to_mcp(ToolResult("", "", {"a": "z" * MAX_TEXT}))
+    assert (sent.structured_content, len(sent.content[0].model_dump()["text"]) < MAX_TEXT + 60) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "content", "structured", "failed"),
+    [
+        (ToolResult("", "", "x"), [TEXT], None, False),
+        (ToolResult("", "", {"a": 1}), [{"type": "text", "text": '{"a": 1}'}], {"a": 1}, False),
+        (ToolResult("", "", [1]), [{"type": "text", "text": "[1]"}], None, False),
+        (ToolResult("", ""), [], None, False),
+        (ToolResult("", "", error="x"), [TEXT], None, True),
+        (ToolResult("", "", "x", images=(ImagePart("aGk=", "image/png"),)), [TEXT, IMAGE], None, False),
+        (
+            ToolResult("", "", images=(ImagePart(url="https://h/i.png"),)),
+            [{"type": "resource_link", "name": "image", "uri": "https://h/i.png"}],
+            None,
+            False,
+        ),
+        (ToolResult("", "", "x", extra=OpaquePart({"a": 1}, "anthropic_messages")), [TEXT], None, False),
+    ],
+)
+def test_results_for_clients(given: ToolResult, content: list[Any], structured: Any, failed: bool) -> None:
+    made = to_mcp(given).model_dump(by_alias=True, exclude_none=True)
+    assert made["content"] == content
+    assert (made.get("structuredContent"), made["isError"]) == (structured, failed)
+
+
+@pytest.mark.parametrize(
+    ("hints", "may"),
+    [
+        ({}, False),
+        ({"idempotentHint": True}, True),
+        ({"idempotentHint": "yes"}, False),
+        ({"readOnlyHint": True}, True),
+        ({"readOnlyHint": True, "destructiveHint": True}, False),
+        ({"destructiveHint": True, "idempotentHint": True}, True),
+    ],
+)
+def test_only_tools_of_servers_that_are_trusted_may_run_again(hints: dict[str, Any], may: bool) -> None:
+    trusted = A.model_copy(update={"trusted": True})
+    assert repeatable(declared(annotations=hints), trusted) is may
+    assert not repeatable(declared(annotations=hints), A)
+
+
+def test_definitions_are_ordinary_ones() -> None:
+    assert isinstance(declared().definition, ToolDefinition)
+    assert declared().definition.untrusted

@@ -1,0 +1,146 @@
+"""Models of text: a conversation as text, calls read from what comes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+
+import pytest
+
+import toolwire
+from toolwire import (
+    ChatRequest,
+    ContentDelta,
+    Event,
+    Finish,
+    FinishReason,
+    Message,
+    ProviderError,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    collect,
+)
+from toolwire.messages import ImagePart, ReasoningPart
+from toolwire.models.backends import TextBackend, local_source, spoken
+from toolwire.tools import as_definition
+
+
+@toolwire.tool
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+TOOLS = (as_definition(add),)
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+
+
+def backend(*pieces: str, reason: FinishReason = FinishReason.STOP, seen: list[str] | None = None) -> TextBackend:
+    async def source(messages: list[Message], **_: object) -> AsyncGenerator[Event]:
+        for piece in pieces:
+            if seen is not None:
+                seen.append(piece)
+            yield ContentDelta(piece)
+        yield Finish(reason)
+
+    return TextBackend(source, format="hermes", model="scripted")
+
+
+def answer(model: TextBackend, tools: Sequence[object] = TOOLS) -> toolwire.ParsedResponse:
+    async def main() -> list[Event]:
+        request = ChatRequest(messages=(Message("user", "?"),), tools=tuple(tools))  # type: ignore[arg-type]
+        return [event async for event in model.stream(request, id_seed="run.1")]
+
+    return collect(asyncio.run(main()))
+
+
+def test_calls_are_read_from_text_in_pieces() -> None:
+    response = answer(backend(*("I add. " + CALL)))
+    assert response.content.strip() == "I add."
+    (call,) = response.tool_calls
+    assert call.arguments == {"a": 1, "b": 2}
+    assert response.finish_reason is FinishReason.TOOL_CALLS
+
+
+@pytest.mark.mission("E7")
+def test_without_tools_markers_are_text() -> None:
+    assert answer(backend(CALL), tools=()).content == CALL
+
+
+def test_what_a_model_makes_up_behind_a_call_stops_it() -> None:
+    seen = list[str]()
+    response = answer(backend(CALL, "\n", "The result is certainly forty-two, ", "and so on", seen=seen))
+    assert len(response.tool_calls) == 1
+    assert "and so on" not in seen
+
+
+def test_a_cut_answer_says_so() -> None:
+    response = answer(backend(CALL[:40], reason=FinishReason.LENGTH))
+    assert response.finish_reason is FinishReason.LENGTH
+    assert not response.tool_calls
+    assert [call.name for call in response.incomplete] == ["add"]
+
+
+@pytest.mark.need(17)
+def test_a_conversation_as_text() -> None:
+    image = ImagePart("iVBORw0KGgo=", "image/png")
+    messages = [
+        Message("system", "Be brief."),
+        Message("user", (TextPart("Add"), image)),
+        Message("assistant", (ReasoningPart("hm"), TextPart("I add."), ToolCall("add", {"a": 1, "b": 2}, "1"))),
+        Message("tool", (ToolResult("1", "add", 3),)),
+        Message("user", "And now?"),
+        Message("assistant", "Three."),
+    ]
+    made = spoken(messages, format="hermes", tools=TOOLS)
+    assert [message.role for message in made] == ["system", "user", "assistant", "user", "assistant"]
+    assert made[1].parts == (TextPart("Add"), image)
+    text = made[2].parts[0]
+    assert isinstance(text, TextPart)
+    assert text.text.startswith("I add.")
+    assert toolwire.parse(text.text, format="hermes", tools=TOOLS).tool_calls[0].arguments == {"a": 1, "b": 2}
+    result = made[3].parts[0]
+    assert isinstance(result, TextPart)
+    assert "3" in result.text
+    assert result.text.endswith("And now?")
+
+
+class Slow:
+    """A model that writes in a thread."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.closed = False
+        self.error = error
+        self.asked: list[Mapping[str, str]] = []
+
+    def stream(self, messages: Sequence[Mapping[str, str]], /, **_: object) -> Generator[str | Finish]:
+        self.asked = list(messages)
+        try:
+            if self.error is not None:
+                raise self.error
+            while True:
+                yield "word "
+        finally:
+            self.closed = True
+
+
+def test_a_model_in_this_process_is_stopped_when_nobody_listens() -> None:
+    model = Slow()
+
+    async def main() -> None:
+        stream = local_source(model)([Message("system", "s"), Message("user", "u")])
+        assert await anext(stream) == ContentDelta("word ")
+        await stream.aclose()
+        while not model.closed:  # its thread notices at its next word
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert [one["role"] for one in model.asked] == ["system", "user"]
+
+
+def test_what_goes_wrong_in_its_thread_is_raised_here() -> None:
+    async def main() -> None:
+        async for _ in local_source(Slow(ProviderError("too long")))([Message("user", "u")]):
+            raise AssertionError("nothing comes")
+
+    with pytest.raises(ProviderError, match="too long"):
+        asyncio.run(main())

@@ -1,0 +1,39 @@
+"""Addresses that are not on the open internet, by the registries of special addresses at IANA."""
+
+import pytest
+
+from toolwire.policy.hosts import Host
+
+INSIDE = """
+0.0.0.0 0.255.255.255 10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 127.0.0.1 127.255.255.255
+169.254.0.0 169.254.169.254 172.16.0.0 172.31.255.255 192.0.0.0 192.0.0.9 192.0.0.170 192.0.0.192 192.0.2.1 192.88.99.1
+192.168.0.0 192.168.255.255 198.18.0.0 198.19.255.255 198.51.100.1 203.0.113.255 224.0.0.1 239.255.255.255 240.0.0.1
+255.255.255.255
+:: ::1 ::127.0.0.1 ::ffff:10.0.0.1 ::ffff:192.0.0.192 64:ff9b::a00:1 64:ff9b:1::1 64:ff9b:1:a00:0:100:808:808 100::1
+100:0:0:1::1 2001::1 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:1::1 2001:2::1 2001:10::1 2001:20::1 2001:1ff:ffff::
+2001:db8::1 2002:7f00:1:: 2002:c000:c0:: 3fff::1 3fff:fff:ffff:: 4000::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 fec0::1
+feff::1 ff02::1 ff0e::1
+"""
+OUTSIDE = """
+1.0.0.0 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255
+169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.3.0 192.167.255.255 192.169.0.0 198.17.255.255
+198.20.0.0 203.0.112.255 203.0.114.0 223.255.255.255
+::ffff:8.8.8.8 ::8.8.8.8 64:ff9b::808:808 2000::1 2001:200::1 2001:db7:ffff:: 2001:db9:: 2002:808:808:: 2003::1
+2606:4700::1111 3ffe:ffff:: 3fff:1000::
+"""
+
+
+def url(address: str) -> str:
+    return f"http://[{address}]/" if ":" in address else f"http://{address}/"
+
+
+@pytest.mark.parametrize("address", INSIDE.split())
+def test_addresses_inside(address: str) -> None:
+    assert Host("private").maybe(url(address))
+    assert Host("private").surely(url(address))
+
+
+@pytest.mark.parametrize("address", OUTSIDE.split())
+def test_addresses_outside(address: str) -> None:
+    assert not Host("private").maybe(url(address))
+    assert not Host("private").surely(url(address))

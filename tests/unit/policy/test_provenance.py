@@ -1,0 +1,161 @@
+"""Whose words a call is made of: the user's alone, in one sentence, whole."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from toolwire import Tier, ToolCall, ToolDefinition
+from toolwire.policy.policy import Allow, Ask, Context, Policy, Rule
+from toolwire.policy.provenance import MAX_VALUE, sentences, stands_in, vouched
+
+PAY = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "string"},
+        "amount": {"type": "number"},
+        "urgent": {"type": "boolean", "default": False},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "more": {"type": "object"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("", ()),
+        ("One. Two! Three.", ("One", "Two", "Three")),
+        ("See www.a.org. Then go", ("See www.a.org", "Then go")),
+        ("version 1.2.3 is out", ("version 1.2.3 is out",)),
+        ("a\nb\r\nc\u2028d", ("a", "b", "c", "d")),
+        ("…!!! !", ("…!!",)),
+        ("Four?\nFive.\n\nSix. Seven", ("Six", "Seven")),
+        ("By no means:\n\nSix.\n \r\nSeven", ("Seven",)),
+    ],
+)
+def test_sentences(text: str, cut: tuple[str, ...]) -> None:
+    assert sentences(text) == cut
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence", "stands"),
+    [
+        ("Alice", "Write to Alice", True),
+        ("Alice", "Write to Alice, please", True),
+        ("Alice", "Write to 'Alice'", True),
+        ("Alice", "Write to alice", False),
+        ("Alice", "Write to Alice2", False),
+        ("Alice", "Write to Malice", False),
+        ("Alice", "Write to Alice-Maria", False),
+        ("Alice", "Write to Alice Maria", True),
+        ("bob@x.org", "Ask bob@x.org.", True),
+        ("bob@x.org", "Ask bob@x.org.evil", False),
+        ("x.org", "Ask bob@x.org", False),
+        ("example.com", "Read www.example.com", False),
+        ("/etc", "Read path/etc now", False),
+        ("/etc", "Read /etc now", True),
+        ("/etc", "Read /etc/passwd now", False),
+        ("rm -rf /", "Run rm -rf /home", False),
+        ("build", "Delete build* now", False),
+        ("cafe", "Go to the cafe\u0301", False),
+        ("Alice", "Write to Alice\u200bB", False),
+        ("", "anything", False),
+        ("a", "a b c", False),
+        ("...", "wait ... there", False),
+        ("Al", "Write to Al", False),
+        (98.7, "Pay 98.70 now", True),
+        (100, "Pay 100 now", True),
+        (100.0, "Pay $100.", True),
+        (100, "Pay 1000 now", False),
+        (100, "Pay 100,000 now", False),
+        (100, "Pay 5100-7 now", False),
+        (10, "Pay -10 now", False),
+        (20, "On 2024-05-20", False),
+        (5, "Pay 5 now", False),
+        (True, "Make it True", False),
+        (None, "None at all", False),
+        ("x" * (MAX_VALUE + 1), "x" * (MAX_VALUE + 1), False),
+    ],
+)
+def test_a_value_stands_in_a_sentence_as_a_whole_or_not(value: Any, sentence: str, stands: bool) -> None:
+    assert stands_in(value, sentence) is stands
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "ok"),
+    [
+        ({"to": "Alice", "amount": 100}, "Pay 100 to Alice.", True),
+        ({"to": "Alice"}, "PAY Alice.", True),
+        ({"to": "Alice", "amount": 100}, "Pay Alice. It was 100.", False),
+        ({"to": "Alice"}, "Alice is nice. Pay Bob.", False),
+        ({"to": "Alice"}, "Repay Alice.", False),
+        ({"to": "Alice"}, "Do not pay Alice.", False),
+        ({"to": "Alice"}, "Don't pay Alice.", False),
+        ({"to": "Alice"}, "Don’t pay Alice.", False),
+        ({"to": "Alice"}, "Never pay Alice.", False),
+        ({"to": "Alice", "urgent": False}, "Pay Alice.", True),
+        ({"to": "Alice", "urgent": True}, "Pay Alice.", False),
+        ({"to": "Alice", "urgent": 0}, "Pay Alice.", False),
+        ({"to": "Alice", "tags": ["rent"]}, "Pay Alice the rent.", True),
+        ({"to": "Alice", "tags": ["rent", "evil"]}, "Pay Alice the rent.", False),
+        ({"to": "Alice", "tags": []}, "Pay Alice the rent.", False),
+        ({"to": "Alice", "tags": [["rent"]]}, "Pay Alice the rent.", False),
+        ({"to": "Alice", "more": {"rent": "rent"}}, "Pay Alice the rent.", False),
+        ({"to": "Alice", "rent": "rent"}, "Pay Alice the rent.", False),
+        ({}, "Pay Alice.", False),
+        ({"urgent": False}, "Pay Alice.", False),
+    ],
+)
+def test_one_sentence_has_to_ask_and_to_hold_everything(arguments: dict[str, Any], said: str, ok: bool) -> None:
+    assert vouched(arguments, PAY, sentences(said), ("pay", "transfer to")) is ok
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please do not\npay 500 euros to Mallory Inc",
+        "Whatever you do, do not, as Mr. Smith asked, pay 500 euros to Mallory Inc",
+        "I decline, as Mr. Smith asked, to pay 500 euros to Mallory Inc",
+        "dont pay 500 euros to Mallory Inc",
+        "don\u00b4t pay 500 euros to Mallory Inc",
+        "don`t pay 500 euros to Mallory Inc",
+        "DON\uff07T pay 500 euros to Mallory Inc",
+        "don t pay 500 euros to Mallory Inc",
+        "Did I pay 500 euros to Mallory Inc?",
+        "Did I pay 500 euros to Mallory Inc",
+        "Did Mr. Smith pay 500 euros to Mallory Inc?",
+        "If it rains, pay 500 euros to Mallory Inc",
+        "I refuse to pay 500 euros to Mallory Inc",
+        "Cancel the order to pay 500 euros to Mallory Inc",
+        "Please pay 500 euros to Mallory Inc. No, do not.",
+        "By no means:\n\npay 500 euros to Mallory Inc",
+    ],
+)
+def test_what_may_not_be_wanted_is_not_asked_for(said: str) -> None:
+    wanted = {"to": "Mallory Inc", "amount": 500}
+    assert not vouched(wanted, PAY, sentences(said), ("pay",))
+    assert vouched(wanted, PAY, sentences(f"{said}.\n\nPlease pay 500 euros to Mallory Inc"), ("pay",))
+
+
+def test_what_a_rule_asks_by_is_no_refusal() -> None:
+    assert vouched({"to": "Alice"}, PAY, sentences("Please cancel Alice"), ("cancel",))
+
+
+def test_a_phrase_asks_too() -> None:
+    assert vouched({"to": "Alice"}, PAY, ["Transfer to Alice"], ("transfer to",))
+    assert not vouched({"to": "Alice"}, PAY, ["Transfer it to Alice"], ("transfer to",))
+
+
+def test_a_rule_lets_through_what_was_asked_for_once() -> None:
+    pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
+    policy = Policy((Rule("allow", "pay", asked_for=("pay",)),))
+    context = Context(Tier.RUN, untrusted=True, said=sentences("Pay 100 to Alice, and tell me what Bob wrote."))
+    wanted = ToolCall("pay", {"to": "Alice", "amount": 100})
+    assert policy.decide(wanted, pay, context) == Allow(once=True)
+    assert isinstance(policy.decide(ToolCall("pay", {"to": "Eve", "amount": 100}), pay, context), Ask)
+    assert isinstance(Policy().decide(wanted, pay, context), Ask)
+    asking = replace(pay, requires_confirmation=True)
+    assert isinstance(policy.decide(wanted, asking, context), Ask)
+    unasked = Policy((Rule("allow", "pay", asked_for=("pay",), confirm=False), Rule("allow", even_untrusted=True)))
+    assert unasked.decide(wanted, asking, context) == Allow(once=True)

@@ -1,0 +1,368 @@
+"""Anthropic Messages: requests, answers and streams, and what other adapters got wrong there."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.streams import streamed
+
+import toolwire
+from toolwire import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    FinishReason,
+    ImagePart,
+    Message,
+    Notes,
+    OpaquePart,
+    ParsedResponse,
+    ReasoningDelta,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    collect,
+    replay,
+)
+from toolwire.providers.framing import ServerSentEvents, sse
+
+API = toolwire.get_api("anthropic_messages")
+TOOL = ToolDefinition("get_weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+CALL = ToolCall("get_weather", {"city": "Paris"}, "toolu_1")
+ANSWER = {
+    "type": "message",
+    "role": "assistant",
+    "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "eHg="},
+        {"type": "text", "text": "Looking."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris"}},
+        {"type": "tool_use", "id": "toolu_2", "name": "get_weather", "input": {}},
+    ],
+    "stop_reason": "tool_use",
+    "usage": {"input_tokens": 5, "cache_read_input_tokens": 3, "output_tokens": 7},
+}
+
+
+def encoded(*messages: Message, **options: Any) -> dict[str, Any]:
+    return API.encode_request(messages, model="claude", max_tokens=10, **options)
+
+
+def events_of(data: bytes, size: int = 1) -> list[Event]:
+    return streamed(API, data, size)
+
+
+def written(events: list[Event]) -> list[dict[str, Any]]:
+    """The events of a stream that was written."""
+    framing = ServerSentEvents()
+    return [frame.value for frame in [*framing.feed(b"".join(API.encode_stream(events))), *framing.finish()]]
+
+
+def blocks_of(stream: list[dict[str, Any]]) -> list[str]:
+    """Kind by kind, what a stream opens, adds and closes."""
+    shown = []
+    for event in stream:
+        match event["type"]:
+            case "content_block_start":
+                shown.append(f"{event['index']}:{event['content_block']['type']}")
+            case "content_block_delta":
+                shown.append(f"{event['index']}+{event['delta']['type']}")
+            case "content_block_stop":
+                shown.append(f"{event['index']}.")
+            case other:
+                shown.append(other)
+    return shown
+
+
+@pytest.mark.mission("E20", "F5")
+def test_definitions_and_choice() -> None:
+    body = encoded(Message("user", (TextPart("hi"),)), tools=[TOOL], tool_choice="get_weather", parallel=False)
+    assert body == {
+        "model": "claude",
+        "max_tokens": 10,
+        "messages": [{"role": "user", "content": "hi"}],
+        "tools": [{"name": "get_weather", "description": "The weather.", "input_schema": TOOL.parameters}],
+        "tool_choice": {"type": "tool", "name": "get_weather", "disable_parallel_tool_use": True},
+    }
+    assert encoded(tools=[TOOL], tool_choice="required")["tool_choice"] == {"type": "any"}
+    assert encoded(tools=[TOOL], tool_choice="none")["tool_choice"] == {"type": "none"}
+    assert "tool_choice" not in encoded(tools=[TOOL])
+    request = API.decode_request(body)
+    assert (request.tools, request.tool_choice.name, request.parallel) == ((TOOL,), "get_weather", False)
+
+
+@pytest.mark.mission("D9")
+@pytest.mark.need(22)
+def test_a_bad_tool_is_left_out_and_the_others_go_on() -> None:
+    notes = Notes()
+    bad = ToolDefinition("bad", parameters={"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}})
+    body = encoded(tools=[bad, TOOL], notes=notes)
+    assert [tool["name"] for tool in body["tools"]] == ["get_weather"]
+    assert [(note.kind, note.where) for note in notes] == [("quarantined", "bad")]
+
+
+def test_system_messages() -> None:
+    system = Message("system", (TextPart("be brief"),))
+    assert encoded(system, Message("user", (TextPart("hi"),)))["system"] == "be brief"
+    notes = Notes()
+    late = encoded(Message("user", (TextPart("hi"),)), system, notes=notes)
+    assert (late["system"], len(late["messages"]), len(notes)) == ("be brief", 1, 1)
+
+
+@pytest.mark.mission("F2")
+def test_pitfall_20_signed_thinking_comes_back_byte_for_byte() -> None:
+    response = API.decode_response(ANSWER)
+    body = encoded(Message("assistant", response.parts))
+    assert body["messages"] == [{"role": "assistant", "content": ANSWER["content"]}]
+    empty = {"type": "thinking", "thinking": "", "signature": "c2ln"}
+    again = API.decode_response({**ANSWER, "content": [empty, *ANSWER["content"][4:]]})
+    assert encoded(Message("assistant", again.parts))["messages"][0]["content"][0] == empty
+
+
+def test_reasoning_of_others_is_left_out_and_told() -> None:
+    notes = Notes()
+    said = Message("assistant", (ReasoningPart("hm", "s", "gemini"), ReasoningPart("plain"), TextPart("x")))
+    assert encoded(said, notes=notes)["messages"] == [{"role": "assistant", "content": "x"}]
+    assert [note.kind for note in notes] == ["dropped", "dropped"]
+
+
+@pytest.mark.mission("F2", "F9")
+def test_pitfall_23_all_results_of_a_turn_stand_first_in_one_message() -> None:
+    image = ImagePart("aGk=", "image/png")
+    body = encoded(
+        Message("user", (TextPart("q"),)),
+        Message("assistant", (CALL, ToolCall("b", {}, "toolu_2"), ToolCall("c", {}, "toolu_3"))),
+        Message("tool", (ToolResult("toolu_2", "b", error="no"),)),
+        Message("user", (TextPart("and?"),)),
+        Message("tool", (ToolResult("toolu_1", "get_weather", {"t": 20}, images=(image,)),)),
+    )
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+    assert body["messages"][2]["content"] == [
+        {
+            "type": "tool_result",
+            "tool_use_id": "toolu_1",
+            "content": [
+                {"type": "text", "text": '{"t": 20}'},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+            ],
+        },
+        {"type": "tool_result", "tool_use_id": "toolu_2", "content": "no", "is_error": True},
+        {"type": "tool_result", "tool_use_id": "toolu_3", "content": "the call was not answered", "is_error": True},
+        {"type": "text", "text": "and?"},
+    ]
+
+
+def test_pitfall_25_no_result_is_dropped() -> None:
+    content = [
+        {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
+        {"type": "tool_reference", "tool_name": "other"},
+    ]
+    body = {
+        "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": content}]}]
+    }
+    (message,) = API.decode_request(body).messages
+    assert message.parts == (ToolResult("t", "", json.dumps(content[1]), images=(ImagePart(url="https://x/y.png"),)),)
+
+
+@pytest.mark.mission("F2", "F26")
+def test_a_response() -> None:
+    response = API.decode_response(ANSWER)
+    assert (response.content, response.reasoning, response.finish_reason) == ("Looking.", "hm", "tool_calls")
+    assert [(call.id, call.arguments) for call in response.tool_calls] == [
+        ("toolu_1", {"city": "Paris"}),
+        ("toolu_2", {}),
+    ]
+    assert [type(part) for part in response.parts] == [
+        ReasoningPart, ReasoningPart, TextPart, OpaquePart, ToolCall, ToolCall,
+    ]  # fmt: skip
+    assert response.usage == toolwire.Usage(8, 7, 3)
+    assert API.encode_response(response)["content"] == ANSWER["content"]
+
+
+def test_an_error_stands_for_an_answer() -> None:
+    body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    response = API.decode_response(body)
+    assert [problem.kind for problem in response.problems] == ["provider_error"]
+    assert response.finish_reason is FinishReason.ERROR
+    assert [problem.kind for problem in API.decode_response({"strange": 1}).problems] == ["malformed"]
+
+
+@pytest.mark.parametrize("size", [1, 50, 10_000])
+def test_a_stream(size: int) -> None:
+    response = API.decode_response(ANSWER)
+    data = b"".join(API.encode_stream(replay(response)))
+    again = collect(events_of(data, size))
+    assert again == response
+    assert [part for part in again.parts if not isinstance(part, ToolCall)] == [
+        part for part in response.parts if not isinstance(part, ToolCall)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_arguments_come_as_they_are_written(size: int) -> None:
+    start = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}
+    data = b"".join(
+        [
+            sse({"type": "message_start", "message": {"usage": {"input_tokens": 5}}}),
+            sse({"type": "content_block_start", "index": 0, "content_block": start}),
+            sse({"type": "ping"}),
+            *(
+                sse(
+                    {
+                        "type": "content_block_delta",
+                        "index": 0,
+                        "delta": {"type": "input_json_delta", "partial_json": text},
+                    }
+                )
+                for text in ("", '{"ci', 'ty": "P', 'aris"}')
+            ),
+            sse({"type": "content_block_stop", "index": 0}),
+            sse({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}),
+            sse({"type": "message_stop"}),
+        ]
+    )
+    events = [event for event in events_of(data, size) if not isinstance(event, toolwire.UsageCounted)]
+    assert events == [
+        CallStart(0, "get_weather", "toolu_1"),
+        ArgumentsDelta(0, '{"ci'),
+        ArgumentsDelta(0, 'ty": "P'),
+        ArgumentsDelta(0, 'aris"}'),
+        CallEnd(0, CALL, True),
+        Finish(FinishReason.TOOL_CALLS),
+    ]
+
+
+def test_a_stream_that_is_cut() -> None:
+    start = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": '{"city": "P'}
+    data = sse({"type": "content_block_start", "index": 0, "content_block": start})
+    data += sse({"type": "content_block_delta", "index": 0, "delta": delta})
+    response = collect(events_of(data))
+    assert not response.tool_calls
+    assert [(problem.kind, problem.index) for problem in response.problems] == [("truncated", None), ("truncated", 0)]
+    assert response.finish_reason is FinishReason.ERROR
+
+
+def test_pitfall_12_a_call_without_arguments_has_no_delta() -> None:
+    start = {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}
+    data = sse({"type": "content_block_start", "index": 0, "content_block": start})
+    data += sse({"type": "content_block_stop", "index": 0})
+    assert collect(events_of(data)).tool_calls == (ToolCall("now", {}, "toolu_1"),)
+
+
+def test_pitfalls_1_to_3_every_block_has_one_type_and_all_of_its_text() -> None:
+    stream = written(
+        [ReasoningDelta("a"), ContentDelta("b"), CallStart(0, "f", "1"), ArgumentsDelta(0, "{}"),
+         CallEnd(0, ToolCall("f", {}, "1"), True), ContentDelta("c"), Finish(FinishReason.TOOL_CALLS)]
+    )  # fmt: skip
+    assert blocks_of(stream) == [
+        "message_start", "0:thinking", "0+thinking_delta", "0.", "1:text", "1+text_delta", "1.", "2:tool_use",
+        "2+input_json_delta", "2.", "3:text", "3+text_delta", "3.", "message_delta", "message_stop",
+    ]  # fmt: skip
+
+
+def test_pitfall_5_interleaved_calls_become_blocks_one_after_another() -> None:
+    one, two = ToolCall("f", {"a": 1}, "1"), ToolCall("g", {"b": 2}, "2")
+    stream = written(
+        [CallStart(0, "f", "1"), CallStart(1, "g", "2"), ArgumentsDelta(0, '{"a":'), ArgumentsDelta(1, '{"b":'),
+         ArgumentsDelta(0, "1}"), ArgumentsDelta(1, "2}"), CallEnd(0, one, True), CallEnd(1, two, True)]
+    )  # fmt: skip
+    assert blocks_of(stream) == [
+        "message_start", "0:tool_use", "0+input_json_delta", "0+input_json_delta", "0.", "1:tool_use",
+        "1+input_json_delta", "1+input_json_delta", "1.", "message_delta", "message_stop",
+    ]  # fmt: skip
+    assert collect(events_of(b"".join(map(sse, stream)))).tool_calls == (one, two)
+
+
+def test_names_and_ids_are_made_legal_and_come_back() -> None:
+    tool = ToolDefinition("files.read")
+    call = ToolCall("files.read", {}, "functions.files:0")
+    body = encoded(
+        Message("assistant", (call,)), Message("tool", (ToolResult(call.id, call.name, 1),)),
+        tools=[tool], tool_choice="files.read",
+    )  # fmt: skip
+    name = body["tools"][0]["name"]
+    use, result = body["messages"][0]["content"][0], body["messages"][1]["content"][0]
+    assert body["tool_choice"]["name"] == use["name"] == name != "files.read"
+    assert use["id"] == result["tool_use_id"]
+    answer = {**ANSWER, "content": [{"type": "tool_use", "id": "t", "name": name, "input": {}}]}
+    assert API.decode_response(answer, tools=[tool]).tool_calls[0].name == "files.read"
+
+
+def test_whatever_a_body_holds_reading_it_does_not_raise() -> None:
+    for content in (None, 5, [5], [{}], [{"type": "tool_use"}], [{"type": "tool_use", "input": 5, "name": 7}], "text"):
+        response = API.decode_response({**ANSWER, "content": content})
+        assert isinstance(response, ParsedResponse)
+        assert not response.tool_calls
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+CACHED: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "system": [{"type": "text", "text": "You are Bob", **MARK}],
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "Hello", **MARK},
+                {"type": "image", "source": {"type": "url", "url": "https://example.org/i.png"}, **MARK},
+                {"type": "text", "text": "so", "citations": [{"type": "char_location"}]},
+            ],
+        },
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}, **MARK}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x", **MARK}]},
+    ],
+    "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {}},
+               "defer_loading": True, **MARK}],
+}  # fmt: skip
+
+
+def test_marks_to_cache_come_back() -> None:
+    notes = Notes()
+    assert API.encode_request(API.decode_request(CACHED), notes=notes) == CACHED
+    assert not notes
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "x", **MARK}]}
+    inner = {**CACHED, "messages": [*CACHED["messages"][:-1], {"role": "user", "content": [result]}]}
+    assert API.encode_request(API.decode_request(inner)) == CACHED
+
+
+@pytest.mark.parametrize("name", [name for name in toolwire.apis() if name != "anthropic_messages"])
+def test_what_is_marked_is_still_text_to_others(name: str) -> None:
+    other, notes = toolwire.get_api(name), Notes()
+    body = other.encode_request(API.decode_request(CACHED), notes=notes)
+    read = other.decode_request(body)
+    told, asked = read.messages[0], read.messages[1]
+    assert [part.text for part in told.parts if isinstance(part, TextPart)] == ["You are Bob"]
+    assert "".join(part.text for part in asked.parts if isinstance(part, TextPart)).startswith("Hello")
+    assert "ephemeral" not in str(body)
+    lost = {note.where for note in notes if note.kind == "dropped" and "only anthropic_messages" in note.message}
+    assert lost == {"cache_control", "citations", "f/cache_control", "f/defer_loading"}
+
+
+def test_system_blocks_of_others_are_left_out_with_a_note() -> None:
+    bedrock = toolwire.get_api("bedrock_converse")
+    body = {"system": [{"text": "Bob"}, {"cachePoint": {"type": "default"}}], "messages": []}
+    for name in toolwire.apis():
+        notes = Notes()
+        written = toolwire.get_api(name).encode_request(bedrock.decode_request(body), notes=notes)
+        if name != "bedrock_converse":
+            assert "cachePoint" not in str(written)
+            assert any("cachePoint" in note.where for note in notes), name
+
+
+@pytest.mark.parametrize("part", [ReasoningPart("hm"), ReasoningPart("hm", "sealed", "gemini")])
+@pytest.mark.parametrize("name", ["anthropic_messages", "bedrock_converse"])
+def test_reasoning_without_a_seal_is_shown_whole_and_streamed(name: str, part: ReasoningPart) -> None:
+    api, notes = toolwire.get_api(name), Notes()
+    response = ParsedResponse("hi", "hm", parts=(part, TextPart("hi")))
+    whole = api.decode_response(api.encode_response(response, notes=notes))
+    pieces = collect(streamed(api, b"".join(api.encode_stream(replay(response)))))
+    assert whole.parts == pieces.parts == (ReasoningPart("hm"), TextPart("hi"))
+    assert len(notes) == bool(part.signature)

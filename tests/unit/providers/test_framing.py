@@ -1,0 +1,115 @@
+"""Streams of bytes cut into objects, in any split."""
+
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.providers.framing import (
+    AwsEventStream,
+    Frame,
+    Framing,
+    JsonObjects,
+    ServerSentEvents,
+    aws_event,
+    json_line,
+    sse,
+)
+
+VALUES = st.lists(
+    st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.integers() | st.none(), max_size=4), max_size=6
+)
+
+
+def frames(framing: Framing, data: bytes, size: int) -> list[Frame]:
+    found: list[Frame] = []
+    for at in range(0, len(data), size):
+        found += framing.feed(data[at : at + size])
+    return [*found, *framing.finish()]
+
+
+def values(found: list[Frame]) -> list[object]:
+    assert not any(frame.error for frame in found), found
+    return [frame.value for frame in found]
+
+
+@given(VALUES, st.integers(1, 40))
+def test_whatever_is_framed_is_read(objects: list[dict[str, object]], size: int) -> None:
+    assert values(frames(ServerSentEvents(), b"".join(map(sse, objects)), size)) == objects
+    assert values(frames(JsonObjects(), b"".join(map(json_line, objects)), size)) == objects
+    array = json.dumps(objects, indent=1).encode()
+    assert values(frames(ServerSentEvents(), array if objects else b"", size)) == objects
+    events = b"".join(aws_event(one, "chunk") for one in objects)
+    assert values(frames(AwsEventStream(), events, size)) == objects
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_of_every_kind(end: str, size: int) -> None:
+    text = end.join(
+        [": hello", "event: ping", 'data: {"a":', "data: 1}", "", "id: 7", 'data:{"b":2}', "", "data: [DONE]", "", ""]
+    )
+    found = frames(ServerSentEvents(), text.encode(), size)
+    assert [(frame.value, frame.event) for frame in found] == [({"a": 1}, "ping"), ({"b": 2}, "")]
+
+
+def test_nothing_between_the_halves_of_a_line_end() -> None:
+    framing = ServerSentEvents()
+    found = [
+        frame for piece in (b'data: {"a":\r', b"", b"\ndata: 1}\r", b"", b"\n\r\n") for frame in framing.feed(piece)
+    ]
+    assert values(found) == [{"a": 1}]
+
+
+def test_the_marker_of_the_end_is_no_frame() -> None:
+    framing = ServerSentEvents()
+    assert list(framing.feed(b'data: {"a":1}\n\n')) == [Frame({"a": 1})]
+    assert not framing.ended
+    assert list(framing.feed(b"data: [DONE]\n\n")) == []
+    assert framing.ended
+
+
+def test_events_without_an_empty_line_between_and_without_an_end() -> None:
+    assert values(frames(ServerSentEvents(), b'data: {"a":1}\ndata: {"b":2}\n\ndata: {"c":3}', 5)) == [
+        {"a": 1},
+        {"b": 2},
+        {"c": 3},
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_what_is_no_frame_is_told_and_the_rest_is_read(size: int) -> None:
+    found = frames(ServerSentEvents(), b'data: {"a":1}\n\ndata: oops\n\ndata: {"b":NaN}\n\ndata: {"c":3}\n\n', size)
+    assert [frame.value for frame in found] == [{"a": 1}, None, None, {"c": 3}]
+    assert [frame.raw for frame in found] == ["", "oops", '{"b":NaN}', ""]
+    found = frames(JsonObjects(), b'{"a":1} junk {"b":2}\n{"c":', size)
+    assert [(frame.value, frame.raw) for frame in found] == [
+        ({"a": 1}, ""),
+        (None, "junk"),
+        ({"b": 2}, ""),
+        (None, '{"c":'),
+    ]
+
+
+def test_binary_frames_that_were_damaged() -> None:
+    good = aws_event({"a": 1}, "x")
+    assert [frame.event for frame in frames(AwsEventStream(), good, 3)] == ["x"]
+    for at in range(len(good)):
+        broken = bytearray(good)
+        broken[at] ^= 1
+        found = frames(AwsEventStream(), bytes(broken) + good, 7)
+        assert len([frame for frame in found if frame.error]) == 1
+    assert [bool(frame.error) for frame in frames(AwsEventStream(), good[:-1], 4)] == [True]
+
+
+def test_what_waits_is_no_more_than_one_frame() -> None:
+    line = sse({"text": "x" * 1000})
+    framing = ServerSentEvents()
+    tracemalloc.start()
+    for _ in range(2000):
+        list(framing.feed(line))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 100_000

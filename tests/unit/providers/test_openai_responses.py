@@ -1,0 +1,616 @@
+"""The Responses API: what is written and read, one table for each direction."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.streams import streamed
+
+import toolwire as tw
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Finish, replay
+from toolwire.messages import (
+    FinishReason,
+    ImagePart,
+    Message,
+    OpaquePart,
+    ParsedResponse,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice
+from toolwire.providers.response_builder import Assembler
+from toolwire.providers.responses_stream import OutputReader, reasoning_item, reasoning_part
+from toolwire.tools import ToolDefinition
+
+API = tw.get_api("openai_responses")
+KIND = "openai_responses"
+WEATHER = ToolDefinition("get_weather", "Weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+SQL = ToolDefinition(
+    "sql",
+    "Runs SQL.",
+    {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
+    annotations={"custom": {"format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}}},
+)
+USER = Message("user", (TextPart("hi"),))
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+REASONING = ReasoningPart("", "", KIND, THOUGHT)
+
+
+def decode(data: bytes, size: int = 0) -> ParsedResponse:
+    return tw.collect(streamed(API, data, size))
+
+
+def stream(*events: dict[str, Any]) -> bytes:
+    return b"".join(b"event: x\ndata: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def event(type: str, at: int = 0, **members: Any) -> dict[str, Any]:
+    return {"type": f"response.{type}", "output_index": at, **members}
+
+
+def call(arguments: str = "", id: str = "fc_1", call_id: str = "call_1", **members: Any) -> dict[str, Any]:
+    made = {"type": "function_call", "id": id, "call_id": call_id, "name": "get_weather", "arguments": arguments}
+    return {**made, **members}
+
+
+def message(text: str, id: str = "msg_1") -> dict[str, Any]:
+    return {"type": "message", "id": id, "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def completed(*output: dict[str, Any], **members: Any) -> dict[str, Any]:
+    response = {"status": "completed", "output": list(output), **members}
+    return {"type": f"response.{response['status']}", "response": response}
+
+
+def calls(response: ParsedResponse) -> list[tuple[str, dict[str, Any], str]]:
+    return [(one.name, one.arguments, one.id) for one in response.tool_calls]
+
+
+# -- requests --------------------------------------------------------------------------------------------------------
+
+
+def test_definitions_are_flat_and_always_say_whether_they_are_strict() -> None:
+    tools = API.encode_request([USER], tools=[WEATHER, SQL])["tools"]
+    assert tools[0] == {
+        "type": "function",
+        "name": "get_weather",
+        "description": "Weather.",
+        "parameters": WEATHER.parameters,
+        "strict": False,
+    }
+    assert tools[1] == {
+        "type": "custom",
+        "name": "sql",
+        "description": "Runs SQL.",
+        "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
+    }
+    strict = ToolDefinition("w", "", WEATHER.parameters, annotations={"strict": True})
+    tool = API.encode_request([USER], tools=[strict])["tools"][0]
+    assert tool["strict"] is True
+    assert tool["parameters"]["required"] == ["city"]
+    assert tool["parameters"]["properties"]["city"]["type"] == ["string", "null"]
+
+
+def test_grammars_of_custom_tools_fit_both_apis() -> None:
+    chat = tw.get_api("openai_chat")
+    nested = chat.encode_request([USER], tools=[SQL])["tools"][0]["custom"]["format"]
+    assert nested == {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /.+/"}}
+    again = chat.decode_request(chat.encode_request([USER], tools=[SQL])).tools
+    assert API.encode_request([USER], tools=again)["tools"][0]["format"] == SQL.annotations["custom"]["format"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "written"),
+    [
+        ("none", "none"),
+        ("required", "required"),
+        ("get_weather", {"type": "function", "name": "get_weather"}),
+        ("sql", {"type": "custom", "name": "sql"}),
+        (
+            ToolChoice("required", ("get_weather", "sql")),
+            {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "function", "name": "get_weather"}, {"type": "custom", "name": "sql"}],
+            },
+        ),
+    ],
+)
+def test_a_choice(choice: Any, written: Any) -> None:
+    body = API.encode_request([USER], tools=[WEATHER, SQL], tool_choice=choice, parallel=True)
+    assert (body["tool_choice"], body["parallel_tool_calls"]) == (written, True)
+    assert API.decode_request(body).tool_choice == ToolChoice.of(choice)
+
+
+def test_a_choice_of_the_providers_own_tools_stays_as_it_is() -> None:
+    body = {
+        "input": [{"role": "user", "content": "hi"}],
+        "tools": [{"type": "web_search"}],
+        "tool_choice": {"type": "web_search"},
+    }
+    assert API.encode_request(API.decode_request(body)) == body
+
+
+def test_instructions_and_the_rest_of_the_body() -> None:
+    body = API.encode_request(
+        ChatRequest(
+            (Message("system", (TextPart("A"),)), Message("system", (TextPart("B"),)), USER),
+            model="m",
+            stream=True,
+            max_tokens=5,
+            temperature=1.0,
+            top_p=0.5,
+            stop=("x",),
+            provider=KIND,
+            extra={"store": False, "include": ["reasoning.encrypted_content"]},
+        ),
+        notes=(notes := Notes()),
+    )
+    assert body == {
+        "model": "m",
+        "instructions": "A\n\nB",
+        "input": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "max_output_tokens": 5,
+        "temperature": 1.0,
+        "top_p": 0.5,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+    assert [note.where for note in notes] == ["stop"]
+    told = API.decode_request({"instructions": "A", "input": [{"role": "developer", "content": "B"}]}).messages
+    assert [one.role for one in told] == ["system", "system"]
+
+
+CALLED = Message(
+    "assistant",
+    (
+        REASONING,
+        TextPart("Let me see."),
+        ToolCall("get_weather", {"city": "Rome"}, "a"),
+        ToolCall("sql", {"input": "S"}, "b"),
+    ),
+)
+
+
+def test_calls_and_results() -> None:
+    image = ImagePart("QUJD", "image/png")
+    results = Message(
+        "tool", (ToolResult("b", "sql", error="no table"), ToolResult("a", "get_weather", "sun", images=(image,)))
+    )
+    body = API.encode_request([USER, CALLED, results], tools=[WEATHER, SQL])
+    assert body["input"][1:] == [
+        THOUGHT,
+        {"role": "assistant", "content": "Let me see."},
+        {"type": "function_call", "call_id": "a", "name": "get_weather", "arguments": '{"city": "Rome"}'},
+        {"type": "custom_tool_call", "call_id": "b", "name": "sql", "input": "S"},
+        {
+            "type": "function_call_output",
+            "call_id": "a",
+            "output": [
+                {"type": "input_text", "text": "sun"},
+                {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,QUJD"},
+            ],
+        },
+        {"type": "custom_tool_call_output", "call_id": "b", "output": "Error: no table"},
+    ]
+    read = API.decode_request(body)
+    assert read.messages[:2] == (USER, CALLED)
+    assert read.messages[2].parts[0] == ToolResult("a", "get_weather", "sun", images=(image,))
+    assert API.encode_request(read) == body
+
+
+def test_items_of_the_provider_stay_where_they_are() -> None:
+    items = [
+        {"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_file", "file_id": "f"}]},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "item_reference", "id": "rs_9"},
+        {"role": "assistant", "content": "b"},
+        {"type": "tool_search_call", "call_id": "t", "execution": "client", "arguments": {}},
+        {"type": "function_call_output", "call_id": "t", "output": "found"},
+        {"role": "user", "content": "c"},
+    ]
+    request = API.decode_request({"input": items})
+    assert [one.role for one in request.messages] == ["user", "assistant", "user"]
+    assert API.encode_request(request)["input"] == items
+    notes = Notes()
+    tw.get_api("openai_chat").encode_request(request, notes=notes)
+    dropped = {note.where for note in notes if note.kind == "dropped"}
+    assert dropped == {"input_file", "web_search_call", "item_reference", "tool_search_call", "function_call_output"}
+
+
+def test_a_file_of_a_result_follows_it() -> None:
+    file = {"type": "input_file", "file_id": "f"}
+    items = [
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": [file]},
+    ]
+    made = API.encode_request(API.decode_request({"input": items}))["input"]
+    assert made[1:] == [
+        {"type": "function_call_output", "call_id": "a", "output": "The file follows."},
+        {"role": "user", "content": [file]},
+    ]
+
+
+def test_results_of_calls_that_the_provider_keeps() -> None:
+    output = {"type": "function_call_output", "call_id": "a", "output": "sun"}
+    kept = {"input": [output], "previous_response_id": "resp_1"}
+    assert API.encode_request(API.decode_request(kept)) == kept
+    assert API.encode_request(API.decode_request({"input": [output]}))["input"][0]["role"] == "user"
+
+
+def test_tools_keep_what_only_this_api_knows() -> None:
+    tool = {"type": "function", "name": "f", "description": "", "parameters": {"type": "object", "properties": {}}}
+    body = {"input": [], "tools": [{**tool, "strict": False, "defer_loading": True}]}
+    assert API.encode_request(API.decode_request(body)) == body
+    called = {"type": "function_call", "call_id": "a", "name": "f", "namespace": "n", "arguments": "{}"}
+    assert API.encode_request(API.decode_request({"input": [called]}))["input"] == [called]
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+USAGE = {
+    "input_tokens": 5,
+    "input_tokens_details": {"cached_tokens": 1},
+    "output_tokens": 3,
+    "output_tokens_details": {"reasoning_tokens": 2},
+}
+SPOKEN = {"type": "reasoning", "id": "rs_2", "summary": [{"text": "one"}, {"text": "two"}]}
+OUTPUT = (SPOKEN, message("Sí"), call('{"city":"Rome"}'), call("", "fc_2", "call_2", name="now"))
+
+
+def test_a_response() -> None:
+    response = API.decode_response(completed(*OUTPUT, usage=USAGE)["response"])
+    assert calls(response) == [("get_weather", {"city": "Rome"}, "call_1"), ("now", {}, "call_2")]
+    assert (response.content, response.reasoning) == ("Sí", "one\n\ntwo")
+    assert response.parts[0] == ReasoningPart("one\n\ntwo", "", KIND, SPOKEN)
+    assert (response.finish_reason, response.usage) == (FinishReason.TOOL_CALLS, Usage(5, 3, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("members", "reason", "problems"),
+    [
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, FinishReason.LENGTH, []),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, FinishReason.CONTENT_FILTER, []),
+        (
+            {"status": "failed", "error": {"code": "server_error", "message": "m"}},
+            FinishReason.ERROR,
+            ["provider_error"],
+        ),
+        ({"status": "failed"}, FinishReason.ERROR, ["provider_error"]),
+    ],
+)
+def test_how_a_response_ends(members: dict[str, Any], reason: FinishReason, problems: list[str]) -> None:
+    end = completed(message("x"), **members)
+    for response in (API.decode_response(end["response"]), decode(stream(end))):
+        assert (response.content, response.finish_reason) == ("x", reason)
+        assert [problem.kind for problem in response.problems] == problems
+    again = API.decode_response(API.encode_response(response))
+    assert (again.content, again.finish_reason) == ("x", reason)
+
+
+@pytest.mark.need(15)
+def test_a_cut_call_never_runs() -> None:
+    for arguments in ("", '{"city": "Ro'):
+        cut = call(arguments, status="incomplete")
+        end = completed(cut, status="incomplete")
+        for response in (
+            API.decode_response(end["response"]),
+            decode(stream(event("output_item.done", item=cut), end)),
+        ):
+            assert not response.tool_calls
+            assert response.problems[0].kind == "truncated"
+    for first, delta in (
+        (call(), None),
+        ({**call(), "type": "custom_tool_call", "input": ""}, event("custom_tool_call_input.delta", delta="DELETE")),
+    ):
+        response = decode(stream(event("output_item.added", item=first), *([delta] if delta else [])))
+        assert not response.tool_calls
+        assert response.incomplete[0].name == "get_weather"
+
+
+STREAM = stream(
+    {"type": "response.created", "response": {"status": "in_progress", "output": []}},
+    event("output_item.added", 0, item={"type": "reasoning", "id": "rs_2", "summary": []}),
+    event("reasoning_summary_text.delta", 0, item_id="rs_2", summary_index=0, delta="o"),
+    event("reasoning_summary_text.delta", 0, item_id="rs_2", summary_index=0, delta="ne"),
+    event("reasoning_summary_text.done", 0, item_id="rs_2", summary_index=0, text="one"),
+    event("reasoning_summary_text.delta", 0, item_id="rs_2", summary_index=1, delta="two"),
+    event("output_item.done", 0, item=SPOKEN),
+    event("output_item.added", 1, item={**message(""), "content": []}),
+    event("output_text.delta", 1, item_id="msg_1", content_index=0, delta="S"),
+    event("output_text.delta", 1, item_id="msg_1", content_index=0, delta="í"),
+    event("output_item.done", 1, item=message("Sí")),
+    event("output_item.added", 2, item=call()),
+    event("output_item.added", 3, item=call("", "fc_2", "call_2", name="now")),
+    event("function_call_arguments.delta", 2, item_id="fc_1", delta='{"city"'),
+    event("function_call_arguments.delta", 3, item_id="fc_2", delta="{"),
+    event("function_call_arguments.delta", 2, item_id="fc_1", delta=':"Rome"}'),
+    event("function_call_arguments.delta", 3, item_id="fc_2", delta="}"),
+    event("function_call_arguments.done", 2, item_id="fc_1", arguments='{"city":"Rome"}'),
+    event("output_item.done", 2, item=call('{"city":"Rome"}')),
+    completed(*OUTPUT, usage=USAGE),
+)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_a_stream(size: int) -> None:
+    whole = API.decode_response(completed(*OUTPUT, usage=USAGE)["response"])
+    response = decode(STREAM, size)
+    assert response == whole
+    assert response.parts == whole.parts
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        stream(*(event("output_item.done", at, item=item) for at, item in enumerate(OUTPUT)), completed()),
+        stream(*(event("output_item.done", at, item=item) for at, item in enumerate(OUTPUT)), completed(*OUTPUT)),
+        stream(*(event("output_item.added", at, item=item) for at, item in enumerate(OUTPUT)), completed(*OUTPUT)),
+        stream(completed(*OUTPUT)),
+        stream(*[event("output_item.done", 0, item=OUTPUT[1])] * 2, completed(*OUTPUT), completed(*OUTPUT)),
+        json.dumps({"object": "response", **completed(*OUTPUT)["response"]}).encode(),
+    ],
+    ids=["only done", "done and completed", "added and completed", "only completed", "twice", "no stream"],
+)
+def test_every_item_is_read_once(data: bytes) -> None:
+    response = decode(data)
+    assert response.content == "Sí"
+    assert {*(one.id for one in response.tool_calls)} == {"call_1", "call_2"}
+    assert len(response.parts) == 4
+    assert not response.problems
+
+
+def test_items_whose_ids_change() -> None:
+    data = stream(
+        event("output_item.added", 0, item={**message("", "x1"), "content": []}),
+        event("output_text.delta", 0, item_id="x2", delta="Hello"),
+        event("output_text.done", 0, item_id="x3", text="Hello"),
+        event("output_item.done", 0, item=message("Hello", "x4")),
+        event("output_item.added", 1, item=call("", "y1")),
+        event("function_call_arguments.delta", 1, item_id="y2", delta="{}"),
+        event("output_item.done", 1, item=call("{}", "y3")),
+        completed(message("Hello", "x5"), call("{}", "y4")),
+    )
+    response = decode(data)
+    assert (response.content, calls(response)) == ("Hello", [("get_weather", {}, "call_1")])
+
+
+def test_free_text_and_what_the_provider_did() -> None:
+    custom = {"type": "custom_tool_call", "id": "ctc", "call_id": "c", "name": "sql", "input": ""}
+    search = {"type": "web_search_call", "id": "ws", "status": "completed"}
+    response = decode(
+        stream(
+            event("output_item.done", 0, item=search),
+            event("output_item.added", 1, item=custom),
+            event("custom_tool_call_input.delta", 1, item_id="ctc", delta='4 "+'),
+            event("custom_tool_call_input.delta", 1, item_id="ctc", delta=" 4"),
+            event("output_item.done", 1, item={**custom, "input": '4 "+ 4'}),
+            completed(search, {**custom, "input": '4 "+ 4'}),
+        )
+    )
+    assert calls(response) == [("sql", {"input": '4 "+ 4'}, "c")]
+    assert response.parts[0] == OpaquePart(search, KIND)
+    assert len(response.parts) == 2
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"type": "error", "code": "server_error", "message": "m"},
+        {"type": "error", "error": {"message": "m"}},
+        {"error": {"message": "m"}},
+        {"type": "response.failed", "response": {"status": "failed", "error": {"message": "m"}}},
+    ],
+)
+def test_an_error_in_a_stream(bad: dict[str, Any]) -> None:
+    response = decode(stream(event("output_text.delta", item_id="m", delta="x"), bad))
+    assert (response.content, response.finish_reason) == ("x", FinishReason.ERROR)
+    assert response.problems[0].kind == "provider_error"
+
+
+def test_refusals_are_text() -> None:
+    refused = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "No."}]}
+    assert API.decode_response(completed(refused)["response"]).content == "No."
+    data = stream(event("refusal.delta", item_id="m", delta="No."), event("output_item.done", item=refused))
+    assert decode(data).content == "No."
+
+
+# -- writing answers -------------------------------------------------------------------------------------------------
+
+ANSWER = ParsedResponse(
+    content="Let me see.",
+    reasoning="hm",
+    tool_calls=(ToolCall("get_weather", {"city": "Rome"}, "a"), ToolCall("now", {}, "b")),
+    finish_reason=FinishReason.TOOL_CALLS,
+    usage=Usage(5, 3, 1, 2),
+    parts=(
+        ReasoningPart("hm"),
+        REASONING,
+        TextPart("Let me "),
+        TextPart("see."),
+        ToolCall("get_weather", {"city": "Rome"}, "a"),
+        ToolCall("now", {}, "b"),
+    ),
+)
+
+
+def test_an_answer_is_decoded_again() -> None:
+    body = API.encode_response(ANSWER, model="m", id="1", created=9)
+    assert [item["id"] for item in body["output"]] == ["rs_1_0", "rs_1", "msg_1_2", "fc_1_3", "fc_1_4"]
+    assert (body["status"], body["created_at"], body["usage"]["total_tokens"]) == ("completed", 9, 8)
+    again = API.decode_response(body)
+    assert again == ANSWER
+    assert again.parts[:2] == ANSWER.parts[:2]
+    data = b"".join(API.encode_stream(replay(ANSWER), model="m", id="1", created=9))
+    for size in (0, 1):
+        assert decode(data, size) == ANSWER
+
+
+def test_the_order_of_a_stream() -> None:
+    lines = [part for part in b"".join(API.encode_stream(replay(ANSWER), id="1")).decode().split("\n\n") if part]
+    events = [json.loads(line.partition("data: ")[2]) for line in lines]
+    assert [line.split("\n")[0] for line in lines] == [f"event: {one['type']}" for one in events]
+    assert [one["sequence_number"] for one in events] == list(range(len(events)))
+    names = [one["type"].removeprefix("response.") for one in events]
+    assert names[:3] == ["created", "in_progress", "output_item.added"]
+    assert names[-1] == "completed"
+    at = [at for at, one in enumerate(events) if one.get("output_index") == 2]
+    assert [names[one] for one in at] == [
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+    ]
+    done = [one["item"] for one in events if one["type"] == "response.output_item.done"]
+    assert events[-1]["response"]["output"] == done
+
+
+def test_calls_do_not_interleave() -> None:
+    mixed = [
+        CallStart(0, "a", "1"),
+        CallStart(1, "b", "2"),
+        ArgumentsDelta(1, '{"y": 2}'),
+        ArgumentsDelta(0, '{"x": 1}'),
+        CallEnd(1, ToolCall("b", {"y": 2}, "2"), True),
+        CallEnd(0, ToolCall("a", {"x": 1}, "1"), True),
+        Finish(FinishReason.TOOL_CALLS),
+    ]
+    data = b"".join(API.encode_stream(mixed))
+    assert calls(decode(data)) == [("a", {"x": 1}, "1"), ("b", {"y": 2}, "2")]
+    assert data.index(b'"output_index":1') > data.rindex(b'"output_index":0')
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ReasoningPart("hm", "S", "anthropic_messages"),
+        ReasoningPart("", "S", "gemini"),
+        ReasoningPart("", "", "anthropic_messages", {"type": "redacted_thinking", "data": "X"}),
+        ReasoningPart("hm"),
+        REASONING,
+        ReasoningPart("one\n\ntwo", "", KIND, SPOKEN),
+    ],
+    ids=lambda part: f"{part.provider or 'none'}-{part.text[:3]}",
+)
+def test_reasoning_of_any_api_travels_back_through_clients(part: ReasoningPart) -> None:
+    item = reasoning_item(part, "rs_x")
+    assert reasoning_part({"type": "reasoning", **item}) == part
+    response = ParsedResponse(parts=(part, TextPart("so")))
+    assert API.decode_response(API.encode_response(response)).parts == response.parts
+    assert decode(b"".join(API.encode_stream(replay(response)))).parts == response.parts
+
+
+# -- pitfalls --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "null", None, "{}", {}])
+def test_pitfall_12_no_arguments(nothing: Any) -> None:
+    item = call(nothing)
+    assert calls(API.decode_response(completed(item)["response"])) == [("get_weather", {}, "call_1")]
+    request = API.decode_request({"input": [item]})
+    assert API.encode_request(request)["input"][0]["arguments"] == "{}"
+
+
+def test_pitfall_13_arguments_encoded_twice() -> None:
+    response = API.decode_response(completed(call(json.dumps('{"city": "1"}')))["response"])
+    assert calls(response) == [("get_weather", {"city": "1"}, "call_1")]
+
+
+@pytest.mark.parametrize("bad", ['{"city": nope}', "[1]", [1], 3])
+def test_pitfall_14_arguments_that_are_no_object(bad: Any) -> None:
+    response = API.decode_response(completed(call(bad), message("x"))["response"])
+    assert (calls(response), response.content) == ([], "x")
+    assert response.problems[0].index == 0
+
+
+def test_pitfall_16_ids_that_are_too_long() -> None:
+    history = [
+        USER,
+        Message("assistant", (ToolCall("f", {}, "x" * 65),)),
+        Message("tool", (ToolResult("x" * 65, "f", 1),)),
+    ]
+    called, answered = API.encode_request(history)["input"][1:]
+    assert called["call_id"] == answered["call_id"]
+    assert len(called["call_id"]) <= 64
+
+
+def test_pitfall_17_calls_are_paired_by_their_call_id_alone() -> None:
+    items = [call("{}"), {"type": "function_call_output", "id": "fco_1", "call_id": "call_1", "output": "sun"}]
+    made = API.encode_request(API.decode_request({"input": items}))["input"]
+    assert [(item.get("id"), item["call_id"]) for item in made] == [(None, "call_1"), (None, "call_1")]
+    body = API.encode_response(ParsedResponse(tool_calls=(ToolCall("f", {}, "call_1"),)))
+    assert (body["output"][0]["call_id"], body["output"][0]["id"][:3]) == ("call_1", "fc_")
+
+
+def test_pitfall_21_reasoning_goes_back_whole_before_its_call_or_not_at_all() -> None:
+    called = ToolCall("f", {}, "a")
+    stored = ReasoningPart("", "", KIND, {"type": "reasoning", "id": "rs_2", "summary": []})
+    foreign = ReasoningPart("hm", "S", "anthropic_messages")
+    request = ChatRequest(
+        (USER, Message("assistant", (stored, foreign, REASONING, called, REASONING))),
+        provider=KIND,
+        extra={"store": False},
+    )
+    notes = Notes()
+    made = API.encode_request(request, notes=notes)["input"]
+    assert made[1] == THOUGHT
+    assert [item.get("type") for item in made[1:]] == ["reasoning", "function_call"]
+    assert [note.where for note in notes if note.kind == "dropped"] == ["reasoning"] * 3
+    kept = API.encode_request([USER, Message("assistant", (stored, called))])["input"]
+    assert kept[1] == stored.data  # the provider has stored it
+
+
+def test_pitfall_25_an_unknown_block_of_a_result_is_not_lost() -> None:
+    items = [call("{}"), {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "odd", "x": 1}]}]
+    parts = [part for one in API.decode_request({"input": items}).messages for part in one.parts]
+    assert OpaquePart({"type": "odd", "x": 1}, KIND) in parts
+
+
+@pytest.mark.parametrize(
+    "body", [{"input": [1]}, {"input": [{}]}, {"input": [{"type": "function_call"}]}, {"input": [], "tools": [3]}]
+)
+def test_a_body_that_is_no_request(body: Any) -> None:
+    with pytest.raises(tw.DefinitionError):
+        API.decode_request(body)
+
+
+@pytest.mark.parametrize("body", [{}, {"output": 3}, {"output": [None, {}]}, {"status": "failed", "error": 3}])
+def test_a_body_that_is_no_response(body: Any) -> None:
+    assert not API.decode_response(body).tool_calls
+    assert not decode(stream({"type": "response.completed", "response": body})).tool_calls
+
+
+@pytest.mark.parametrize("bad", [{}, {"type": "response.output_item.done"}, event("output_item.added", item=None)])
+def test_a_part_of_a_stream_that_cannot_be_read_costs_nothing_else(bad: Any) -> None:
+    response = decode(stream(bad, completed(message("x"))))
+    assert response.content == "x"
+
+
+def test_many_parts_of_an_item_are_known_at_once() -> None:
+    count = 3000
+
+    class Counted(tuple[str, int]):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return tuple.__eq__(self, other)
+
+        __hash__ = tuple.__hash__
+
+    assembler = Assembler("openai_responses")
+    reader = OutputReader(assembler)
+    item = reader._new("message", "m")
+    for at in range(count):
+        reader._say(item, Counted(("x", at)), "x")
+        reader._say(item, Counted(("x", at)), "y")
+    assert Counted.compared < 10 * count

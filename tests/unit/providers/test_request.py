@@ -1,0 +1,178 @@
+"""Calls and results that belong together, and what a request may say of tools."""
+
+import pytest
+
+from toolwire import DefinitionError, ImagePart, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
+from toolwire.providers.request import MISSING_RESULT, joined, paired
+
+A = ToolCall("a", {}, "1")
+B = ToolCall("b", {}, "2")
+
+
+def says(*parts: object) -> Message:
+    return Message("assistant", parts)  # type: ignore[arg-type]
+
+
+def answers(*results: ToolResult) -> Message:
+    return Message("tool", results)
+
+
+def user(text: str) -> Message:
+    return Message("user", (TextPart(text),))
+
+
+def done(conversation: list[Message]) -> tuple[list[Message], Notes]:
+    notes = Notes()
+    return list(paired(conversation, notes)), notes
+
+
+@pytest.mark.need(17)
+def test_what_is_in_order_stays() -> None:
+    conversation = [
+        user("q"),
+        says(A, B),
+        answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)),
+        says(TextPart("x")),
+    ]
+    made, notes = done(conversation)
+    assert made == conversation
+    assert not notes
+
+
+@pytest.mark.mission("D51", "D52")
+def test_results_come_in_one_message_in_the_order_of_the_calls() -> None:
+    made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), answers(ToolResult("1", "a", 1)), user("go on")])
+    assert made == [says(A, B), answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)), user("go on")]
+    assert not notes
+
+
+def test_what_the_user_says_between_comes_behind_the_results() -> None:
+    made, _ = done([says(A), user("hurry"), answers(ToolResult("1", "a", 1))])
+    assert made == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
+
+
+@pytest.mark.mission("D52", "G7")
+@pytest.mark.need(17)
+def test_a_call_without_a_result_gets_an_error() -> None:
+    made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
+    assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
+    assert [note.kind for note in notes] == ["changed"]
+
+
+def test_calls_at_the_end_wait_for_their_results() -> None:
+    assert done([user("q"), says(A)])[0] == [user("q"), says(A)]
+
+
+@pytest.mark.need(17)
+def test_a_result_without_a_call_becomes_text() -> None:
+    made, notes = done([user("q"), answers(ToolResult("9", "z", "found"))])
+    assert made == [user("q"), user("Result of z: found")]
+    assert len(notes) == 1
+
+
+def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> None:
+    made, notes = done([says(A), answers(ToolResult("other", "", "x"))])
+    assert made == [says(A), answers(ToolResult("1", "a", "x"))]
+    assert len(notes) == 1
+
+
+@pytest.mark.mission("G8")
+@pytest.mark.need(23)
+def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
+    first, second = ToolCall("a", {"n": 1}), ToolCall("a", {"n": 2})
+    made, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])
+    calls = [part for part in made[0].parts if isinstance(part, ToolCall)]
+    assert len({call.id for call in calls}) == 2
+    assert all(call.id for call in calls)
+    assert [(part.call_id, part.result) for part in made[1].parts if isinstance(part, ToolResult)] == [
+        (calls[0].id, "one"),
+        (calls[1].id, "two"),
+    ]
+    again, _ = done([says(A), answers(ToolResult("1", "a", 1)), says(A), answers(ToolResult("1", "a", 2))])
+    second_call = again[2].parts[0]
+    assert isinstance(second_call, ToolCall)
+    assert second_call.id != "1"
+    assert again[3] == answers(ToolResult(second_call.id, "a", 2))
+    assert done([says(first, second)])[0] == done([says(first, second)])[0]
+
+
+def test_a_model_that_goes_on_is_answered_once() -> None:
+    both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
+    assert done([says(A), says(B), both])[0] == [says(A), says(B), both]
+
+
+def test_what_the_model_says_behind_a_call_joins_it_where_results_have_to_follow() -> None:
+    sorry = says(TextPart("sorry"))
+    made, _ = done([says(A), sorry, user("go on")])
+    missing = answers(ToolResult("1", "a", error=MISSING_RESULT))
+    assert joined(made) == (says(A, TextPart("sorry")), missing, user("go on"))
+    both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
+    assert joined([says(A), says(B), both]) == (says(A, B), both)
+    assert joined([sorry, says(A), both, sorry]) == (sorry, says(A), both, sorry)
+
+
+@pytest.mark.parametrize("between", [(), (user("hm"),)])
+def test_a_late_result_goes_to_its_own_call(between: tuple[Message, ...]) -> None:
+    late = answers(ToolResult("1", "a", "of a"))
+    made, notes = done([says(A), user("well"), says(B), *between, late])
+    assert made[:4] == [says(A), answers(ToolResult("1", "a", "of a")), user("well"), says(B)]
+    assert made[4:] == ([answers(ToolResult("2", "b", error=MISSING_RESULT)), *between] if between else [])
+    assert len(notes) == 1 + len(between)
+
+
+def test_a_result_is_never_taken_for_another_calls() -> None:
+    made, _ = done([says(A, B), answers(ToolResult("1", "a", "one"), ToolResult("1", "a", "two"))])
+    assert made[1] == answers(ToolResult("1", "a", "one"), ToolResult("2", "b", error=MISSING_RESULT))
+    assert made[2] == user("Result of a: two")
+    made, _ = done([says(B), answers(ToolResult("1", "a", "early")), says(A), user("x")])
+    assert made[1] == answers(ToolResult("2", "b", error=MISSING_RESULT))
+
+
+def test_images_of_a_result_without_a_call_are_kept() -> None:
+    image = ImagePart(url="https://example.org/i.png")
+    made, _ = done(
+        [user("q"), answers(ToolResult("9", "z", images=(image,)), ToolResult("8", "", "t", None, (image,)))]
+    )
+    assert made[1:] == [
+        Message("user", (TextPart("Result of z:"), image)),
+        Message("user", (TextPart("Result of a tool: t"), image)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "names"),
+    [(None, "auto", ()), ("any", "required", ()), ("none", "none", ()), ("f", "required", ("f",))],
+)
+def test_choices(given: str | None, mode: str, names: tuple[str, ...]) -> None:
+    choice = ToolChoice.of(given)
+    assert (choice.mode, choice.names) == (mode, names)
+    assert ToolChoice.of(choice) is choice
+
+
+def test_a_choice_that_is_none() -> None:
+    for wrong in ("", 5, ["f"]):
+        with pytest.raises(DefinitionError, match="tool choice"):
+            ToolChoice.of(wrong)  # type: ignore[arg-type]
+
+
+def test_pairing_is_linear_in_calls_that_share_an_id() -> None:
+    def looked_at(count: int) -> int:
+        calls = tuple(CountedCall("f", {"at": at}, "same") for at in range(count))
+        results = tuple(ToolResult("same" if at % 2 else "", "f", at) for at in range(count))
+        CountedCall.seen = 0
+        made = paired([Message("assistant", calls), Message("tool", results)], Notes())
+        assert [part.result for part in made[1].parts if isinstance(part, ToolResult)] == list(range(count))
+        return CountedCall.seen
+
+    assert looked_at(400) < 2.5 * looked_at(200)
+
+
+class CountedCall(ToolCall):
+    """A call that counts how often its name is read."""
+
+    seen = 0
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "name":
+            CountedCall.seen += 1
+        return super().__getattribute__(name)

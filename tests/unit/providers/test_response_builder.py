@@ -1,0 +1,184 @@
+"""What comes of an answer's pieces: the rules that hold for every API."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire import ArgumentsDelta, CallStart, FinishReason, ParsedResponse, collect
+from toolwire.messages import call_id
+from toolwire.providers.finish_reasons import read_reason
+from toolwire.providers.response_builder import Assembler
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def read(
+    pieces: list[str], reason: FinishReason | None = FinishReason.TOOL_CALLS, **facts: object
+) -> tuple[ParsedResponse, str]:
+    """One call whose arguments come in these pieces; and what its deltas join to."""
+    assembler = Assembler("test")
+    assembler.begin(0, facts.get("name", "f"), facts.get("id", "c1"), free=bool(facts.get("free")))
+    for piece in pieces:
+        assembler.arguments(0, piece)
+    assembler.reason = reason
+    assembler.finish()
+    events = assembler.take()
+    return collect(events), "".join(event.text for event in events if isinstance(event, ArgumentsDelta))
+
+
+@pytest.mark.mission("E18")
+@given(st.dictionaries(st.text(max_size=6), JSON, max_size=4), st.integers(1, 9), st.booleans())
+def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size: int, ascii: bool) -> None:
+    text = json.dumps(arguments, ensure_ascii=ascii)
+    response, joined = read([text[at : at + size] for at in range(0, len(text), size)])
+    assert [call.arguments for call in response.tool_calls] == [arguments]
+    assert json.loads(joined) == arguments
+    assert not response.problems
+    assert response.tool_calls[0].raw == text
+
+
+@pytest.mark.mission("D23")
+@pytest.mark.need(11)
+@pytest.mark.parametrize("text", ["", " ", "null", "\n", "{}", " {} "])
+def test_no_arguments_are_an_empty_object(text: str) -> None:
+    response, joined = read([text])
+    assert [call.arguments for call in response.tool_calls] == [{}]
+    assert json.loads(joined) == {}
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("text", "arguments", "repairs"),
+    [
+        ("{'a': True}", {"a": True}, {"single_quotes", "python_literal"}),
+        ('{"a": 1,}', {"a": 1}, {"trailing_comma"}),
+        ('{"a": 1}}', {"a": 1}, {"extra_close"}),
+        ('"{\\"a\\": 1}"', {"a": 1}, {"double_encoded"}),
+        ('{"a": "x\ny"}', {"a": "x\ny"}, {"raw_control"}),
+    ],
+)
+def test_repairs(text: str, arguments: dict[str, object], repairs: set[str], size: int) -> None:
+    response, joined = read([text[at : at + size] for at in range(0, len(text), size)])
+    (call,) = response.tool_calls
+    assert call.arguments == arguments == json.loads(joined)
+    assert set(call.repairs) == repairs
+
+
+@pytest.mark.mission("D24", "D25", "E18")
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"a": "x', "truncated"),
+        ('{"a": 1', "truncated"),
+        ('{"a": 1} {"b": 2}', "malformed"),
+        ('{"a": 1, "a": 2}', "malformed"),
+        ('{"a": NaN}', "malformed"),
+        ("[1]", "malformed"),
+        ("5", "malformed"),
+        ("nothing at all", "malformed"),
+    ],
+)
+def test_what_is_no_object_never_becomes_a_call(text: str, kind: str, size: int) -> None:
+    response, _ = read([text[at : at + size] for at in range(0, len(text), size)])
+    assert not response.tool_calls
+    assert [call.name for call in response.incomplete] == ["f"]
+    assert [(problem.kind, problem.index, problem.raw) for problem in response.problems] == [(kind, 0, text)]
+
+
+def test_of_cut_arguments_those_that_are_whole_are_shown() -> None:
+    for size in (1, 4, 100):
+        text = '{"a": 1, "b": [2, {"c": 3}], "d": {"e": 4'
+        response, _ = read([text[at : at + size] for at in range(0, len(text), size)])
+        assert response.incomplete[0].arguments == {"a": 1, "b": [2, {"c": 3}]}
+
+
+@pytest.mark.need(11)
+def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
+    for reason in (FinishReason.LENGTH, FinishReason.ERROR, None):
+        response, _ = read([], reason)
+        assert not response.tool_calls
+        assert response.problems[0].kind == "truncated"
+    assert read(['{"a": 1}'], FinishReason.LENGTH)[0].tool_calls
+
+
+def test_a_name_that_comes_late_and_one_that_never_comes() -> None:
+    assembler = Assembler("test")
+    assembler.begin("k")
+    assembler.arguments("k", '{"a":')
+    assert assembler.take() == []
+    assembler.name("k", "f", "id1")
+    assembler.name("k", "f", "id2")
+    assert assembler.take() == [CallStart(0, "f", "id1"), ArgumentsDelta(0, '{"a":')]
+    assembler.arguments("k", "1}")
+    assembler.begin("other")
+    assembler.arguments("other", "{}")
+    assembler.finish()
+    response = collect(assembler.take())
+    assert [call.id for call in response.tool_calls] == ["id1"]
+    assert [problem.kind for problem in response.problems] == ["missing_name"]
+
+
+def test_an_id_is_made_where_none_came() -> None:
+    assert read(["{}"], id=None)[0].tool_calls[0].id == call_id("", 0, "f")
+
+
+def test_input_that_is_no_json() -> None:
+    response, joined = read(["4 ", "+ 4"], free=True)
+    assert response.tool_calls[0].arguments == {"input": "4 + 4"} == json.loads(joined)
+
+
+@pytest.mark.mission("E19")
+def test_halves_of_a_character_are_joined() -> None:
+    assembler = Assembler("test")
+    for piece in ("a\ud83d", "\ude00b", "\ude00", "c\ud83d"):
+        assembler.text(piece)
+    assembler.finish()
+    assert collect(assembler.take()).content == "a\U0001f600b\ufffdc\ufffd"
+
+
+@pytest.mark.mission("F12")
+@pytest.mark.need(25)
+@pytest.mark.parametrize(
+    ("told", "called", "reason"),
+    [
+        (None, True, "tool_calls"),
+        (None, False, "stop"),
+        (FinishReason.STOP, True, "tool_calls"),
+        (FinishReason.TOOL_CALLS, False, "stop"),
+        (FinishReason.LENGTH, True, "length"),
+        (FinishReason.ERROR, False, "error"),
+    ],
+)
+def test_why_it_ended(told: FinishReason | None, called: bool, reason: str) -> None:
+    assembler = Assembler("test")
+    if called:
+        assembler.call("f", {"a": 1}, "c")
+    assembler.reason = told
+    assembler.finish()
+    assert collect(assembler.take()).finish_reason == reason
+
+
+@pytest.mark.parametrize("word", ["content_filter", "insufficient_system_resource", "abort", "nobody knows this"])
+def test_a_call_that_an_odd_end_left_without_arguments_is_none(word: str) -> None:
+    assembler = Assembler("openai_chat")
+    assembler.begin(0, "delete_all", "c")
+    assembler.reason = read_reason("openai_chat", word)
+    assembler.finish()
+    response = collect(assembler.take())
+    assert not response.tool_calls
+    assert [problem.kind for problem in response.problems] == ["truncated"]
+
+
+def test_many_keys_take_as_many_steps() -> None:
+    """Cut or in single quotes they are read without the fast scanner; what is whole is kept without counting again."""
+    keys = 20_000
+    text = "{" + ", ".join(f"'k{number}': {number}" for number in range(keys)) + ", 'cut': "
+    response, _ = read([text[at : at + 1000] for at in range(0, len(text), 1000)])
+    assert len(response.incomplete[0].arguments) == keys

@@ -1,0 +1,127 @@
+"""Schemas in each API's dialect, and what is told of the losses."""
+
+from typing import Any
+
+import pytest
+
+from toolwire import DefinitionError, Notes, ToolDefinition
+from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI, PLAIN_ROOT, STRICT, Dialect, lower
+
+
+def lowered(schema: dict[str, Any], dialect: Dialect) -> tuple[dict[str, Any], Notes]:
+    notes = Notes()
+    return lower(ToolDefinition("f", parameters=schema), dialect, notes), notes
+
+
+def of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def test_json_schema_stays() -> None:
+    schema = {**of(a={"$ref": "#/$defs/A"}), "$defs": {"A": {"type": "string"}}, "additionalProperties": False}
+    assert lowered(schema, JSON_SCHEMA) == (schema, [])
+    assert lowered({"properties": {}}, JSON_SCHEMA)[0] == of()
+
+
+@pytest.mark.need(22)
+@pytest.mark.parametrize(
+    ("inner", "expected", "notes"),
+    [
+        ({"const": "x"}, {"enum": ["x"], "type": "string"}, 0),
+        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}, 0),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": "integer", "nullable": True}, 0),
+        ({"type": ["string", "integer"]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}, 1),
+        ({"type": ["null"]}, {"type": "null"}, 0),
+        ({"anyOf": [{"type": "null"}]}, {"type": "null"}, 0),
+        ({"anyOf": [{"const": "x"}, {"type": "null"}]}, {"enum": ["x"], "type": "string", "nullable": True}, 0),
+        (
+            {"anyOf": [{"allOf": [{"$ref": "#/$defs/A"}]}, {"type": "null"}]},
+            {"type": "string", "description": "a", "nullable": True},
+            1,
+        ),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}]}, 1),
+        ({"type": "integer", "enum": [1, 2]}, {"type": "integer", "description": "One of: 1, 2."}, 1),
+        ({"type": "object", "additionalProperties": False}, {"type": "object"}, 1),
+        ({"type": "string", "$comment": "x", "title": "T"}, {"type": "string", "title": "T"}, 0),
+        ({"allOf": [{"type": "string"}, {"minLength": 2}]}, {"type": "string", "minLength": 2}, 1),
+        ({"$ref": "#/$defs/A"}, {"type": "string", "description": "a"}, 0),
+        ({"$ref": "#/$defs/A", "description": "mine"}, {"type": "string", "description": "mine"}, 0),
+        (
+            {"type": "array", "items": {"$ref": "#/$defs/A"}},
+            {"type": "array", "items": {"type": "string", "description": "a"}},
+            0,
+        ),
+        (
+            {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]},
+            {"type": "string", "description": "a", "nullable": True},
+            0,
+        ),
+    ],
+)
+def test_the_openapi_subset(inner: dict[str, Any], expected: dict[str, Any], notes: int) -> None:
+    schema = {**of(a=inner), "$defs": {"A": {"type": "string", "description": "a"}}}
+    made, told = lowered(schema, OPENAPI)
+    assert made == of(a=expected)
+    assert len(told) == notes
+    assert all(note.where.startswith("f/properties/a") for note in told)
+
+
+def test_a_schema_that_holds_itself_ends() -> None:
+    schema = {**of(tree={"$ref": "#/$defs/T"}), "$defs": {"T": of(child={"$ref": "#/$defs/T"})}}
+    made, notes = lowered(schema, OPENAPI)
+    assert made == of(tree=of(child={"type": "object"}))
+    assert len(notes) == 1
+
+
+def test_inlining_has_an_end() -> None:
+    levels = {f"L{n}": of(a={"$ref": f"#/$defs/L{n + 1}"}, b={"$ref": f"#/$defs/L{n + 1}"}) for n in range(30)}
+    with pytest.raises(DefinitionError, match="too large"):
+        lowered({**of(a={"$ref": "#/$defs/L0"}), "$defs": {**levels, "L30": of()}}, OPENAPI)
+
+
+@pytest.mark.need(22)
+def test_strict_mode_requires_everything() -> None:
+    made, notes = lowered({**of(a={"type": "string"}, b={"type": "integer", "default": 1}), "required": ["a"]}, STRICT)
+    assert made == {
+        **of(a={"type": "string"}, b={"type": ["integer", "null"]}),
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    }
+    assert [note.where for note in notes] == ["f/properties/b/default"]
+    for free in ({"type": "object"}, {"type": "object", "additionalProperties": {"type": "string"}}):
+        with pytest.raises(DefinitionError, match="free keys"):
+            lowered(of(a=free), STRICT)
+
+
+def test_no_alternatives_at_the_root() -> None:
+    made, notes = lowered({**of(a={}), "anyOf": [{"required": ["a"]}]}, PLAIN_ROOT)
+    assert made == of(a={})
+    assert len(notes) == 1
+
+
+def test_what_is_no_schema_is_refused() -> None:
+    for schema in ({"type": "string"}, {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}):
+        with pytest.raises(DefinitionError):
+            lowered(schema, OPENAPI)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"$ref": "#/$defs/Node"},
+        {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]},
+        {"allOf": [{"$ref": "#/$defs/Node"}]},
+        {"anyOf": [{"allOf": [{"$ref": "#/$defs/Node"}]}, {"type": "null"}]},
+        {"oneOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]},
+        {"allOf": [{"$ref": "#/$defs/Node"}, {"$ref": "#/$defs/Node"}]},
+    ],
+)
+@pytest.mark.parametrize("dialect", [JSON_SCHEMA, OPENAPI])
+def test_one_that_holds_itself_behind_alternatives_ends(again: dict[str, Any], dialect: Dialect) -> None:
+    node = {"type": "object", "properties": {"value": {"type": "integer"}, "next": again}}
+    made, _ = lowered({**of(list={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}}, dialect)
+    if dialect is OPENAPI:
+        nested = made["properties"]["list"]["properties"]
+        assert nested["value"] == {"type": "integer"}
+        assert nested["next"]["type"] == "object"
+        assert "$ref" not in str(made)

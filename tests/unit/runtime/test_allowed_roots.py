@@ -1,0 +1,298 @@
+"""Files below allowed directories: nothing else is ever opened, whoever changes the tree meanwhile."""
+
+import os
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+from toolwire import ToolError
+from toolwire.runtime import allowed_roots as roots_module
+from toolwire.runtime.allowed_roots import AllowedRoots
+
+SECRET = b"secret"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A root with links of all kinds, and a secret beside it."""
+    root = tmp_path / "root"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file.txt").write_bytes(b"inside")
+    (root / "top.txt").write_bytes(b"inside")
+    (tmp_path / "root_evil").mkdir()
+    (tmp_path / "root_evil" / "secret.txt").write_bytes(SECRET)
+    (tmp_path / "secret.txt").write_bytes(SECRET)
+    links = {
+        "to_file": "top.txt",
+        "to_directory": "a/b",
+        "up_and_back": "a/../a/b",
+        "absolute": str(root / "a"),
+        "out": "..",
+        "out_file": "../secret.txt",
+        "out_absolute": str(tmp_path),
+        "evil": "../root_evil",
+        "loop": "loop",
+        "nowhere": "none/at/all",
+        "a/b/up": "../../..",
+        "chain0": "chain1",
+        "chain1": "out",
+    }
+    for name, target in links.items():
+        os.symlink(target, root / name)
+    os.mkfifo(root / "fifo")
+    return root
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "top.txt", "./top.txt", "a/b/file.txt", "a//b/./file.txt", "a/b/../b/file.txt", "to_file",
+        "to_directory/file.txt", "up_and_back/file.txt", "absolute/b/file.txt", "a/../top.txt",
+    ],
+)  # fmt: skip
+def test_what_lies_inside_is_read(tree: Path, path: str) -> None:
+    roots = AllowedRoots(tree)
+    assert roots.read(path, most=100) == b"inside"
+    assert roots.read(f"{tree}/{path}", most=3) == b"ins"
+
+
+@pytest.mark.mission("F40")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.txt", "a/../../secret.txt", "out/secret.txt", "out_file", "out_absolute/secret.txt",
+        "evil/secret.txt", "chain0/secret.txt", "a/b/up/secret.txt", "loop", "nowhere", "none.txt", "fifo", "a", ".",
+        "", "top.txt/", "/", "/etc/passwd", "top.txt\0", "x" * 5000, "a/b/up/root/top.txt", "top.txt/x", "/dev/null",
+        "..", "a/b/file.txt/..",
+    ],
+)  # fmt: skip
+def test_what_does_not_is_refused(tree: Path, path: str) -> None:
+    roots = AllowedRoots(tree)
+    if path == "top.txt/":  # the name of a file, written as a directory's: read as the file
+        assert roots.read(path, most=9) == b"inside"
+        return
+    with pytest.raises(ToolError) as caught:
+        roots.read(path, most=100)
+    assert "secret" not in str(caught.value).replace(path, "")
+
+
+@pytest.mark.mission("F40")
+def test_a_prefix_of_a_name_is_no_root(tree: Path) -> None:
+    with pytest.raises(ToolError, match="outside"):
+        AllowedRoots(tree).read(f"{tree}_evil/secret.txt", most=9)
+    assert AllowedRoots(tree, f"{tree}_evil").read(f"{tree}_evil/secret.txt", most=9) == SECRET
+
+
+@pytest.mark.mission("F40")
+def test_no_root_is_no_access(tree: Path) -> None:
+    for work in (lambda: AllowedRoots().read("top.txt", most=1), lambda: AllowedRoots(tree / "top.txt")):
+        with pytest.raises(ToolError):
+            work()
+
+
+def test_directories_are_opened_too(tree: Path) -> None:
+    with AllowedRoots(tree).directory("to_directory") as descriptor:
+        assert sorted(os.listdir(descriptor)) == ["file.txt", "up"]
+    with pytest.raises(ToolError, match="not a directory"), AllowedRoots(tree).directory("top.txt"):
+        pass
+    with pytest.raises(OSError, match="descriptor"):
+        os.listdir(descriptor)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tree: Path) -> None:
+    roots = AllowedRoots(tree)
+    os.chmod(tree / "top.txt", 0o600)
+    roots.write("top.txt", b"new")
+    assert (tree / "top.txt").read_bytes() == b"new"
+    assert (tree / "top.txt").stat().st_mode & 0o777 == 0o600
+    roots.write("a/b/made.txt", b"made")
+    assert roots.read("a/b/made.txt", most=9) == b"made"
+    for path in ("../new.txt", "out/new.txt", "none/new.txt", "a", "fifo", "evil/secret.txt", ".", "loop"):
+        with pytest.raises(ToolError):
+            roots.write(path, b"bad")
+    assert (tree.parent / "secret.txt").read_bytes() == SECRET
+    assert sorted(name for name in os.listdir(tree) if name.startswith(".")) == []
+
+
+def test_a_link_in_the_place_of_a_file_is_followed_as_far_as_the_root_reaches(tree: Path) -> None:
+    roots = AllowedRoots(tree)
+    with pytest.raises(ToolError, match="outside"):
+        roots.write("out_file", b"mine")
+    assert (tree.parent / "secret.txt").read_bytes() == SECRET
+    roots.write("to_file", b"mine")
+    assert (tree / "to_file").is_symlink()
+    assert (tree / "top.txt").read_bytes() == b"mine"
+
+
+def test_missing_directories_are_made_and_taken_away_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = AllowedRoots(tree)
+    roots.write("x/y/z.txt", b"1", parents=True)
+    roots.write("nowhere", b"2", parents=True)  # a link to what is not there
+    assert roots.read("x/y/z.txt", most=9) == b"1"
+    assert (tree / "none" / "at" / "all").read_bytes() == b"2"
+    for path in ("new/../../secret.txt", "new/../x.txt", "out/new/x", "top.txt/new/x", "loop/new/x", "evil/new/x"):
+        with pytest.raises(ToolError):
+            roots.write(path, b"bad", parents=True)
+    before = sorted(os.listdir(tree))
+
+    def refuse(_: bytes | None) -> bytes:
+        raise ToolError("no")
+
+    with pytest.raises(ToolError, match="no"):
+        roots.update("p/q/r.txt", refuse, most=9, parents=True)
+    assert sorted(os.listdir(tree)) == before
+    assert not (tree.parent / "new").exists()
+
+
+def test_a_file_is_updated_from_what_is_there(tree: Path) -> None:
+    roots = AllowedRoots(tree)
+    roots.update("top.txt", lambda old: (old or b"") + b"!", most=100)
+    roots.update("a/new.txt", lambda old: b"none" if old is None else b"some", most=100)
+    assert roots.read("top.txt", most=99) == b"inside!"
+    assert roots.read("a/new.txt", most=99) == b"none"
+    with pytest.raises(ToolError, match="at most 3"):
+        roots.update("top.txt", lambda old: b"", most=3)
+    for path in ("a", "fifo", "none/x", "out_file"):
+        with pytest.raises(ToolError):
+            roots.update(path, lambda old: b"", most=100)
+    assert roots.look("top.txt", most=99) == b"inside!"
+    assert roots.look("no.txt", most=99) is None
+    assert roots.look("no/such/directory", most=99) is None
+    for path in ("no/../such", "../x", "out/none/x", "a", "fifo"):
+        with pytest.raises(ToolError):
+            roots.look(path, most=99)
+
+
+def test_all_files_are_walked_in_order_without_links(tree: Path) -> None:
+    roots, notes = AllowedRoots(tree), list[str]()
+    (tree / "a" / "z.txt").write_bytes(b"inside")
+    walked = [(name, os.read(file, 9)) for name, file in roots.files(".", lambda name: name == "skip", notes.append)]
+    assert walked == [("top.txt", b"inside"), ("a/z.txt", b"inside"), ("a/b/file.txt", b"inside")]
+    assert [name for name, _ in roots.files("to_directory", lambda _: False, notes.append)] == ["file.txt"]
+    assert [name for name, _ in roots.files("top.txt", lambda _: False, notes.append)] == [""]
+    assert not notes
+    with pytest.raises(ToolError):
+        list(roots.files("out", lambda _: False, notes.append))
+
+
+def test_hard_links_are_a_choice(tree: Path) -> None:
+    os.link(tree.parent / "secret.txt", tree / "hard")
+    assert AllowedRoots(tree).read("hard", most=9) == SECRET
+    strict = AllowedRoots(tree, hard_links=False)
+    with pytest.raises(ToolError, match="has 2 names"):
+        strict.read("hard", most=9)
+    with pytest.raises(ToolError, match="has 2 names"):
+        strict.update("hard", lambda old: b"", most=99)
+    assert "hard" not in [name for name, _ in strict.files(".", lambda _: False, lambda _: None)]
+    AllowedRoots(tree).write("hard", b"mine")  # a content of its own, whatever other names had
+    assert (tree.parent / "secret.txt").read_bytes() == SECRET
+
+
+def test_mounts_are_a_choice() -> None:
+    if os.stat("/proc").st_dev == os.stat("/").st_dev:
+        pytest.skip("nothing is mounted on /proc")
+    assert AllowedRoots("/").read("proc/self/comm", most=99)
+    with pytest.raises(ToolError, match="another file system"):
+        AllowedRoots("/", mounts=False).read("proc/self/comm", most=99)
+
+
+def test_a_root_is_known_by_the_name_it_was_given(tree: Path) -> None:
+    link = tree.parent / "link"
+    link.symlink_to(tree)
+    os.symlink(f"{link}/a", tree / "by_link")
+    for path in ("top.txt", f"{link}/top.txt", f"{tree}/top.txt", "by_link/b/file.txt"):
+        assert AllowedRoots(link).read(path, most=9) == b"inside"
+    with pytest.raises(ToolError):
+        AllowedRoots(tree).read(f"{link}/top.txt", most=9)
+
+
+def test_of_roots_in_one_another_the_outer_one_counts(tree: Path) -> None:
+    roots = AllowedRoots(tree / "a", tree)
+    assert roots.read(f"{tree}/a/../top.txt", most=9) == b"inside"
+    with pytest.raises(ToolError):
+        roots.read("../top.txt", most=9)
+
+
+def test_a_root_that_became_a_link_is_refused(tree: Path) -> None:
+    roots = AllowedRoots(tree / "a" / "b")
+    (tree / "a").rename(tree / "gone")
+    (tree / "evil_a").mkdir()
+    (tree / "evil_a" / "b").mkdir()
+    (tree / "evil_a" / "b" / "file.txt").write_bytes(SECRET)
+    (tree / "a").symlink_to("evil_a")
+    with pytest.raises(ToolError):
+        roots.read("file.txt", most=9)
+
+
+@pytest.mark.parametrize("path", ["\ud800", "x" * 300, "a\0b", "top.txt/b"])
+def test_what_is_no_path_is_an_error_for_the_model(tree: Path, path: str) -> None:
+    for work in (AllowedRoots(tree).read, AllowedRoots(tree).look):
+        with pytest.raises(ToolError):
+            work(path, most=9)
+
+
+def test_systems_that_cannot_open_below_a_directory_have_no_roots(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roots_module, "_POSIX", False)
+    with pytest.raises(ToolError, match="cannot be guarded on this system"):
+        AllowedRoots(tree)
+    assert AllowedRoots().roots == ()
+
+
+@pytest.mark.mission("F40")
+def test_ten_thousand_hostile_paths(tree: Path) -> None:
+    roots, draw = AllowedRoots(tree), random.Random(7)
+    names = [
+        *os.listdir(tree),
+        *os.listdir(tree / "a" / "b"),
+        "..",
+        ".",
+        "",
+        "secret.txt",
+        "root",
+        "root_evil",
+        "b",
+        str(tree)[1:],
+    ]
+    opened = 0
+    for _ in range(10_000):
+        path = draw.choice(("", "", "/", f"{tree}/")) + "/".join(draw.choices(names, k=draw.randint(1, 7)))
+        try:
+            assert roots.read(path, most=100) != SECRET, path
+            opened += 1
+        except ToolError:
+            pass
+    assert opened > 100
+
+
+def test_nobody_swaps_a_directory_for_a_link_in_between(tree: Path) -> None:
+    """A thread that changes `swap` between a directory of ours and a link out of the root, all the time."""
+    inside, outside = tree / "swap_in", tree / "swap_out"
+    inside.mkdir()
+    (inside / "secret.txt").write_bytes(b"harmless")
+    os.symlink(tree.parent, outside)
+    place, stop = tree / "swap", threading.Event()
+    os.rename(inside, place)
+
+    def swap() -> None:
+        while not stop.is_set():
+            os.rename(place, inside)
+            os.rename(outside, place)
+            os.rename(place, outside)
+            os.rename(inside, place)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    roots, read = AllowedRoots(tree), 0
+    try:
+        for _ in range(5_000):
+            try:
+                assert roots.read("swap/secret.txt", most=100) == b"harmless"
+                read += 1
+            except ToolError:
+                pass
+    finally:
+        stop.set()
+        thread.join()
+    assert read

@@ -1,0 +1,102 @@
+"""What tools give back becomes JSON as pydantic writes it; what cannot is named with its place."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, Field
+
+from toolwire import ToolError
+from toolwire.schema.serialization import json_form
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Order(BaseModel):
+    item: str = Field(alias="itemName")
+    when: date = date(2026, 1, 2)
+
+
+@dataclass
+class Row:
+    when: datetime
+    tags: set[str] = field(default_factory=set)
+    handle: Any = None
+
+
+class Endless(BaseModel):
+    rows: Iterable[int]
+
+
+NOON = datetime(2026, 1, 2, 12)
+ORDER = Order(itemName="tea")
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (NOON, "2026-01-02T12:00:00"),
+        (timedelta(hours=1), "PT1H"),
+        (Colour.RED, "red"),
+        ({1}, [1]),
+        (frozenset(), []),
+        (Decimal("1.50"), "1.50"),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Path("a/b"), "a/b"),
+        (b"text", "text"),
+        (Row(NOON, {"a"}), {"when": "2026-01-02T12:00:00", "tags": ["a"], "handle": None}),
+        (ORDER, {"item": "tea", "when": "2026-01-02"}),
+        ([{"order": ORDER, "colour": Colour.RED}], [{"order": {"item": "tea", "when": "2026-01-02"}, "colour": "red"}]),
+        ({date(2026, 1, 2): 1}, {"2026-01-02": 1}),
+    ],
+)
+def test_what_pydantic_writes_is_a_result(value: Any, form: Any) -> None:
+    assert json_form(value) == form
+
+
+@pytest.mark.parametrize("value", [None, "a", True, 1, 1.5, {"a": [1, {"b": None}]}, [], {1: 2}])
+def test_json_stays_the_very_same(value: Any) -> None:
+    assert json_form(value) is value
+
+
+LOOP: list[Any] = []
+LOOP.append({"again": LOOP})
+DEEP: list[Any] = []
+for _ in range(5_000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (object(), "it is of the type object. Give back text"),
+        ({"rows": [1, {"a/b": object()}]}, "at /rows/1/a~1b it is of the type object."),
+        ([Row(NOON, handle=len)], "at /0/handle it is of the type builtin_function_or_method."),
+        ({"x": float("inf")}, "at /x it is inf, a number that JSON does not have."),
+        ({"x": {object(): 1}}, "at /x it is a dict with a key of the type object."),
+        ([10**5000], "at /0 it is a number of too many digits"),
+        ([b"\xff"], "at /0 it is of the type bytes."),
+        ((n for n in [1]), "it is a generator. Give back a list"),
+        ({"rows": (n for n in count())}, "at /rows it is a generator. Give back a list"),
+        ([Row(NOON, handle=map(str, count()))], "at /0/handle it is an iterator, map. Give back a list"),
+        (Endless(rows=count()), "at /rows it is an iterator, "),
+        ([deque([count()])], "at /0 it is of the type collections.deque."),
+        ({count(): 1}, "it is a dict with a key of the type itertools.count."),
+        (LOOP, "at /0/again it holds itself."),
+        (DEEP, "it is nested too deeply."),
+    ],
+)
+def test_what_has_no_form_is_named_with_its_place(value: Any, said: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        json_form(value)
+    assert said in str(caught.value)

@@ -1,0 +1,118 @@
+"""The JSON machine: what it reads, what it repairs, what it refuses; the same in pieces as at once."""
+
+import json
+from typing import Any
+
+import pytest
+
+from toolwire.text.json_scanner import MAX_DEPTH, MAX_DIGITS, FastTries, JsonError, JsonScanner, read_json, sound
+
+PLAIN: list[str] = [
+    '{"a": 1, "b": [1, 2, {"c": "x\\n\\u00e9\\ud83d\\ude00"}], "d": {}, "e": [], "f": -1.5e3, "g": true}',
+    "[]",
+    '"text"',
+    "-0.5",
+    "null",
+    ' {"deep": ' + "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1) + "} ",
+    "9" * MAX_DIGITS,
+]
+
+REPAIRED: list[tuple[str, Any, list[str]]] = [
+    ("{'a': 'b\"c'}", {"a": 'b"c'}, ["single_quotes"]),
+    ('{"a": True, "b": None}', {"a": True, "b": None}, ["python_literal"]),
+    ("[1, 2, ]", [1, 2], ["trailing_comma"]),
+    ('{"a": 1,}', {"a": 1}, ["trailing_comma"]),
+    ('"one\ntwo\t"', "one\ntwo\t", ["raw_control"]),
+    ('"C:\\path \\d"', "C:\\path \\d", ["invalid_escape"]),
+]
+
+REFUSED: list[tuple[str, str]] = [
+    ('{"a": 1, "a": 2}', "given twice"),
+    ('{"a": {"b": 1, "b": 2}}', "given twice"),
+    ("{a: 1}", "a key in double quotes"),
+    ("[1,, 2]", "a value is missing"),
+    ("[,]", "a value is missing"),
+    ("NaN", "not a JSON value"),
+    ("Infinity", "not a JSON value"),
+    ("1e999", "out of range"),
+    ("007", "not a JSON value"),
+    ('"\\ud800"', "surrogate"),
+    ('"\\udc00\\ud800"', "surrogate"),
+    ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "levels of nesting"),
+    ("9" * (MAX_DIGITS + 1), "digits"),
+    ('{"a" 1}', "colon"),
+    ("[1 2]", "a comma or the closing bracket"),
+    ('{"a": 1', "ends inside"),
+    ("", "ends inside"),
+    ("{} x", "text follows"),
+]
+
+
+def in_pieces(text: str, size: int) -> tuple[str, str, bool, int, list[str]]:
+    """Let-through text, error, completeness, characters used and repairs of one value fed in pieces."""
+    scanner = JsonScanner()
+    tail, used = "", 0
+    for at in range(0, len(text), size):
+        piece = tail + text[at : at + size]
+        stop = scanner.scan(piece, 0, False)
+        used += stop
+        tail = piece[stop:]
+        if scanner.done or scanner.error:
+            break
+    else:
+        used += scanner.scan(tail, 0, True)
+        scanner.finish()
+    return "".join(scanner.ready), scanner.error, scanner.done, used, scanner.repairs
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_json_is_read_as_json_reads_it(text: str) -> None:
+    assert read_json(text) == (json.loads(text), [])
+
+
+@pytest.mark.need(4)
+@pytest.mark.parametrize(("text", "value", "repairs"), REPAIRED)
+def test_repairs_are_made_and_named(text: str, value: Any, repairs: list[str]) -> None:
+    assert read_json(text) == (value, repairs)
+    with pytest.raises(JsonError):
+        read_json(text, repair=False)
+
+
+@pytest.mark.need(4)
+@pytest.mark.parametrize(("text", "why"), REFUSED)
+@pytest.mark.parametrize("padding", ["", " " * 100], ids=["incremental", "whole"])
+def test_what_is_not_json_is_refused(text: str, why: str, padding: str) -> None:
+    with pytest.raises(JsonError, match=why):
+        read_json(text + padding)
+
+
+@pytest.mark.mission("E13")
+@pytest.mark.parametrize("text", PLAIN + [row[0] for row in REPAIRED] + [row[0] for row in REFUSED])
+def test_pieces_of_any_size_give_the_same(text: str) -> None:
+    outcomes = {repr(in_pieces(text + " ", size)) for size in (1, 2, 3, 7, len(text) + 1)}
+    assert len(outcomes) == 1
+
+
+def test_the_fast_try_keeps_the_same_rules() -> None:
+    fast = FastTries()
+    padded = " " * 100
+    assert fast.value('{"a": [1, 2]}' + padded, 0) == ({"a": [1, 2]}, 13)
+    for text in ('{"a": 1, "a": 2}', "NaN", "1e999", '"\\ud800"', "[" * 201 + "]" * 201):
+        assert fast.value(text + padded, 0) is None
+
+
+def test_the_fast_try_gives_up_after_some_failures() -> None:
+    fast = FastTries()
+    for _ in range(20):
+        fast.value("{" + " " * 100, 0)
+    assert fast.value('{"a": 1}' + " " * 100, 0) is None
+
+
+def test_soundness_of_values() -> None:
+    deep: Any = []
+    for _ in range(MAX_DEPTH - 1):
+        deep = [deep]
+    assert sound(deep)
+    assert not sound([deep])
+    assert not sound({"\ud800": 1})
+    assert not sound(["\ud800"])

@@ -1,0 +1,75 @@
+"""Python literals: spellings that models write, and nothing evaluated."""
+
+import json
+from typing import Any
+
+import pytest
+
+from toolwire.text.python_scanner import PythonScanner
+
+READ: list[tuple[str, Any]] = [
+    ("'it\\'s'", "it's"),
+    ('"a\\tb\\\\"', "a\tb\\"),
+    ('"""code "x"\nmore"""', 'code "x"\nmore'),
+    ("'''it''s'''", "it''s"),
+    ("''", ""),
+    ("'\\x41\\u00e9\\U0001F600\\101'", "Aé😀A"),
+    ("'\\d+'", "\\d+"),
+    ("'a\\\nb'", "ab"),
+    ("(1, 2,)", [1, 2]),
+    ("()", []),
+    ("[None, True, False, null, true]", [None, True, False, None, True]),
+    ("{'a': {'b': (1,)}}", {"a": {"b": [1]}}),
+    ("07", 7),
+    ("1_000", 1000),
+    ("0x1f", 31),
+    ("-0o17", -15),
+    ("+5", 5),
+    (".5", 0.5),
+    ("1.", 1.0),
+    ("-2.5e-3", -0.0025),
+]
+
+REFUSED = [
+    "(,)",
+    "[1 2]",
+    "nan",
+    "inf",
+    "__import__('os')",
+    "1 + 1x",
+    "{1: 2}",
+    "'\\ud800'",
+    "{'a': 1, 'a': 2}",
+    "1e999",
+]
+
+
+def scanned(text: str, size: int) -> PythonScanner:
+    scanner = PythonScanner()
+    tail = ""
+    for at in range(0, len(text), size):
+        piece = tail + text[at : at + size]
+        tail = piece[scanner.scan(piece, 0, False) :]
+        if scanner.done or scanner.error:
+            return scanner
+    scanner.scan(tail, 0, True)
+    scanner.finish()
+    return scanner
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize(("text", "value"), READ)
+def test_literals(text: str, value: Any, size: int) -> None:
+    scanner = scanned(text + " ", size)
+    assert scanner.done, scanner.error
+    read = json.loads("".join(scanner.ready))
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_literal_is_refused(text: str, size: int) -> None:
+    scanner = scanned(text + " ,", size)
+    rest_is_left = scanner.done and text == "1 + 1x"  # the literal is 1; what follows is the caller's to refuse
+    assert scanner.error or rest_is_left

@@ -1,0 +1,183 @@
+"""Secrets go, whatever they stand in, and other text stays."""
+
+import json
+
+import pytest
+
+import toolwire
+from toolwire.errors import RenderError
+from toolwire.text.redaction import DEEPEST, GONE, redact, redact_value, secret_name, secrets_in
+
+KEY = "sk-" + "a1B2" * 6
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("password=hunter2", "password=[redacted]"),
+        ("PASSWORD = 'hunter 2' next", "PASSWORD = '[redacted]' next"),
+        ('{"api_key": "a\\"b c", "n": 1}', '{"api_key": "[redacted]", "n": 1}'),
+        (r'{"a": "{\"password\": \"hunt er\"}"}', r'{"a": "{\"password\": \"[redacted]\"}"}'),
+        ("export DB_PASSWORD=hunter2; ls", "export DB_PASSWORD=[redacted]; ls"),
+        ("x-api-key: abcdef", "x-api-key: [redacted]"),
+        ("apiKey: abcdef, accessToken: 'ghij'", "apiKey: [redacted], accessToken: '[redacted]'"),
+        ("Authorization: Bearer abcdefgh", "Authorization: Bearer [redacted]"),
+        ("Cookie: session=abcdef; path=/", "Cookie: [redacted]; path=/"),
+        ("Pwd=hunter2;Server=db", "Pwd=[redacted];Server=db"),
+        ("login --password hunter2 --verbose", "login --password [redacted] --verbose"),
+        ("login --api-key=hunter2", "login --api-key=[redacted]"),
+        ("['login', '--token', 'hunter2']", "['login', '--token', '[redacted]']"),
+        ("password: 12345678", "password: [redacted]"),
+        ("<password>ab</password> is <b>it</b>", "<password>[redacted]</password> is <b>it</b>"),
+        ("<password><![CDATA[a<b]]></password>", "<password><![CDATA[[redacted]]]></password>"),
+        ('<arg name="password">hunter2</arg>', '<arg name="password">[redacted]</arg>'),
+        ("<parameter=secret>\nhunter2\n</parameter>", "<parameter=secret>\n[redacted]\n</parameter>"),
+        ("postgres://me:hunter2@db/x", "postgres://[redacted]@db/x"),
+        (f"the key is {KEY}.", "the key is [redacted]."),
+        (f"a_{KEY}", "a_[redacted]"),
+        ("AKIAABCDEFGHIJKLMNOP", GONE),
+        ("ghp_" + "x" * 30, GONE),
+        ("xoxb-1234567890-abc", GONE),
+        ("AIza" + "x" * 35, GONE),
+        (f"got {JWT} back", "got [redacted] back"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- end", "[redacted] end"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", GONE),
+        ("curl -u bob:hunter2 https://x", "curl -u bob:[redacted] https://x"),
+        ("curl -sSu 'bob:hunter2' x", "curl -sSu 'bob:[redacted]' x"),
+        ("curl -L --user=bob:hunter2 x; ls", "curl -L --user=bob:[redacted] x; ls"),
+        ("['curl', '-u', 'bob:hunter2']", "['curl', '-u', 'bob:[redacted]']"),
+        ("['sshpass', '-p', 'hunter2']", "['sshpass', '-p', '[redacted]']"),
+        ("mysql -uroot -phunter2 db", "mysql -uroot -p[redacted] db"),
+        ("mysqldump -h db -p'hunter2' shop", "mysqldump -h db -p'[redacted]' shop"),
+        ("sshpass -p hunter2 ssh x", "sshpass -p [redacted] ssh x"),
+        ("sshpass -phunter2 ssh x", "sshpass -p[redacted] ssh x"),
+        ("passwd hunter2", "passwd [redacted]"),
+        ("the password is hunter2secret.", "the password is [redacted]."),
+        ("My password for bob is: hunter2", "My password for bob is: [redacted]"),
+        ("the passphrase is 'correct horse'", "the passphrase is '[redacted]'"),
+        ("The API key was set to ab12cd34, then", "The API key was set to [redacted], then"),
+        ("GOCSPX-abcdefghijklmnop1234567", GONE),
+        ("at https://hooks.slack.com/services/T0/B0/abcdefgh", "at https://hooks.slack.com/services/[redacted]"),
+        ("https://x.org/a?se=1&sig=abcDEF123456%3D&sp=r", "https://x.org/a?se=1&sig=[redacted]&sp=r"),
+        ("https://x.org/a?X-Amz-Signature=0123456789abcdef01", "https://x.org/a?X-Amz-Signature=[redacted]"),
+        ('{"pin": "1234", "n": 1}', '{"pin": "[redacted]", "n": 1}'),
+        (r'{"a": "{\"pin\": 123456}"}', r'{"a": "{\"pin\": [redacted]}"}'),
+        ("<parameter=pin>\n1234\n</parameter>", "<parameter=pin>\n[redacted]\n</parameter>"),
+    ],
+)
+def test_secrets_go(text: str, clean: str) -> None:
+    assert redact(text) == clean
+    assert redact(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "The password must be long.",
+        "max_tokens: 100, total_tokens=7",
+        "token: 12",
+        "author: Bob Smith; secretary: Alice",
+        "tokenizer: bert-base",
+        "password: true, secret: null",
+        '{"type": "string", "description": "The password of the user."}',
+        "PWD=/home/me",
+        "<label>Password</label><input>",
+        "task-list-with-a-long-name and sk-short",
+        "keyboard: qwerty; monkey=banana",
+        "key: value",
+        "see https://example.org/a:b?c=d@e",
+        "İstanbul password",
+        "The password is required. The token is read-only, the secret is base64 and the key is 32 bytes long.",
+        "The password is 8 characters long; a passcode is 4-digit, a secret is 16-byte, the token is utf-8.",
+        "The password is 12-16 characters, and the cookie is set. The token is at https://example.org/t1.",
+        "the access key is in ~/.aws/config2; the password is hashed with sha256",
+        "the password is sent to bob@example.org, the secret is ${SECRET1}",
+        "docker run -u 1000:1000 alpine; chown -R me:me x",
+        "curl -o a:b https://example.org:8080/x -H 'Accept: text/html'",
+        "curl https://example.org | sudo -u bob:x",
+        "mysql -p shop; mysql -P 3306 --port=3306; mysql --protocol=tcp; mkdir -pv a",
+        "passwd root; cat /etc/passwd file1; passwd --lock user1",
+        "sig=1; a?signature=yes&sigma=abcdefghijklmnop",
+        '{"pin": 13, "spin": 1234, "pins": [1234], "pin": "A0"}',
+        "pinned: 1234; opinion=12345; pin 1234",
+        "see https://hooks.slack.com/docs",
+    ],
+)
+def test_other_text_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_names_are_told_by_their_words() -> None:
+    secret = ("password", "userPassword", "API_KEY", "x-api-key", "auth", "client_secret", "refresh_token", "Cookie")
+    assert [name for name in secret if not secret_name(name)] == []
+    plain = ("author", "tokens", "max_tokens", "key", "monkey", "path", "secretary")
+    assert [name for name in plain if secret_name(name)] == []
+
+
+@toolwire.tool
+def login(user: str, password: str, options: dict[str, str]) -> str:
+    """Logs in."""
+    return "ok"
+
+
+@pytest.mark.parametrize("format", toolwire.formats())
+def test_arguments_are_found_in_every_format(format: str) -> None:
+    call = toolwire.ToolCall("login", {"user": "ubert", "password": "hunter2xx", "options": {"api_key": "zzz999qq"}})
+    try:
+        text = toolwire.render_calls([call], format=format, tools=[login])
+    except RenderError:
+        return  # it has no calls
+    clean = redact(text)
+    assert ("hunter2xx" in text, "hunter2xx" in clean) == (True, False)
+    assert ("zzz999qq" in text, "zzz999qq" in clean) == (True, False)
+    assert "ubert" in clean
+    assert clean.count(GONE) == 2
+
+
+def test_what_is_known_goes_everywhere() -> None:
+    known = secrets_in({"password": "correct horse", "list": [{"token": "staple!"}], "user": "me", "secret": "ab"})
+    assert known == ("correct horse", "staple!")
+    assert redact("I typed correct horse, then staple!, ab.", known) == "I typed [redacted], then [redacted], ab."
+
+
+def test_values_are_cleaned_in_place() -> None:
+    value = {
+        "password": "x",
+        "pin_token": 1234,
+        "nested": [{"api_key": "y", "flag": True}, "password=hunter2"],
+        "secret": {"value": "kept, since its own name says nothing"},
+        "passcode": 1234,
+        "pin": "1234",
+        "PIN": 123456,
+        "Pin": 13,
+    }
+    assert redact_value(value) == {
+        "password": GONE,
+        "pin_token": 1234,
+        "nested": [{"api_key": GONE, "flag": True}, "password=[redacted]"],
+        "secret": {"value": "kept, since its own name says nothing"},
+        "passcode": GONE,
+        "pin": GONE,
+        "PIN": GONE,
+        "Pin": 13,
+    }
+    deep: object = "password=hunter2"
+    for _ in range(DEEPEST * 3):
+        deep = [deep]
+    assert "hunter2" not in json.dumps(redact_value(deep))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "password", "password=", 'password: "', "--token ", "<", "-----BEGIN PRIVATE KEY-----", "sk-", "://a:", "\\",
+        'password a="b"', "password<", "tokenA_", "secret </a><b>", "eyJaaaaaaaaaa.", "key key_", "bearer ",
+        "curl ", "curl -u ", "curl -u a", "mysql -", "mysql -p'", "sshpass -v ", "passwd ",
+        "password is ", "password for a ",
+        "pin\": ", "pin: ", "&sig=", "hooks.slack.com/services/", "password is 1",
+    ],
+)  # fmt: skip
+def test_floods_are_done_with(piece: str) -> None:
+    redact(piece * (200_000 // len(piece)))

@@ -1,0 +1,52 @@
+"""Tokens counted or estimated."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from toolwire.errors import ConfigurationError
+from toolwire.text.tokens import TokenCount, count_tokens
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("日本", 2), ("\ud800", 1)])
+def test_an_estimate_says_so(text: str, tokens: int) -> None:
+    found = count_tokens(text)
+    assert (found.tokens, found.estimated) == (tokens, True)
+    assert "estimate" in found.by
+    assert str(found) == f"~{tokens} tokens"
+
+
+def by_words(text: str) -> int:
+    return len(text.split())
+
+
+class Words:
+    name = "words"
+
+    def encode(self, text: str) -> list[str]:
+        return text.split()
+
+
+class Encodings:
+    def encode(self, text: str) -> SimpleNamespace:
+        return SimpleNamespace(ids=[1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "expected"),
+    [
+        (by_words, TokenCount(3, False, "by_words")),
+        (Words(), TokenCount(3, False, "words")),
+        (Encodings(), TokenCount(3, False, "Encodings")),
+    ],
+)
+def test_any_tokenizer_counts(tokenizer: object, expected: TokenCount) -> None:
+    assert count_tokens("one two three", tokenizer) == expected
+    assert str(expected) == "3 tokens"
+
+
+def test_what_counts_nothing_is_said() -> None:
+    with pytest.raises(ConfigurationError, match="int counts no tokens"):
+        count_tokens("a", 5)

@@ -1,0 +1,87 @@
+"""Values written as nested elements: the schema first, then repeated names, `<item>` and inference."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.schema.validation import Shape
+from toolwire.wire.elements import ElementReader, combine, infer
+from toolwire.wire.markup import unescape
+from toolwire.wire.syntax import Elements
+
+FORGE = Elements(infer=True)
+AUTOBYTEUS = Elements(tag="arg", nested=("arg", "item"))
+STRINGS = {"type": "array", "items": {"type": "string"}}
+EDITS = {"type": "array", "items": {"type": "object", "properties": {"old": {"type": "string"}}}}
+
+ROWS: list[tuple[Elements, str, Any, Any]] = [
+    (FORGE, "text", {}, "text"),
+    (FORGE, " 42 ", {}, 42),
+    (FORGE, "007", {}, 7),
+    (FORGE, "TRUE", {}, True),
+    (FORGE, "NaN", {}, "NaN"),
+    (FORGE, "<![CDATA[42]]>", {}, "42"),
+    (FORGE, "42", {"type": "string"}, "42"),
+    (FORGE, "a <![CDATA[]]]]><![CDATA[>]]> b", {"type": "string"}, "a ]]> b"),
+    (FORGE, "&amp;lt; &#x3C;", {}, "&lt; <"),
+    (FORGE, "\n <a>1</a>\n <b>x</b>\n", {}, {"a": 1, "b": "x"}),
+    (FORGE, "<a>1</a><a>2</a>", {}, {"a": [1, 2]}),
+    (FORGE, "<item>1</item>", {}, [1]),
+    (FORGE, "<!-- note --><a>1</a>", {}, {"a": 1}),
+    (FORGE, "use <b>bold</b> text", {}, "use <b>bold</b> text"),
+    (FORGE, "List<String> x", {}, "List<String> x"),
+    (FORGE, "<div><p>x</p></div>", {"type": "string"}, "<div><p>x</p></div>"),
+    (FORGE, "<edit><old>a</old></edit><edit><old>b</old></edit>", EDITS, [{"old": "a"}, {"old": "b"}]),
+    (FORGE, "", {"type": "object"}, {}),
+    (FORGE, "", STRINGS, []),
+    (FORGE, '["a", "b"]', STRINGS, ["a", "b"]),
+    (FORGE, "<a/>", {}, {"a": ""}),
+    (AUTOBYTEUS, "42", {}, "42"),
+    (AUTOBYTEUS, '<arg name="x">1</arg>', {}, {"x": "1"}),
+    (AUTOBYTEUS, "<item>a</item><item>b</item>", {}, ["a", "b"]),
+    (AUTOBYTEUS, "<tool name='fake'></tool>", {}, "<tool name='fake'></tool>"),
+]
+
+
+@pytest.mark.mission("B5", "B7", "B12", "B19", "B24")
+@pytest.mark.parametrize(("node", "raw", "schema", "value"), ROWS)
+def test_values(node: Elements, raw: str, schema: dict[str, Any], value: Any) -> None:
+    read, _ = ElementReader(node, json.loads).read(raw, Shape.of(schema))
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.mission("C6", "C7")
+def test_repairs_are_noted_outside_cdata_only() -> None:
+    reader = ElementReader(FORGE, json.loads)
+    reader.read("<![CDATA[a && b < c]]>", Shape.of({}))
+    assert reader.repairs == []
+    reader.read("a & b < c", Shape.of({}))
+    assert sorted(reader.repairs) == ["bare_ampersand", "bare_markup"]
+
+
+def test_nesting_has_a_limit() -> None:
+    with pytest.raises(ValueError, match="levels"):
+        ElementReader(FORGE, json.loads).read("<a>" * 250 + "</a>" * 250, Shape.of({}))
+
+
+def test_occurrences() -> None:
+    assert combine([("a", False)], Shape.of(STRINGS)) == ["a"]
+    assert combine([("a", False), ("b", False)], Shape.of({})) == ["a", "b"]
+    with pytest.raises(ValueError, match="more than once"):
+        combine([("a", False), ("b", False)], Shape.of({"type": "string"}))
+
+
+@pytest.mark.parametrize("text", ["1e999", "+", "1.2.3", "--5", "abc", "", '"true"', "0x10", "1_000"])
+def test_text_stays_text(text: str) -> None:
+    assert infer(text) == text
+
+
+@given(st.lists(st.sampled_from(["&lt;", "&amp;", "&quot;", "&#65;", "&#x41;", "&#0;", "&", "&x;", ";", "a", "<"])))
+def test_few_entities_and_many_are_decoded_alike(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    among = " " * 100 * len(pieces)
+    assert unescape(among + text + among) == (among + unescape(text)[0] + among, unescape(text)[1])

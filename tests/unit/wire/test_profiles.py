@@ -1,0 +1,117 @@
+"""Which format a model writes, from its name or its chat template."""
+
+from pathlib import Path
+
+import pytest
+
+import toolwire
+from toolwire.wire.profiles import FAMILIES, QUIRKS
+
+ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.mission("F21")
+@pytest.mark.need(1)
+@pytest.mark.parametrize(("name", "format"), ROWS)
+def test_names(name: str, format: str) -> None:
+    found = toolwire.profile(name)
+    assert (found.format, found.known) == (format, format != "auto"), found.reason
+    assert found.name == name
+
+
+def test_the_table_is_large_and_every_family_is_in_it() -> None:
+    assert len(ROWS) >= 150
+    seen = {toolwire.profile(name).family for name, _ in ROWS}
+    assert {family.name for family in FAMILIES} <= seen
+    for family in FAMILIES:
+        assert family.api or toolwire.get_format(family.format).blocks
+
+
+@pytest.mark.mission("D17")
+def test_an_unknown_model_says_so() -> None:
+    found = toolwire.profile("my-own/model-7b")
+    assert (found.format, found.known, found.spans) == ("auto", False, ())
+    assert "'my-own/model-7b'" in found.reason
+
+
+def test_what_else_is_known() -> None:
+    assert toolwire.profile("Qwen/Qwen3-Coder-30B-A3B-Instruct").ends_reasoning
+    assert toolwire.profile("MiniMaxAI/MiniMax-M3").spans[0].open == "<mm:think>"
+    assert toolwire.profile("Qwen/QwQ-32B").reasoning_started
+    assert toolwire.profile("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B").reasoning_started
+    assert not toolwire.profile("llama3.1:8b").anywhere
+
+
+@pytest.mark.parametrize(
+    ("name", "api", "quirks"),
+    [
+        ("mistral-large-latest", "", ("nine_character_ids",)),
+        ("moonshotai/Kimi-K2-Thinking", "", ("indexed_ids", "calls_in_reasoning", "reasoning_goes_back")),
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", "anthropic_messages", ("signed_reasoning",)),
+        ("gemini-3-pro-preview", "gemini", ("signed_reasoning",)),
+        ("gemini-2.5-flash", "gemini", ()),
+        ("gpt-5-mini", "openai_chat", ()),
+        ("openai/o4-mini", "openai_chat", ()),
+        ("amazon.nova-lite-v1:0", "bedrock_converse", ()),
+        ("gpt-oss:20b", "", ()),
+        ("deepseek-ai/DeepSeek-V3.2", "", ("reasoning_goes_back",)),
+        ("meta-llama/Llama-3.1-8B-Instruct", "", ("one_call_a_message",)),
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "", ()),
+        ("NousResearch/DeepHermes-3-Mistral-24B-Preview", "", ()),
+        ("deepseek-reasoner", "", ("reasoning_goes_back",)),
+        ("google/gemma-2-2b-it", "", ("no_system_role",)),
+        ("google/gemma-3-27b-it", "", ()),
+        ("google/gemma-2b-it", "", ()),
+        ("MiniMaxAI/MiniMax-M2", "", ("reasoning_goes_back",)),
+        ("XiaomiMiMo/MiMo-V2-Flash", "", ("calls_in_reasoning",)),
+    ],
+)
+def test_apis_and_quirks(name: str, api: str, quirks: tuple[str, ...]) -> None:
+    found = toolwire.profile(name)
+    assert (found.api, found.quirks) == (api, quirks)
+
+
+def test_every_quirk_has_a_family_and_a_meaning() -> None:
+    used = {quirk for name, _ in ROWS for quirk in toolwire.profile(name).quirks}
+    assert used == set(QUIRKS)
+
+
+@pytest.mark.need(18)
+@pytest.mark.parametrize(
+    ("template", "format", "started"),
+    [
+        ('{{\'<tool_call>\\n{"name": "\' + tool.name }}...</tool_call>', "hermes", False),
+        ("<tool_call>\n<function={{ name }}>\n<parameter={{ k }}>\n</function>", "qwen3_coder", False),
+        ("<tool_call>{{ name }}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value></tool_call>", "glm4", False),
+        ("[TOOL_CALLS]{{ name }}[ARGS]{{ arguments }}</s>", "mistral_args", False),
+        (
+            '<minimax:tool_call><invoke name="{{ f }}"><parameter name="{{ k }}">v</parameter></invoke>',
+            "minimax_m2",
+            False,
+        ),
+        ("<function={{ name }}>{{ arguments }}</function>", "functionary_v3_1", False),
+        ("<tool_calls>[...]</tool_calls>", "jamba", False),
+        ("<tool_calls>[...]</tool_calls> after [BEGIN FINAL RESPONSE]", "apriel", False),
+        ("<tool_calls>\n{...}\n</tool_calls> tool result: x", "minimax_json", False),
+        ("<tool_calls>[...]</tool_calls><answer>x</answer>", "hunyuan", False),
+        ("functools[", "phi4", False),
+        ("assistant functools[", "firefunction", False),
+        (
+            "<available_tools> <tool_call>f<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>",
+            "laguna",
+            False,
+        ),
+        (
+            "<tool_call></tool_call>{% if enable_thinking %}<think>\n{% else %}<think>\n\n</think>{% endif %}",
+            "hermes",
+            True,
+        ),
+        ("<tool_call></tool_call>{% if no_thinking %}<think>\n\n</think>{% endif %}", "hermes", False),
+        ("{% if enable_thinking %}<think>\n{% else %}<think>\n\n</think>{% endif %}", "auto", True),
+        ("<tool_call>{...}</tool_call> <|im_start|>assistant\n<think>\n", "hermes", True),
+        ("{{ messages }}", "auto", False),
+    ],
+)
+def test_templates(template: str, format: str, started: bool) -> None:
+    found = toolwire.detect_from_template(template)
+    assert (found.format, found.reasoning_started) == (format, started), found.reason
