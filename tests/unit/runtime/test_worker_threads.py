@@ -47,7 +47,7 @@ def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_thread_that_never_comes_back_does_not_keep_the_program() -> None:
     program = """
 import asyncio, threading
-from toolwire.threads import in_thread
+from toolwire.runtime.worker_threads import in_thread
 async def main():
     try:
         async with asyncio.timeout(0.1):
@@ -63,7 +63,7 @@ asyncio.run(main())
 def test_a_forked_process_begins_anew() -> None:
     program = """
 import asyncio, os
-from toolwire.threads import in_thread
+from toolwire.runtime.worker_threads import in_thread
 async def main():
     return await asyncio.wait_for(in_thread(os.getpid, {}), 20)
 asyncio.run(main())

@@ -230,7 +230,7 @@ PROGRAM = """
     import asyncio, sys
     from toolwire import ParsedResponse
     from toolwire.agent import Agent
-    from toolwire.backends import ScriptedBackend
+    from toolwire.models.backends import ScriptedBackend
     asyncio.run(Agent(ScriptedBackend([ParsedResponse("hi")])).ask("?"))
     print(*sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 """
