@@ -27,7 +27,7 @@ from time import process_time
 from typing import Any
 
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.hooks import Chains, Turn
+from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.builtin import editing_tools, reading_tools
 from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
@@ -210,7 +210,7 @@ class Planted:
     message: str
     left: int = field(default=1)
 
-    def __call__(self, call: ToolCall, turn: Turn, /) -> ToolCall | ToolResult:
+    def __call__(self, call: ToolCall, turn: TurnInfo, /) -> ToolCall | ToolResult:
         if not self.message or not self.left:
             return call
         self.left -= 1
@@ -237,7 +237,7 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
             after_results=GO_ON,
             after_failures=TRY_AGAIN,
             max_tokens=MAX_TOKENS,
-            chains=Chains(invocation=(Planted(task.planted),)),
+            hooks=Hooks(invocation=(Planted(task.planted),)),
         )
         agent = Agent(backend, [*reading_tools(root, characters=4_000), *write], config, confirm=refused)
         calls: Calls = []

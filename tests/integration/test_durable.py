@@ -22,9 +22,9 @@ import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Tier, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, durable, process_locks
 from toolwire.agent.durable import DurableRuns, run_durably
-from toolwire.agent.hooks import Chains, Turn
+from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.agent.journal import UNKNOWN
-from toolwire.agent.process_locks import FileLives, PostgresLives
+from toolwire.agent.process_locks import FileLiveProcesses, PostgresLiveProcesses
 from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, CaughtUp, Resumed, RunEnded, TaskBegun
 from toolwire.agent.run_store import HERE, RunStore, database_url
 from toolwire.errors import DefinitionError, JournalError
@@ -235,14 +235,14 @@ def test_an_error_of_the_program_stops_the_run_which_goes_on_once_it_is_mended(t
     class Step:
         broken = True
 
-        def __call__(self, response: ParsedResponse, turn: Turn) -> ParsedResponse:
+        def __call__(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
             if self.broken and turn.round == 2:
                 raise KeyError("a bug")
             return response
 
     async def main() -> None:
         step = Step()
-        agent = agent_of(tmp_path, chains=Chains(response=(step,)))
+        agent = agent_of(tmp_path, hooks=Hooks(response=(step,)))
         async with DurableRuns(agent, database=file(tmp_path)) as runs:
             with pytest.raises(KeyError, match="a bug"):
                 await heard(runs.run("Write.", run_id="one"))
@@ -414,7 +414,7 @@ def test_runs_are_killed_and_resumed() -> None:
 
 
 def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: str) -> None:
-    mine = PostgresLives(postgres.replace("/toolwire?", "/postgres?"))
+    mine = PostgresLiveProcesses(postgres.replace("/toolwire?", "/postgres?"))
     mine.begin("me")
     try:
         with mine.only():
@@ -434,7 +434,7 @@ def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: 
 
 def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_locks, "WAIT", 0.05)
-    one, other = FileLives(tmp_path / "lives"), FileLives(tmp_path / "lives")
+    one, other = FileLiveProcesses(tmp_path / "lives"), FileLiveProcesses(tmp_path / "lives")
     one.begin("one")
     assert other.living(["one", "two"]) == {"one"}
     with one.only(), pytest.raises(JournalError, match="another process holds it"), other.only():
@@ -445,7 +445,7 @@ def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.Mo
     assert not other.living(["one"])
     (tmp_path / "file").touch()
     with pytest.raises(JournalError, match="file"):
-        FileLives(tmp_path / "file")
+        FileLiveProcesses(tmp_path / "file")
 
 
 # -- where it is kept

@@ -16,9 +16,9 @@ from tests.integration.test_durable import agent_of, ended, file, heard, results
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
 from toolwire.agent import Agent, AgentConfig, Budget, durable
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.process_locks import FileLives
+from toolwire.agent.process_locks import FileLiveProcesses
 from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone
-from toolwire.agent.run_store import Growing, RunStore
+from toolwire.agent.run_store import RunStore, RunTail
 from toolwire.errors import JournalError, ProviderError, RunFailed
 from toolwire.models.backends import ScriptedBackend
 
@@ -166,13 +166,13 @@ def test_a_process_looks_for_dead_ones_again_when_it_could_not(
     kept: list[Exception | None] = [psycopg.OperationalError("the connection is lost"), OSError("no route"), None]
     tried = threading.Event()
 
-    def keep(_: FileLives) -> None:
+    def keep(_: FileLiveProcesses) -> None:
         if (failure := kept.pop(0)) is not None:
             raise failure
         tried.set()
         kept.append(None)
 
-    monkeypatch.setattr(FileLives, "keep", keep)
+    monkeypatch.setattr(FileLiveProcesses, "keep", keep)
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path), worker=True):
@@ -234,16 +234,16 @@ def test_looking_after_living_processes_locks_nobody_out(tmp_path: Path, monkeyp
         loaded.append(len(steps))
         return steps
 
-    def neighbour(folder: FileLives) -> Any:
+    def neighbour(folder: FileLiveProcesses) -> Any:
         raise AssertionError("locked")
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
             with RunStore(file(tmp_path)) as other:
-                monkeypatch.setattr(FileLives, "only", neighbour)
+                monkeypatch.setattr(FileLiveProcesses, "only", neighbour)
                 await heard(runs.run("Write.", run_id="one"))
                 assert [one.state for one in other.all()] == ["ended"]
-                growing = Growing(other, "one")
+                growing = RunTail(other, "one")
                 monkeypatch.setattr(DBOSClient, "list_workflow_steps", counted)
                 assert growing.load()
                 assert not growing.load()

@@ -10,7 +10,7 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall, ToolDefinition, ToolResult
 from toolwire.agent import Agent, AgentConfig
-from toolwire.agent.hooks import NO_TOOLS, PREFIX, Chains, ManifestInjector, Turn
+from toolwire.agent.hooks import NO_TOOLS, PREFIX, Hooks, ManifestInjector, TurnInfo
 from toolwire.agent.run_events import ApprovalAsked, CallBegun, CallDone
 from toolwire.models.backends import ScriptedBackend
 
@@ -29,8 +29,8 @@ WEATHER = ToolDefinition(
         "required": ["city"],
     },
 )
-TURN = Turn(1, (WEATHER,), format="autobyteus_xml")
-NONE = Turn(1, (), format="autobyteus_xml")
+TURN = TurnInfo(1, (WEATHER,), format="autobyteus_xml")
+NONE = TurnInfo(1, (), format="autobyteus_xml")
 
 
 @pytest.mark.mission("D10", "D11", "D12", "D13")
@@ -92,29 +92,27 @@ def test_steps_come_in_their_order_behind_the_reading() -> None:
         return a + b
 
     def response(name: str) -> Any:
-        def step(given: ParsedResponse, turn: Turn) -> ParsedResponse:
+        def step(given: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
             order.append(f"{name} sees {len(given.tool_calls)}")
             return given
 
         return step
 
-    def twice(call: ToolCall, turn: Turn) -> ToolCall:
+    def twice(call: ToolCall, turn: TurnInfo) -> ToolCall:
         order.append("twice")
         return ToolCall(call.name, {**call.arguments, "a": call.arguments["a"] * 2}, call.id)
 
-    def held(call: ToolCall, turn: Turn) -> ToolCall | ToolResult:
+    def held(call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
         order.append("held")
         return ToolResult(call.id, call.name, "held") if call.arguments["a"] > 9 else call
 
     def told(name: str) -> Any:
-        def step(call: ToolCall, result: ToolResult, turn: Turn) -> ToolResult:
+        def step(call: ToolCall, result: ToolResult, turn: TurnInfo) -> ToolResult:
             return ToolResult(result.call_id, result.tool_name, f"{result.text}{name}")
 
         return step
 
-    chains = Chains(
-        response=(response("one"), response("two")), invocation=(twice, held), result=(told("a"), told("b"))
-    )
+    hooks = Hooks(response=(response("one"), response("two")), invocation=(twice, held), result=(told("a"), told("b")))
     backend = ScriptedBackend(
         [
             calling(ToolCall("add", {"a": 1, "b": 1}, "1")),
@@ -122,7 +120,7 @@ def test_steps_come_in_their_order_behind_the_reading() -> None:
             ParsedResponse("x"),
         ]
     )
-    found = events(Agent(backend, [add], AgentConfig(chains=chains)))
+    found = events(Agent(backend, [add], AgentConfig(hooks=hooks)))
     results = [event.outcome.result.result for event in found if isinstance(event, CallDone)]
     assert order == [
         *["one sees 1", "two sees 1", "twice", "held", "runs"],

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.agent": "Agent",
         "agent.budget": "Budget Prices",
         "agent.config": "AgentConfig",
-        "agent.loading": "Surroundings load_agent load_team open_agent open_team",
+        "agent.loading": "Environment load_agent load_team open_agent open_team",
         "agent.run_events": "RunEnded",
         "agent.team": "AgentTeam Member",
         "config.tables": "AgentTable AgentTeamConfig",

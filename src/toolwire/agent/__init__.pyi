@@ -4,7 +4,7 @@ from toolwire.agent.agent import Agent as Agent
 from toolwire.agent.budget import Budget as Budget
 from toolwire.agent.budget import Prices as Prices
 from toolwire.agent.config import AgentConfig as AgentConfig
-from toolwire.agent.loading import Surroundings as Surroundings
+from toolwire.agent.loading import Environment as Environment
 from toolwire.agent.loading import load_agent as load_agent
 from toolwire.agent.loading import load_team as load_team
 from toolwire.agent.loading import open_agent as open_agent
@@ -23,11 +23,11 @@ __all__ = [
     "AgentTeam",
     "AgentTeamConfig",
     "Budget",
+    "Environment",
     "Member",
     "Prices",
     "RunEnded",
     "RunFailed",
-    "Surroundings",
     "load_agent",
     "load_team",
     "open_agent",

@@ -10,7 +10,7 @@ from typing import Any
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.journal import Journal
 from toolwire.agent.loop import Run
-from toolwire.agent.parent_run import Lead
+from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.recovery import OFFENCE
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import RunFailed
@@ -86,7 +86,7 @@ class Agent:
         session: Session | None = None,
         run_id: str = "",
         journal: Journal | None = None,
-        lead: Lead | None = None,
+        lead: ParentCall | None = None,
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
 

@@ -30,8 +30,8 @@ def _configuration(agent: Agent, within: tuple[Agent, ...]) -> dict[str, Any]:
     config, backend, within = agent.config, agent.backend, (*within, agent)
     coached = isinstance(backend, CoachedBackend)
     named = {one.name: getattr(config, one.name) for one in fields(config) if one.name not in MAY_CHANGE}
-    chains = named.pop("chains")
-    named["steps"] = [[_kind(step) for step in getattr(chains, one.name)] for one in fields(chains)]
+    hooks = named.pop("hooks")
+    named["hooks"] = [[_kind(step) for step in getattr(hooks, one.name)] for one in fields(hooks)]
     gate: TierGate = named.pop("gate")
     if config.tier is None:  # else no gate is asked
         named["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]

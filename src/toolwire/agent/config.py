@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from toolwire.agent.budget import Budget
-from toolwire.agent.hooks import Chains
+from toolwire.agent.hooks import Hooks
 from toolwire.execution.disclosure import BUDGET_TOKENS
 from toolwire.policy.intent import TierGate
 from toolwire.tools import Tier
@@ -30,7 +30,7 @@ class AgentConfig:
         after_failures: the same where all calls failed, but for those that somebody refused; "": as after others.
         context: tokens that a request may hold, about, prompt and definitions included; None: all of the conversation
             goes with each.
-        chains: what prompts, answers, calls and results pass through.
+        hooks: what prompts, answers, calls and results pass through.
         temperature, max_tokens: for each answer; None: as the model has it.
     """
 
@@ -46,7 +46,7 @@ class AgentConfig:
     after_results: str = ""
     after_failures: str = ""
     context: int | None = None
-    chains: Chains = field(default_factory=Chains)
+    hooks: Hooks = field(default_factory=Hooks)
     temperature: float | None = None
     max_tokens: int | None = None
 
@@ -56,7 +56,7 @@ class AgentConfig:
         Raises:
             TypeError: something is of another kind.
         """
-        for name, kind in (("gate", TierGate), ("budget", Budget), ("chains", Chains)):
+        for name, kind in (("gate", TierGate), ("budget", Budget), ("hooks", Hooks)):
             if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(f"{name} is a {kind.__name__}, not {value!r:.80}")
         if self.tier is not None and not isinstance(self.tier, Tier):

@@ -23,7 +23,7 @@ from toolwire.agent.agent import Agent
 from toolwire.agent.codec import SessionRecord, dumps, from_json, to_json
 from toolwire.agent.compatibility import changes, configuration
 from toolwire.agent.run_events import AgentEvent, RunEnded
-from toolwire.agent.run_store import END, SHOWN, WORKFLOW, Order, RunStore
+from toolwire.agent.run_store import END, SHOWN, WORKFLOW, RunRequest, RunStore
 from toolwire.errors import JournalError
 from toolwire.policy.session import Session
 
@@ -35,11 +35,11 @@ FAILURES: Final = (error.DBOSException, sqlalchemy.exc.SQLAlchemyError, psycopg.
 _log = logging.getLogger("toolwire.agent")
 
 
-class Lost(JournalError):
+class RunLost(JournalError):
     """A run that this process had, and another has now, or nobody."""
 
 
-class Life:
+class ActiveRun:
     """A run that this process has.
 
     Args:
@@ -117,7 +117,7 @@ class StepJournal:
             await DBOS.run_step_async({"name": name}, lambda: text)
             self._written.add(name)
         except (error.DBOSWorkflowConflictIDError, error.DBOSWorkflowCancelledError) as failure:
-            raise Lost(f"the run {self._run_id!r} was stopped, or is with another process now") from failure
+            raise RunLost(f"the run {self._run_id!r} was stopped, or is with another process now") from failure
         except FAILURES as failure:
             raise JournalError(f"the run {self._run_id!r} cannot be recorded: {failure}") from failure
 
@@ -134,7 +134,7 @@ class Driver:
     """
 
     def __init__(self, agents: Mapping[str, Agent], store: RunStore) -> None:
-        self.lives: dict[str, Life] = {}
+        self.lives: dict[str, ActiveRun] = {}
         self._agents = agents
         self._store = store
 
@@ -150,7 +150,7 @@ class Driver:
             raise JournalError(f"the run is one of an agent {name!r}, which is not here{known}")
         return agent
 
-    def check(self, run_id: str, order: Order) -> None:
+    def check(self, run_id: str, order: RunRequest) -> None:
         """See that the agent is the one that it was.
 
         Raises:
@@ -162,7 +162,7 @@ class Driver:
                 "If that is meant, resume the run with `changed`."
             )
 
-    def claim(self, run_id: str, life: Life) -> None:
+    def claim(self, run_id: str, life: ActiveRun) -> None:
         """This process has a run.
 
         Raises:
@@ -172,7 +172,7 @@ class Driver:
             raise JournalError(f"the run {run_id!r} is running in this process already")
         self.lives[run_id] = life
 
-    def leave(self, run_id: str, life: Life) -> None:
+    def leave(self, run_id: str, life: ActiveRun) -> None:
         """This process does not have the run any more, unless it has begun another life of it."""
         if self.lives.get(run_id) is life:
             del self.lives[run_id]
@@ -190,11 +190,11 @@ class Driver:
         Returns:
             A summary, as JSON.
         """
-        life = self.lives.setdefault(run_id, Life(heard=False))
+        life = self.lives.setdefault(run_id, ActiveRun(heard=False))
         try:
             if life.left:
                 raise asyncio.CancelledError
-            life.working = working = asyncio.create_task(self._worked(run_id, from_json(Order, text), life))
+            life.working = working = asyncio.create_task(self._worked(run_id, from_json(RunRequest, text), life))
             try:
                 await asyncio.wait([working])
             finally:
@@ -204,7 +204,7 @@ class Driver:
                 raise asyncio.CancelledError  # which DBOS takes no note of
             if (raised := working.exception()) is not None:
                 life.failed = raised
-                if not isinstance(raised, Lost):
+                if not isinstance(raised, RunLost):
                     await self.put_down(run_id, f"{type(raised).__name__}: {raised}")
                 raise asyncio.CancelledError
             end, final = working.result()
@@ -219,7 +219,7 @@ class Driver:
             self.leave(run_id, life)
             life.tell(None)
 
-    async def _worked(self, run_id: str, order: Order, life: Life) -> tuple[RunEnded, bool]:
+    async def _worked(self, run_id: str, order: RunRequest, life: ActiveRun) -> tuple[RunEnded, bool]:
         """How it ended, and whether that is its end: without an answer of the model it can be gone on with."""
         agent = self.agent(order.agent)
         if not life.changed:

@@ -21,7 +21,17 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttrib
 from toolwire.agent.agent import Agent, answer_of
 from toolwire.agent.codec import SessionRecord, from_json, to_json
 from toolwire.agent.compatibility import configuration
-from toolwire.agent.dbos_workflow import FAILURES, Driver, Life, aside, clock_of, drive_with, outside, to_the_end, work
+from toolwire.agent.dbos_workflow import (
+    FAILURES,
+    ActiveRun,
+    Driver,
+    aside,
+    clock_of,
+    drive_with,
+    outside,
+    to_the_end,
+    work,
+)
 from toolwire.agent.journal import MemoryJournal, told
 from toolwire.agent.run_events import AgentEvent, Resumed, RunEnded
 from toolwire.agent.run_store import (
@@ -29,10 +39,10 @@ from toolwire.agent.run_store import (
     END,
     HERE,
     SCHEMA,
-    Growing,
-    Order,
     RunInfo,
+    RunRequest,
     RunStore,
+    RunTail,
     attributes,
     owner_of,
 )
@@ -236,7 +246,7 @@ class DurableRuns:
             JournalError: the run cannot be recorded, or another one has its name.
         """
         order, run_id = self._ordered(task, agent, history, session), _named(run_id)
-        text, life = to_json(order), Life(session, fresh=True)
+        text, life = to_json(order), ActiveRun(session, fresh=True)
         self._driving.claim(run_id, life)
         begun = await self._claimed(run_id, life, self._begun(run_id, order, text))
         running = self._heard(run_id, life) if begun else self.resume(run_id, session=session)
@@ -244,7 +254,7 @@ class DurableRuns:
             async for event in events:
                 yield event
 
-    async def _begun(self, run_id: str, order: Order, text: str) -> bool:
+    async def _begun(self, run_id: str, order: RunRequest, text: str) -> bool:
         """Whether the run is a new one."""
         try:
             with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
@@ -256,7 +266,7 @@ class DurableRuns:
             raise JournalError(f"the run cannot be recorded: {failure}") from failure
         return True
 
-    async def _claimed(self, run_id: str, life: Life, beginning: Coroutine[Any, Any, bool]) -> bool:
+    async def _claimed(self, run_id: str, life: ActiveRun, beginning: Coroutine[Any, Any, bool]) -> bool:
         """Whether a run that was claimed is to go on here. One that begins while nobody waits any more is stopped."""
         task = asyncio.create_task(beginning)
         here = False
@@ -308,16 +318,16 @@ class DurableRuns:
             raise JournalError(f"the run cannot be recorded: {failure}") from failure
         return run_id
 
-    def _ordered(self, task: str, name: str, history: Sequence[Message], session: Session | None) -> Order:
+    def _ordered(self, task: str, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:
         if not name:
             if len(self._agents) != 1:
                 raise JournalError(f"say which agent; here are {', '.join(self._agents) or 'none'}")
             (name,) = self._agents
         agent = self._driving.agent(name)
         state = {} if session is None else SessionRecord(session, clock_of(agent)).changes()
-        return Order(name, task, tuple(history), state, configuration(agent))
+        return RunRequest(name, task, tuple(history), state, configuration(agent))
 
-    async def _same(self, run_id: str, order: Order) -> None:
+    async def _same(self, run_id: str, order: RunRequest) -> None:
         was = await outside(self.store.order, run_id)
         if (was.agent, was.task) != (order.agent, order.task):
             raise JournalError(
@@ -346,7 +356,7 @@ class DurableRuns:
         order = await outside(self.store.order, run_id)
         if not changed:
             driver.check(run_id, order)
-        life = Life(session, changed=changed)
+        life = ActiveRun(session, changed=changed)
         driver.claim(run_id, life)
         if await self._claimed(run_id, life, self._handed(run_id)):
             async with aclosing(self._heard(run_id, life)) as events:
@@ -372,7 +382,7 @@ class DurableRuns:
         Raises:
             JournalError: there is no such run, or it was stopped.
         """
-        growing = Growing(self.store, run_id)
+        growing = RunTail(self.store, run_id)
         while True:
             info = await outside(self.store.info, run_id, look=False)
             if await outside(growing.load):
@@ -393,7 +403,7 @@ class DurableRuns:
         """
         return await outside(self.store.all, limit=limit)
 
-    async def _heard(self, run_id: str, life: Life) -> AsyncGenerator[AgentEvent]:
+    async def _heard(self, run_id: str, life: ActiveRun) -> AsyncGenerator[AgentEvent]:
         """The events of a run that this process has; leaving them stops it."""
         ended = False
         try:
@@ -420,7 +430,7 @@ class DurableRuns:
                 while (await outside(self.store.status, run_id)).status == "PENDING":
                     await asyncio.sleep(SETTLE_SECONDS)
 
-    async def _stopped(self, run_id: str, life: Life) -> None:
+    async def _stopped(self, run_id: str, life: ActiveRun) -> None:
         await life.stop()
         if self._driver is not None:
             await self._driver.put_down(run_id)

@@ -20,7 +20,7 @@ NO_TOOLS = "There are no tools."
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnInfo:
     """What a step may know.
 
     Attributes:
@@ -40,34 +40,34 @@ class Turn:
     last: bool = False
 
 
-class PromptStep(Protocol):
+class PromptHook(Protocol):
     """Changes the system prompt."""
 
-    def __call__(self, prompt: str, turn: Turn, /) -> str:
+    def __call__(self, prompt: str, turn: TurnInfo, /) -> str:
         """The prompt as it goes on."""
         ...
 
 
-class ResponseStep(Protocol):
+class ResponseHook(Protocol):
     """Changes an answer before its calls are looked at."""
 
-    def __call__(self, response: ParsedResponse, turn: Turn, /) -> ParsedResponse:
+    def __call__(self, response: ParsedResponse, turn: TurnInfo, /) -> ParsedResponse:
         """The answer as it goes on."""
         ...
 
 
-class InvocationStep(Protocol):
+class CallHook(Protocol):
     """Changes a call before it goes to the executor, or answers it."""
 
-    def __call__(self, call: ToolCall, turn: Turn, /) -> ToolCall | ToolResult:
+    def __call__(self, call: ToolCall, turn: TurnInfo, /) -> ToolCall | ToolResult:
         """The call as it goes on; or its result, and the call does not run."""
         ...
 
 
-class ResultStep(Protocol):
+class ResultHook(Protocol):
     """Changes a result before the model is told."""
 
-    def __call__(self, call: ToolCall, result: ToolResult, turn: Turn, /) -> ToolResult:
+    def __call__(self, call: ToolCall, result: ToolResult, turn: TurnInfo, /) -> ToolResult:
         """The result as it goes on."""
         ...
 
@@ -84,11 +84,11 @@ class ManifestInjector:
     inject: Literal["append", "placeholder"] = "append"
     _memo: Memo = field(default_factory=lambda: Memo(64), repr=False, compare=False)
 
-    def __call__(self, text: str, turn: Turn, /) -> str:
+    def __call__(self, text: str, turn: TurnInfo, /) -> str:
         """The prompt with the tools in it."""
         return self._memo.get(lambda: self._written(text, turn), turn.tools, text, turn.format)
 
-    def _written(self, text: str, turn: Turn) -> str:
+    def _written(self, text: str, turn: TurnInfo) -> str:
         if PLACEHOLDER not in text:
             wanted = turn.tools and turn.format and self.inject == "append"
             return prompt(turn.tools, format=turn.format, system=text) if wanted else text
@@ -103,33 +103,33 @@ class ManifestInjector:
         return before + gap + _manifest(turn) + after.replace(PLACEHOLDER, "")
 
 
-def _manifest(turn: Turn) -> str:
+def _manifest(turn: TurnInfo) -> str:
     whole = prompt(turn.tools, format=turn.format)
     return whole if whole else render_definitions(turn.tools, format=turn.format)
 
 
 @dataclass(frozen=True, slots=True)
-class Chains:
+class Hooks:
     """The steps of an agent, each chain in order."""
 
-    prompt: tuple[PromptStep, ...] = (ManifestInjector(),)
-    response: tuple[ResponseStep, ...] = ()
-    invocation: tuple[InvocationStep, ...] = ()
-    result: tuple[ResultStep, ...] = ()
+    prompt: tuple[PromptHook, ...] = (ManifestInjector(),)
+    response: tuple[ResponseHook, ...] = ()
+    invocation: tuple[CallHook, ...] = ()
+    result: tuple[ResultHook, ...] = ()
 
-    def prompted(self, text: str, turn: Turn) -> str:
+    def prompted(self, text: str, turn: TurnInfo) -> str:
         """The system prompt, through all of its steps."""
         for step in self.prompt:
             text = step(text, turn)
         return text
 
-    def read(self, response: ParsedResponse, turn: Turn) -> ParsedResponse:
+    def read(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
         """An answer, through all of its steps."""
         for step in self.response:
             response = step(response, turn)
         return response
 
-    def invoked(self, call: ToolCall, turn: Turn) -> ToolCall | ToolResult:
+    def invoked(self, call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
         """A call, through its steps until one answers it."""
         for step in self.invocation:
             made = step(call, turn)
@@ -138,7 +138,7 @@ class Chains:
             call = made
         return call
 
-    def told(self, call: ToolCall, result: ToolResult, turn: Turn) -> ToolResult:
+    def told(self, call: ToolCall, result: ToolResult, turn: TurnInfo) -> ToolResult:
         """A result, through all of its steps."""
         for step in self.result:
             result = step(call, result, turn)

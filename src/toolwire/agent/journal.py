@@ -97,7 +97,7 @@ JOURNAL: ContextVar[Journal | None] = ContextVar("toolwire_journal", default=Non
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedAnswer:
     """An answer of the model, as the run goes on with it.
 
     Attributes:
@@ -114,7 +114,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class RecordedStart:
     """A call that was let through.
 
     Attributes:
@@ -129,7 +129,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class RecordedOutcome:
     """What became of a call.
 
     Attributes:
@@ -143,7 +143,7 @@ class Done:
     stepped: bool = True
 
 
-class Recorder:
+class RunRecorder:
     """Writes the records of one run, and knows those of its earlier lives.
 
     Args:
@@ -184,12 +184,12 @@ class Recorder:
         spent.usage = read(Usage, last.get("usage", {}))
         spent.money = float(last.get("money", 0.0))
 
-    def answer(self, round: int) -> Answer | None:
+    def answer(self, round: int) -> RecordedAnswer | None:
         """What the model answered in an earlier life."""
         record = self._known.get(f"answer.{round}")
-        return None if record is None else read(Answer, record["answer"])
+        return None if record is None else read(RecordedAnswer, record["answer"])
 
-    async def answered(self, round: int, answer: Answer) -> Answer:
+    async def answered(self, round: int, answer: RecordedAnswer) -> RecordedAnswer:
         """Record an answer; the run goes on with what is given back, as a later life would.
 
         Raises:
@@ -197,11 +197,11 @@ class Recorder:
         """
         text = dumps(written(answer))
         await self._write(f"answer.{round}", "answer", text)
-        return read(Answer, loads(text))
+        return read(RecordedAnswer, loads(text))
 
-    def call(self, round: int, index: int) -> CallRecord:
+    def call(self, round: int, index: int) -> CallRecorder:
         """The record of a call, by its place."""
-        return CallRecord(self, f"{round}.{index}")
+        return CallRecorder(self, f"{round}.{index}")
 
     async def _write(self, name: str, key: str, text: str, settle: Callable[[], None] | None = None) -> None:
         async with self._writing:
@@ -225,7 +225,7 @@ class Recorder:
                     self._session.unkept(changes)
 
 
-class CallRecord:
+class CallRecorder:
     """What is recorded of one call.
 
     Attributes:
@@ -233,13 +233,13 @@ class CallRecord:
         begun: it was let through in an earlier life.
     """
 
-    def __init__(self, recorder: Recorder, place: str) -> None:
+    def __init__(self, recorder: RunRecorder, place: str) -> None:
         self._recorder = recorder
         self._place = place
         known = recorder._known
         done, begun = known.get(f"done.{place}"), known.get(f"begun.{place}")
-        self.done = None if done is None else read(Done, done["done"])
-        self.begun = None if begun is None else read(Begun, begun["begun"])
+        self.done = None if done is None else read(RecordedOutcome, done["done"])
+        self.begun = None if begun is None else read(RecordedStart, begun["begun"])
 
     @property
     def lost(self) -> Outcome | None:
@@ -264,7 +264,7 @@ class CallRecord:
         Raises:
             JournalError: see `Journal.write`.
         """
-        begun = Begun(call, key, tool.idempotent)
+        begun = RecordedStart(call, key, tool.idempotent)
         if self.begun != begun:
             await self._recorder._write(f"begun.{self._place}", "begun", dumps(written(begun)))
 
@@ -281,14 +281,14 @@ class CallRecord:
         Raises:
             JournalError: see `Journal.write`.
         """
-        done = Done(outcome, round(seconds, 6), stepped)
+        done = RecordedOutcome(outcome, round(seconds, 6), stepped)
         try:
             text = dumps(written(done))
         except JournalError:
             result = ToolResult(outcome.call.id, outcome.call.name, error=NOT_RECORDABLE)
             text = dumps(written(replace(done, outcome=replace(outcome, result=result))))
         await self._recorder._write(f"done.{self._place}", "done", text, settle)
-        return read(Done, loads(text)).outcome
+        return read(RecordedOutcome, loads(text)).outcome
 
 
 def known(journal: Journal) -> dict[str, dict[str, Any]]:
@@ -318,11 +318,11 @@ def told(journal: Journal) -> Iterator[AgentEvent]:
         kind, _, place = name.partition(".")
         if kind == "answer":
             yield TurnBegun(int(place))
-            yield from replay(read(Answer, record["answer"]).response)
+            yield from replay(read(RecordedAnswer, record["answer"]).response)
         elif kind == "begun":
-            yield CallBegun(read(Begun, record["begun"]).call)
+            yield CallBegun(read(RecordedStart, record["begun"]).call)
         elif kind == "done":
-            done = read(Done, record["done"])
+            done = read(RecordedOutcome, record["done"])
             if f"begun.{place}" not in records:  # it was refused, or a step answered it
                 yield CallBegun(done.outcome.call)
             yield CallDone(done.outcome, done.seconds)

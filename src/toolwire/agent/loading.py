@@ -50,7 +50,7 @@ MakeExecutor = Callable[[ToolRegistry, Confirm | None], ToolExecutor]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What agents need that stands in no file.
 
     Attributes:
@@ -75,51 +75,51 @@ class Surroundings:
 
 
 @asynccontextmanager
-async def load_agent(path: AnyPath, name: str = "", **surroundings: Any) -> AsyncGenerator[Agent]:
+async def load_agent(path: AnyPath, name: str = "", **environment: Any) -> AsyncGenerator[Agent]:
     """An agent of a TOML file, to be used in an `async with`.
 
     Args:
         path: the file; relative paths in it begin in its directory.
         name: the agent; it may be left out where the file has one only.
-        surroundings: see `Surroundings`.
+        environment: see `Environment`.
 
     Raises:
         ConfigurationError: the file cannot be used, or has no such agent.
         DefinitionError, ToolError: its tools cannot be used.
         ProviderError: its model cannot be loaded.
     """
-    given = Surroundings(**{"folder": Path(path).parent, **surroundings})
+    given = Environment(**{"folder": Path(path).parent, **environment})
     async with open_agent(load_configuration(path), name, given, source=str(path)) as agent:
         yield agent
 
 
 @asynccontextmanager
-async def load_team(path: AnyPath, name: str = "", **surroundings: Any) -> AsyncGenerator[AgentTeam]:
+async def load_team(path: AnyPath, name: str = "", **environment: Any) -> AsyncGenerator[AgentTeam]:
     """A team of a TOML file; see `load_agent`."""
-    given = Surroundings(**{"folder": Path(path).parent, **surroundings})
+    given = Environment(**{"folder": Path(path).parent, **environment})
     async with open_team(load_configuration(path), name, given, source=str(path)) as team:
         yield team
 
 
 @asynccontextmanager
 async def open_agent(
-    configuration: Configuration, name: str = "", surroundings: Surroundings | None = None, *, source: str = ""
+    configuration: Configuration, name: str = "", environment: Environment | None = None, *, source: str = ""
 ) -> AsyncGenerator[Agent]:
     """An agent of a configuration; see `load_agent`. `source` names the file in messages."""
     name = _named(name, "agent", configuration.agents, configuration.teams, source)
     async with AsyncExitStack() as stack:
-        building = await _Building.begin(configuration, surroundings or Surroundings(), source, stack)
+        building = await _Building.begin(configuration, environment or Environment(), source, stack)
         yield await building.agent(name)
 
 
 @asynccontextmanager
 async def open_team(
-    configuration: Configuration, name: str = "", surroundings: Surroundings | None = None, *, source: str = ""
+    configuration: Configuration, name: str = "", environment: Environment | None = None, *, source: str = ""
 ) -> AsyncGenerator[AgentTeam]:
     """A team of a configuration; see `load_agent`."""
     name = _named(name, "team", configuration.teams, configuration.agents, source)
     async with AsyncExitStack() as stack:
-        building = await _Building.begin(configuration, surroundings or Surroundings(), source, stack)
+        building = await _Building.begin(configuration, environment or Environment(), source, stack)
         yield await building.team(configuration.teams[name])
 
 
@@ -145,7 +145,7 @@ class _Building:
     """Agents of one configuration under construction; what they open goes onto a stack."""
 
     def __init__(
-        self, configuration: Configuration, given: Surroundings, source: str, stack: AsyncExitStack, models: Models
+        self, configuration: Configuration, given: Environment, source: str, stack: AsyncExitStack, models: Models
     ) -> None:
         self._configuration = configuration
         self._given = given
@@ -158,7 +158,7 @@ class _Building:
 
     @classmethod
     async def begin(
-        cls, configuration: Configuration, given: Surroundings, source: str, stack: AsyncExitStack
+        cls, configuration: Configuration, given: Environment, source: str, stack: AsyncExitStack
     ) -> _Building:
         for keys, message in configuration.dangling():
             raise ConfigurationError(f"{source + ': ' if source else ''}{'.'.join(keys)}: {message}")

@@ -14,14 +14,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from toolwire.agent.config import AgentConfig
-from toolwire.agent.hooks import Turn
-from toolwire.agent.journal import Answer, Journal, Recorder
-from toolwire.agent.model_turn import Answering, OutOfTime
-from toolwire.agent.parent_run import Emit, Lead
+from toolwire.agent.hooks import TurnInfo
+from toolwire.agent.journal import Journal, RecordedAnswer, RunRecorder
+from toolwire.agent.model_turn import ModelTurn, OutOfTime
+from toolwire.agent.parent_run import Emit, ParentCall
 from toolwire.agent.recovery import HIDDEN, OFFENCE, REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.run_events import ApprovalAsked, CaughtUp, Corrected, EndReason, Resumed, RunEnded, TaskBegun
 from toolwire.agent.run_limits import Limits
-from toolwire.agent.tool_calls import Calling
+from toolwire.agent.tool_calls import ToolCallRunner
 from toolwire.errors import ProviderError, RenderError
 from toolwire.execution.disclosure import Disclosure
 from toolwire.execution.executor import Confirm, Outcome, ToolExecutor
@@ -76,7 +76,7 @@ class Run:
         session: Session,
         run_id: str,
         journal: Journal | None,
-        lead: Lead | None,
+        lead: ParentCall | None,
     ) -> None:
         self._backend = backend
         self._registry = registry
@@ -95,13 +95,13 @@ class Run:
         )
         told = backend.format or backend.api or "openai_chat"  # how definitions are counted
         self._disclosure = found = Disclosure(registry, format=told, budget_tokens=config.definitions)
-        self._answering = Answering(backend, config, run_id, limits, found, watch, emit)
+        self._answering = ModelTurn(backend, config, run_id, limits, found, watch, emit)
         depth = 1 if lead is None else lead.depth + 1
-        self._calling = Calling(made, config.chains, session, run_id, limits, confirm, depth, found, watch, emit)
+        self._calling = ToolCallRunner(made, config.hooks, session, run_id, limits, confirm, depth, found, watch, emit)
         self._breaker = Breaker()
         self._repeats = Repeats()
         self._messages: list[Message] = []
-        self._record: Recorder | None = None
+        self._record: RunRecorder | None = None
         self._again = False  # what is told has happened before
         self._task = ""
         self._hinted = False  # that a call which is only shown does not run
@@ -207,7 +207,7 @@ class Run:
                 self._emit(Corrected(note))
             note = note or self._nudge(outcomes)
 
-    def _shown_only(self, response: ParsedResponse, turn: Turn) -> list[Fault]:
+    def _shown_only(self, response: ParsedResponse, turn: TurnInfo) -> list[Fault]:
         """A call that stands in a code fence among prose; told once, since it may be meant to be looked at.
 
         Small models write calls like this: "I will call the tool:", the call as JSON, and what it will give.
@@ -244,7 +244,7 @@ class Run:
         if self._journal is None:
             return
         limits = self._limits
-        record = Recorder(self._journal, self._session, self._executor.clock, limits.spent, lambda: limits.seconds)
+        record = RunRecorder(self._journal, self._session, self._executor.clock, limits.spent, lambda: limits.seconds)
         limits.went_on_for(record.seconds)
         self._record, self._again = record, record.resumed
         if self._again:
@@ -256,17 +256,17 @@ class Run:
             self._again = False
             self._emit(CaughtUp())
 
-    async def _answer(self, turn: Turn, note: str, used_up: str) -> ParsedResponse:
+    async def _answer(self, turn: TurnInfo, note: str, used_up: str) -> ParsedResponse:
         """What the model answers, recorded.
 
         Raises:
-            OutOfTime, ProviderError: see `Answering.answer`.
+            OutOfTime, ProviderError: see `ModelTurn.answer`.
         """
         self._catch_up()
         response = await self._answering.answer(turn, self._messages, note)
         if self._record is None:
             return response
-        whole = Answer(response, used_up, turn.format, self._session.untrusted)
+        whole = RecordedAnswer(response, used_up, turn.format, self._session.untrusted)
         return (await self._record.answered(turn.round, whole)).response
 
     def _ends(self, outcome: Outcome) -> bool:
@@ -276,7 +276,7 @@ class Run:
 
     # -- afterwards ----------------------------------------------------------------------------------------------
 
-    def _remember(self, response: ParsedResponse, said: str, results: Sequence[ToolResult], turn: Turn) -> None:
+    def _remember(self, response: ParsedResponse, said: str, results: Sequence[ToolResult], turn: TurnInfo) -> None:
         """The turn, as the next requests tell it: what was read, not what was written."""
         parts: list[Part] = []
         if response.parts and response.tool_calls:
@@ -293,7 +293,7 @@ class Run:
         if results:
             self._messages.append(Message("tool", tuple(results)))
 
-    def _example(self, turn: Turn) -> Callable[[str], str]:
+    def _example(self, turn: TurnInfo) -> Callable[[str], str]:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
@@ -322,7 +322,7 @@ class Run:
         )
 
 
-def _written(call: ToolCall, turn: Turn) -> str:
+def _written(call: ToolCall, turn: TurnInfo) -> str:
     """A call as the model was asked to write it; the format's own example, where it cannot be written so."""
     try:
         text = render_calls([call], format=turn.format, tools=turn.tools)
@@ -346,7 +346,7 @@ def _record(run: str, ended: RunEnded) -> EndRecord:
     )
 
 
-def _said(response: ParsedResponse, turn: Turn) -> str:
+def _said(response: ParsedResponse, turn: TurnInfo) -> str:
     """The prose of an answer, without markers of results: a model that has seen some may write them itself."""
     return unframed(get_format(turn.format), response.content).strip() if turn.format else response.content.strip()
 

@@ -8,11 +8,11 @@ from contextlib import aclosing
 
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.history import trim
-from toolwire.agent.hooks import Turn
+from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.parent_run import Emit
 from toolwire.agent.run_events import Noted, TurnBegun
 from toolwire.agent.run_limits import Limits
-from toolwire.agent.stream_timeout import Patience
+from toolwire.agent.stream_timeout import StreamTimeout
 from toolwire.errors import ProviderError
 from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
 from toolwire.execution.disclosure import Disclosure
@@ -41,7 +41,7 @@ class OutOfTime(Exception):
     """The seconds of the run were used up while the model answered."""
 
 
-class Answering:
+class ModelTurn:
     """The answers of a run.
 
     Args:
@@ -74,7 +74,7 @@ class Answering:
         self._noted: set[Note] = set()
         self._choice = ""  # why the model is asked in this format, where something chose it
 
-    def turn(self, round: int, tier: Tier, *, last: bool) -> Turn:
+    def turn(self, round: int, tier: Tier, *, last: bool) -> TurnInfo:
         """What a turn is about: what may be called in this tier, and how the model is asked.
 
         Args:
@@ -94,9 +94,9 @@ class Answering:
             backend, choice = backend.choose(self._run_id, round)
             self._choice = choice.reason
         self._backend = backend
-        return Turn(round, tools, backend.model, backend.api, backend.format, last)
+        return TurnInfo(round, tools, backend.model, backend.api, backend.format, last)
 
-    def again(self, response: ParsedResponse, turn: Turn) -> None:
+    def again(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Tell again what the model answered in an earlier life."""
         self._emit(TurnBegun(turn.round))
         events = list(replay(response))
@@ -104,7 +104,7 @@ class Answering:
             self._emit(event)
         self._asked(turn, 1, again=True).came(response, events)
 
-    async def answer(self, turn: Turn, messages: Sequence[Message], note: str) -> ParsedResponse:
+    async def answer(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ParsedResponse:
         """What the model answers, through the steps of its chain; asked for again if it breaks off.
 
         Args:
@@ -128,14 +128,14 @@ class Answering:
             self._limits.spent.add(response.usage)
             broken = next((one for one in response.problems if one.kind == "provider_error"), None)
             if broken is None and response.finish_reason is not FinishReason.ERROR:
-                return self._config.chains.read(response, turn)
+                return self._config.hooks.read(response, turn)
             why = broken.message if broken else "the answer broke off"
             watched.failed(why)
             if attempt == ATTEMPTS - 1:
                 raise ProviderError(why)
         raise AssertionError("unreachable")
 
-    def _asked(self, turn: Turn, attempt: int, *, again: bool = False) -> Asked:
+    def _asked(self, turn: TurnInfo, attempt: int, *, again: bool = False) -> Asked:
         return self._watch.asks(
             turn.round,
             attempt,
@@ -147,7 +147,7 @@ class Answering:
             again=again,
         )
 
-    async def _heard(self, request: ChatRequest, turn: Turn, watched: Asked) -> ParsedResponse:
+    async def _heard(self, request: ChatRequest, turn: TurnInfo, watched: Asked) -> ParsedResponse:
         """One answer, told while it comes."""
         RAW.set(watched.raw)
         NOTES.set(notes := Notes())
@@ -157,7 +157,7 @@ class Answering:
         if left is not None:
             limit = max(left, self._limits.budget.last_seconds if turn.last else 0.0)
             whole = limit if whole is None else min(whole, limit)
-        patience = Patience(self._config.silence, whole)
+        patience = StreamTimeout(self._config.silence, whole)
         try:
             async with patience, aclosing(stream) as answer:
                 async for event in answer:
@@ -183,9 +183,9 @@ class Answering:
         watched.came(response, events)
         return response
 
-    def _request(self, turn: Turn, messages: Sequence[Message], note: str) -> ChatRequest:
+    def _request(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ChatRequest:
         config = self._config
-        system = config.chains.prompted(config.system, turn)
+        system = config.hooks.prompted(config.system, turn)
         if config.context is not None:
             definitions = 0 if turn.format else self._disclosed.tokens.tokens
             messages = trim(messages, config.context - definitions - (len(system) + len(note)) // 4, _size)
@@ -209,7 +209,7 @@ def _used(request: ChatRequest, events: Sequence[Event]) -> Usage:
     return Usage(sum(map(_size, request.messages)), _size(Message("assistant", collect(events).parts)))
 
 
-def _choice(config: AgentConfig, turn: Turn) -> ToolChoice:
+def _choice(config: AgentConfig, turn: TurnInfo) -> ToolChoice:
     if not turn.tools:
         return ToolChoice()
     return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")

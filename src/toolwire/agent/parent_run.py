@@ -18,7 +18,7 @@ Emit = Callable[[AgentEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class ParentCall:
     """A call of a run, to the run inside it.
 
     Attributes:
@@ -42,5 +42,5 @@ class Lead:
     depth: int = 1
 
 
-LEAD: ContextVar[Lead | None] = ContextVar("toolwire_lead", default=None)
+LEAD: ContextVar[ParentCall | None] = ContextVar("toolwire_lead", default=None)
 """Inside a call that a run makes: that call."""

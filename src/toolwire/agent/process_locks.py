@@ -28,7 +28,7 @@ BEGIN: Final = 1000
 ONLY: Final = "only"
 
 
-class Lives(Protocol):
+class LiveProcesses(Protocol):
     """The processes that share a database."""
 
     def begin(self, name: str) -> None:
@@ -68,7 +68,7 @@ class Lives(Protocol):
         ...
 
 
-class FileLives:
+class FileLiveProcesses:
     """Processes on one machine.
 
     Args:
@@ -84,7 +84,7 @@ class FileLives:
             raise JournalError(f"{folder}: {error.strerror or error}") from error
 
     def begin(self, name: str) -> None:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         with self.only():
             lock = self._lock(name)
             try:
@@ -94,7 +94,7 @@ class FileLives:
             self._own = lock
 
     def end(self) -> None:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         if self._own is not None:
             with suppress(OSError):
                 os.unlink(self._own.lock_file)
@@ -102,10 +102,10 @@ class FileLives:
             self._own = None
 
     def keep(self) -> None:
-        """See `Lives`; a file stays locked."""
+        """See `LiveProcesses`; a file stays locked."""
 
     def living(self, names: Iterable[str]) -> set[str]:
-        """See `Lives`; what a dead process left is put away."""
+        """See `LiveProcesses`; what a dead process left is put away."""
         return {name for name in names if self._alive(name)}
 
     def _alive(self, name: str) -> bool:
@@ -124,7 +124,7 @@ class FileLives:
 
     @contextmanager
     def only(self) -> Iterator[None]:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         lock = self._lock(ONLY)
         try:
             lock.acquire(timeout=WAIT)
@@ -142,7 +142,7 @@ class FileLives:
         return FileLock(self._path(name), thread_local=False, mode=0o600)
 
 
-class PostgresLives:
+class PostgresLiveProcesses:
     """Processes that share a PostgreSQL database, on any machines.
 
     Args:
@@ -156,7 +156,7 @@ class PostgresLives:
         self._using = RLock()
 
     def begin(self, name: str) -> None:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         with self._using:
             own = self._connected()
             try:
@@ -168,14 +168,14 @@ class PostgresLives:
             self._name, self._own = name, own
 
     def end(self) -> None:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         with self._using:
             if self._own is not None:
                 self._own.close()
                 self._own = None
 
     def keep(self) -> None:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         with self._using:
             if self._own is None:
                 return
@@ -186,7 +186,7 @@ class PostgresLives:
                 self.begin(self._name)
 
     def living(self, names: Iterable[str]) -> set[str]:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         asked = list(names)
         if not asked:
             return set()
@@ -198,7 +198,7 @@ class PostgresLives:
 
     @contextmanager
     def only(self) -> Iterator[None]:
-        """See `Lives`."""
+        """See `LiveProcesses`."""
         with self._connected() as connection:
             try:
                 connection.execute(f"SET lock_timeout = {int(WAIT * 1000)}")

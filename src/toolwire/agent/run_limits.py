@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from toolwire.agent.budget import Budget, Prices, Spent
-from toolwire.agent.parent_run import Lead
+from toolwire.agent.parent_run import ParentCall
 
 
 class Limits:
@@ -22,7 +22,7 @@ class Limits:
         spent: what it has used.
     """
 
-    def __init__(self, budget: Budget, lead: Lead | None, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, budget: Budget, lead: ParentCall | None, clock: Callable[[], float] = monotonic) -> None:
         self.budget = budget
         self.spent = Spent(budget.prices or Prices())
         self._lead = lead

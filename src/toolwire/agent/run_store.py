@@ -20,7 +20,7 @@ from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, WorkflowStatus, e
 
 from toolwire.agent.codec import from_json, loads
 from toolwire.agent.journal import MemoryJournal, told
-from toolwire.agent.process_locks import FileLives, Lives, PostgresLives
+from toolwire.agent.process_locks import FileLiveProcesses, LiveProcesses, PostgresLiveProcesses
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import JournalError
 from toolwire.messages import Message
@@ -43,7 +43,7 @@ State = Literal["waiting", "running", "interrupted", "stopped", "ended"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunRequest:
     """What a run was asked for.
 
     Attributes:
@@ -148,13 +148,13 @@ class RunStore:
         except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
             raise JournalError(f"the database of the runs cannot be used: {failure}") from failure
 
-    def _prepared(self, make: bool) -> Lives:
+    def _prepared(self, make: bool) -> LiveProcesses:
         path = sqlite_file(self.url)
         if path is None:
             plain = sqlalchemy.make_url(self.url).set(drivername="postgresql")
-            return PostgresLives(plain.render_as_string(hide_password=False))
+            return PostgresLiveProcesses(plain.render_as_string(hide_password=False))
         open_database(path, (), 1, make=make).close()  # the user's alone, and in WAL mode
-        return FileLives(path.with_name(f"{path.name}.lives"))
+        return FileLiveProcesses(path.with_name(f"{path.name}.lives"))
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -169,7 +169,7 @@ class RunStore:
         self.client.destroy()
 
     def only(self) -> AbstractContextManager[None]:
-        """See `Lives.only`."""
+        """See `LiveProcesses.only`."""
         return self.lives.only()
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class RunStore:
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise JournalError(f"there is no run {run_id!r}{hint}")
 
-    def order(self, run_id: str) -> Order:
+    def order(self, run_id: str) -> RunRequest:
         """What a run was asked for.
 
         Raises:
@@ -253,7 +253,7 @@ class RunStore:
         given = self.status(run_id, load_input=True, load_output=False).input
         if not given or not given["args"]:
             raise JournalError(f"what the run {run_id!r} was asked for cannot be read")
-        return from_json(Order, given["args"][0])
+        return from_json(RunRequest, given["args"][0])
 
     def records(self, run_id: str) -> tuple[dict[str, str], int]:
         """The records of a run by name, and the number of the last; those of calls' own runs included.
@@ -261,7 +261,7 @@ class RunStore:
         Raises:
             JournalError: the database cannot be used.
         """
-        growing = Growing(self, run_id)
+        growing = RunTail(self, run_id)
         growing.load()
         return growing.records, growing.last
 
@@ -345,7 +345,7 @@ class RunStore:
                 self.client.delete_queue(HERE + owner)
 
 
-class Growing:
+class RunTail:
     """The records of a run that goes on: each is loaded once.
 
     Attributes:
@@ -440,7 +440,7 @@ def _moment(milliseconds: int | None) -> datetime:
     return datetime.fromtimestamp((milliseconds or 0) / 1000, UTC)
 
 
-def attributes(order: Order, **more: str) -> dict[str, Any]:
+def attributes(order: RunRequest, **more: str) -> dict[str, Any]:
     """What a list shows of a run; text that any database takes."""
     said = {"agent": order.agent, "task": order.task, **more}
     return {key: _safe(text[:SHOWN]) for key, text in said.items()}

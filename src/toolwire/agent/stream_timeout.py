@@ -9,7 +9,7 @@ from typing import Self
 from toolwire.errors import ProviderError
 
 
-class Patience:
+class StreamTimeout:
     """A context around an answer; `heard` is called with every piece of it.
 
     Args:

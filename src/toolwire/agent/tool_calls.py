@@ -9,9 +9,9 @@ from functools import partial
 from time import monotonic
 
 from toolwire.agent.budget import Spent
-from toolwire.agent.hooks import Chains, Turn
-from toolwire.agent.journal import JOURNAL, CallRecord, Done, Recorder
-from toolwire.agent.parent_run import LEAD, Emit, Lead
+from toolwire.agent.hooks import Hooks, TurnInfo
+from toolwire.agent.journal import JOURNAL, CallRecorder, RecordedOutcome, RunRecorder
+from toolwire.agent.parent_run import LEAD, Emit, ParentCall
 from toolwire.agent.run_events import CallBegun, CallDone
 from toolwire.agent.run_limits import Limits
 from toolwire.errors import JournalError
@@ -39,7 +39,7 @@ class _Due:
 
     call: ToolCall
     place: str
-    record: CallRecord | None
+    record: CallRecorder | None
     over: str
 
     def known(self) -> Outcome | None:
@@ -52,12 +52,12 @@ class _Due:
         return None
 
 
-class Calling:
+class ToolCallRunner:
     """The calls of a run.
 
     Args:
         executor: makes them.
-        chains: what they and their results pass through.
+        hooks: what they and their results pass through.
         session: what the conversation has come to.
         run_id: of the run.
         limits: what it may use.
@@ -71,7 +71,7 @@ class Calling:
     def __init__(
         self,
         executor: ToolExecutor,
-        chains: Chains,
+        hooks: Hooks,
         session: Session,
         run_id: str,
         limits: Limits,
@@ -82,7 +82,7 @@ class Calling:
         emit: Emit,
     ) -> None:
         self._executor = executor
-        self._chains = chains
+        self._chains = hooks
         self._session = session
         self._run_id = run_id
         self._limits = limits
@@ -95,10 +95,10 @@ class Calling:
     async def outcomes(
         self,
         calls: Sequence[ToolCall],
-        turn: Turn,
+        turn: TurnInfo,
         *,
         untrusted: bool,
-        record: Recorder | None,
+        record: RunRecorder | None,
         happening: Callable[[], None],
     ) -> list[Outcome]:
         """What became of the calls of an answer, in their order; each is told as soon as it is known.
@@ -133,7 +133,7 @@ class Calling:
             outcomes |= {at: task.result() for at, task in tasks.items()}
         return [outcomes[at] for at in range(len(calls))]
 
-    def _called_before(self, call: ToolCall, done: Done, turn: Turn) -> Outcome:
+    def _called_before(self, call: ToolCall, done: RecordedOutcome, turn: TurnInfo) -> Outcome:
         """What became of a call before, told again."""
         self._disclosure.answer(call, self._session.tier)  # what it found stays found
         self._emit(CallBegun(done.outcome.call))
@@ -141,10 +141,10 @@ class Calling:
         self._emit(CallDone(outcome, done.seconds))
         return outcome
 
-    def _stepped(self, outcome: Outcome, turn: Turn) -> Outcome:
+    def _stepped(self, outcome: Outcome, turn: TurnInfo) -> Outcome:
         return replace(outcome, result=self._chains.told(outcome.call, outcome.result, turn))
 
-    async def _call(self, due: _Due, turn: Turn, untrusted: bool) -> Outcome:
+    async def _call(self, due: _Due, turn: TurnInfo, untrusted: bool) -> Outcome:
         spent = self._limits.spent
         inside = spent.opened()
         try:
@@ -152,7 +152,7 @@ class Calling:
         finally:
             spent.closed(inside)
 
-    async def _made(self, due: _Due, turn: Turn, untrusted: bool, inside: list[Spent]) -> Outcome:
+    async def _made(self, due: _Due, turn: TurnInfo, untrusted: bool, inside: list[Spent]) -> Outcome:
         call = due.call
         begun = monotonic()
         outcome, stepped = due.known(), False
@@ -185,7 +185,7 @@ class Calling:
         # Runs inside the call are recorded with it, or not at all: never in the journal of a run further out.
         inner = JOURNAL.set(None if record is None else record.inner())
         lead = LEAD.set(
-            Lead(
+            ParentCall(
                 due.place, self._emit, self._session, inside, limits.overspent, limits.left, self._confirm, self._depth
             )
         )

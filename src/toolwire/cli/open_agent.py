@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Surroundings, open_agent, open_team
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Environment, open_agent, open_team
 from toolwire.agent.model_pool import LOCAL, Models, local_name
 from toolwire.builtin import builtin_tools, ending_tools, reading_tools
 from toolwire.cli.agent_options import BY_WORDS, DEFAULT_MODEL, Wanted
@@ -72,7 +72,7 @@ async def opened(wanted: Wanted, confirm: Confirm) -> AsyncGenerator[Opened]:
             return
         quiet()
         configuration = load_configuration(wanted.config)
-        given = Surroundings(
+        given = Environment(
             folder=os.path.dirname(wanted.config) or ".",
             models=models,
             confirm=confirm,

@@ -24,7 +24,7 @@ from toolwire import (
     Usage,
 )
 from toolwire.agent.codec import MOMENTARY, RAN, SessionRecord, dumps, from_json, loads, read, to_json, written
-from toolwire.agent.journal import Answer, Begun, Done
+from toolwire.agent.journal import RecordedAnswer, RecordedOutcome, RecordedStart
 from toolwire.agent.run_events import RunEnded
 from toolwire.errors import JournalError
 from toolwire.execution.executor import Issue, Outcome
@@ -107,9 +107,9 @@ recorded = (
     | messages
     | usages
     | ends
-    | st.builds(Answer, responses(), texts)
-    | st.builds(Begun, calls, texts, st.booleans())
-    | st.builds(Done, outcomes, st.floats(0, 1e9))
+    | st.builds(RecordedAnswer, responses(), texts)
+    | st.builds(RecordedStart, calls, texts, st.booleans())
+    | st.builds(RecordedOutcome, outcomes, st.floats(0, 1e9))
 )
 
 
@@ -152,13 +152,13 @@ def test_what_is_no_json_is_refused(value: Any) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"call": 1}', '{"outcome": {"call": {"name": "a"}}}'])
 def test_a_record_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(JournalError, match=r"record"):
-        from_json(Done, text)
+        from_json(RecordedOutcome, text)
     with pytest.raises(JournalError, match=r"record"):
         read(Message, {"role": "user", "parts": [{"is": "Popen", "args": ["true"]}]})
 
 
 def test_a_record_holds_what_is_not_as_usual() -> None:
-    assert written(Done(Outcome(ToolCall("a"), ToolResult("1", "a", 3)), 0.5)) == {
+    assert written(RecordedOutcome(Outcome(ToolCall("a"), ToolResult("1", "a", 3)), 0.5)) == {
         "outcome": {"call": {"name": "a"}, "result": {"call_id": "1", "tool_name": "a", "result": 3}},
         "seconds": 0.5,
     }

@@ -9,7 +9,7 @@ import pytest
 from toolwire import Tier
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
 from toolwire.agent.compatibility import changes, configuration
-from toolwire.agent.hooks import Chains
+from toolwire.agent.hooks import Hooks
 from toolwire.models.backends import ScriptedBackend
 from toolwire.policy.intent import TierGate
 from toolwire.telemetry import CoachedBackend
@@ -67,12 +67,12 @@ def test_what_may_change() -> None:
         {"context": 1000},
         {"temperature": 0.0},
         {"max_tokens": 10},
-        {"chains": Chains(response=(lambda response, turn: response,))},
+        {"hooks": Hooks(response=(lambda response, turn: response,))},
     ],
     ids=lambda config: next(iter(config)),
 )
 def test_what_may_not_change(config: dict[str, Any]) -> None:
-    named = "steps" if "chains" in config else next(iter(config))
+    named = next(iter(config))
     expected = [f"it is told other things, or works in another way ({', '.join(sorted([named]))})"]
     found = changes(configuration(agent()), configuration(agent(**config)))
     if named == "tier":

@@ -13,7 +13,7 @@ from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import ConfigurationError, FinishReason, ParsedResponse, Tier, ToolCall
-from toolwire.agent import AgentTable, AgentTeamConfig, Surroundings, load_agent, load_team, open_agent
+from toolwire.agent import AgentTable, AgentTeamConfig, Environment, load_agent, load_team, open_agent
 from toolwire.agent.model_pool import Models, local_name
 from toolwire.agent.run_events import CallDone, MemberSpoke
 from toolwire.config.tables import Configuration, ModelProfile, load_configuration
@@ -311,7 +311,7 @@ def test_agents_are_made_of_values_too() -> None:
 
     async def main() -> tuple[str, Any]:
         async with Models(load=Small()) as models:
-            given = Surroundings(models=models, tools=[wipe], policy=Policy((Rule("deny", "wipe", reason="Never."),)))
+            given = Environment(models=models, tools=[wipe], policy=Policy((Rule("deny", "wipe", reason="Never."),)))
             async with open_agent(configuration, "lead", given) as agent:
                 executor = agent._executor(agent.registry, None)
                 outcome = await executor.run(ToolCall("wipe", {}, "1"), toolwire.policy.session.Session(tier=Tier.RUN))

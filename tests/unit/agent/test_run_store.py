@@ -10,8 +10,8 @@ pytest.importorskip("dbos")
 
 from toolwire import ParsedResponse, ToolCall, ToolResult
 from toolwire.agent.codec import dumps, written
-from toolwire.agent.journal import Answer, Begun, Done, MemoryJournal, told
-from toolwire.agent.run_store import Growing
+from toolwire.agent.journal import MemoryJournal, RecordedAnswer, RecordedOutcome, RecordedStart, told
+from toolwire.agent.run_store import RunTail
 from toolwire.execution.executor import Outcome
 
 
@@ -32,11 +32,11 @@ def records() -> dict[str, str]:
     for at in range(1, 20):
         runs, refused = ToolCall("t", {"a": at}, f"c{at}"), ToolCall("u", {}, f"d{at}")
         found += [
-            (f"answer.{at}", "answer", Answer(ParsedResponse("Well.", tool_calls=(runs, refused)))),
-            (f"done.{at}.1", "done", Done(Outcome(refused, ToolResult(refused.id, "u", error="no")))),
-            (f"begun.{at}.0", "begun", Begun(runs, "key")),
-            (f"begun.{at}.0/begun.1.0", "begun", Begun(runs, "key")),
-            (f"done.{at}.0", "done", Done(Outcome(runs, ToolResult(runs.id, "t", "x")), 0.5)),
+            (f"answer.{at}", "answer", RecordedAnswer(ParsedResponse("Well.", tool_calls=(runs, refused)))),
+            (f"done.{at}.1", "done", RecordedOutcome(Outcome(refused, ToolResult(refused.id, "u", error="no")))),
+            (f"begun.{at}.0", "begun", RecordedStart(runs, "key")),
+            (f"begun.{at}.0/begun.1.0", "begun", RecordedStart(runs, "key")),
+            (f"done.{at}.0", "done", RecordedOutcome(Outcome(runs, ToolResult(runs.id, "t", "x")), 0.5)),
         ]
     return {name: f'{{"{key}":{dumps(written(one))},"at":{at}}}' for at, (name, key, one) in enumerate(found)}
 
@@ -44,7 +44,7 @@ def records() -> dict[str, str]:
 @pytest.mark.parametrize("step", [1, 2, 7, 100])
 def test_what_is_new_is_told_and_the_rest_is_not_read_again(step: int) -> None:
     whole = records()
-    growing = Growing(None, "run")  # type: ignore[arg-type]  # nothing is loaded
+    growing = RunTail(None, "run")  # type: ignore[arg-type]  # nothing is loaded
     growing.records = kept = Records()
     heard = []
     for at, (name, text) in enumerate(whole.items()):

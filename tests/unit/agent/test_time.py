@@ -9,7 +9,7 @@ import pytest
 import toolwire
 from toolwire import Finish, FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.hooks import Chains
+from toolwire.agent.hooks import Hooks
 from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.errors import RunFailed
@@ -141,7 +141,7 @@ def test_a_step_that_fails_loses_no_result() -> None:
         return ToolResult(result.call_id, result.tool_name, f"[{result.text}]")
 
     records: dict[str, str] = {}
-    config = AgentConfig(chains=Chains(result=(step,)))
+    config = AgentConfig(hooks=Hooks(result=(step,)))
     with pytest.raises(KeyError, match="a bug"):
         ended(Agent(ScriptedBackend([calling("once")]), [once], config), journal=MemoryJournal(records))
     mended = True
@@ -173,7 +173,7 @@ def test_a_step_that_fails_stops_no_call_beside_it() -> None:
         return result
 
     both = ParsedResponse(tool_calls=(ToolCall("quick", {}, "1"), ToolCall("slow", {}, "2")))
-    config = AgentConfig(chains=Chains(result=(step,)))
+    config = AgentConfig(hooks=Hooks(result=(step,)))
     with pytest.raises(KeyError):
         ended(Agent(ScriptedBackend([both]), [slow, quick], config))
     assert ran == ["slow"]

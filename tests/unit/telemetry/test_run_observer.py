@@ -10,7 +10,7 @@ from tests.unit.telemetry.scripts import ADD, Heard, add, fail, go, source, wipe
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ProviderError, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
-from toolwire.agent.hooks import Chains, Turn
+from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.models.backends import ScriptedBackend, TextBackend
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.telemetry import NATIVE, TurnRecord
@@ -136,11 +136,11 @@ def test_no_answer_is_told_as_none() -> None:
 
 
 def test_a_step_that_answers_a_call_is_told_as_such() -> None:
-    def answer(call: ToolCall, turn: Turn) -> ToolCall | ToolResult:
+    def answer(call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
         return ToolResult("", "", "mocked")
 
     heard = Heard()
-    go([ADD % 1], heard, config=AgentConfig(chains=Chains(invocation=(answer,))))
+    go([ADD % 1], heard, config=AgentConfig(hooks=Hooks(invocation=(answer,))))
     assert [one.decision for one in heard.turns[0].calls] == ["answered by a step"]
 
 
