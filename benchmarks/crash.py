@@ -37,6 +37,7 @@ from toolwire.agent.run_events import RunEnded
 from toolwire.agent.run_store import RunStore
 from toolwire.events import Event, replay
 from toolwire.execution.registry import ToolRegistry
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.providers.request import ChatRequest
 
 TURNS = ((1,), (2, 3), (4,), (5, 6, 7), (8,), (9, 10), (11,), (12,))
@@ -99,9 +100,9 @@ class Planned:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """The next turn."""
-        self._world.note(asked=id_seed)
+        self._world.note(asked=options.id_seed)
         for event in replay(self._planned(request)):
             await asyncio.sleep(PAUSE / 8)
             yield event

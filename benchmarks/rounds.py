@@ -25,6 +25,7 @@ from toolwire.agent.durable import DurableRuns
 from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.run_events import AgentEvent
 from toolwire.events import Event, replay
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.providers.request import ChatRequest
 
 ROUNDS = 20
@@ -37,7 +38,7 @@ class Model:
 
     model, api, format = "measured", "", ""
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """The next call."""
         seen = sum(isinstance(part, ToolResult) for message in request.messages for part in message.parts)
         usage = Usage(1000, 50)

@@ -30,6 +30,7 @@ from toolwire.agent.run_store import HERE, RunStore, database_url
 from toolwire.errors import DefinitionError, JournalError
 from toolwire.events import Event, replay
 from toolwire.execution.registry import ToolRegistry
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.policy.session import Session
 from toolwire.providers.request import ChatRequest
 
@@ -42,7 +43,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[ChatRequest] = []
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         self.asked.append(request)
         seen = sum(isinstance(part, ToolResult) for message in request.messages for part in message.parts)
         call = ToolCall("write", {"number": seen + 1}, str(seen + 1))

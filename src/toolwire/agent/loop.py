@@ -27,13 +27,12 @@ from toolwire.execution.disclosure import Disclosure
 from toolwire.execution.executor import Confirm, Outcome, ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
-from toolwire.models.backends import MEMO, Backend
+from toolwire.models.backends import Backend
 from toolwire.policy.approval import Approval
 from toolwire.policy.intent import Intent
 from toolwire.policy.session import Session
 from toolwire.telemetry import CoachedBackend, EndRecord, Observer
 from toolwire.telemetry.run_observer import Watch
-from toolwire.text.identity_cache import Memo
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls
 from toolwire.wire.renderer import call_example, example_arguments
@@ -118,7 +117,6 @@ class Run:
 
     async def go(self, task: str, history: Sequence[Message]) -> RunEnded:
         """Round after round, to the end; observers hear of all of it, and so does whoever leads."""
-        MEMO.set(Memo())
         self._watch.begin(task)
         end: EndRecord | None = None
         lead = self._lead

@@ -27,10 +27,11 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.models.backends import NOTES, RAW, Backend
+from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
 from toolwire.telemetry import CoachedBackend
 from toolwire.telemetry.run_observer import Asked, Watch
+from toolwire.text.identity_cache import Memo
 from toolwire.tools import Tier
 
 ATTEMPTS = 2
@@ -72,6 +73,7 @@ class ModelTurn:
         self._watch = watch
         self._emit = emit
         self._noted: set[Note] = set()
+        self._memo = Memo()
         self._choice = ""  # why the model is asked in this format, where something chose it
 
     def turn(self, round: int, tier: Tier, *, last: bool) -> TurnInfo:
@@ -149,10 +151,10 @@ class ModelTurn:
 
     async def _heard(self, request: ChatRequest, turn: TurnInfo, watched: Asked) -> ParsedResponse:
         """One answer, told while it comes."""
-        RAW.set(watched.raw)
-        NOTES.set(notes := Notes())
+        notes = Notes()
+        options = StreamOptions(f"{self._run_id}.{turn.round}", watched.raw, notes, self._memo)
         events: list[Event] = []
-        stream = self._backend.stream(request, id_seed=f"{self._run_id}.{turn.round}")
+        stream = self._backend.stream(request, options)
         left, whole = self._limits.left(), self._config.answer_seconds
         if left is not None:
             limit = max(left, self._limits.budget.last_seconds if turn.last else 0.0)

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,15 +35,25 @@ CHARACTERS = 4
 
 FALLBACK = ("bare_json", "pythonic")
 
-RAW: ContextVar[list[str] | None] = ContextVar("toolwire_raw", default=None)
-"""Takes the pieces of text that a model of text writes, markers and all, for whoever keeps records."""
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """Options of one streamed answer. A backend may ignore those that it has no use for.
+
+    Attributes:
+        id_seed: part of the ids of calls that come without one.
+        raw_text: collects the text that a text-only model writes, markers included; None to discard it.
+        notes: collects what could not be translated for the model; None to discard it.
+        memo: caches rendered messages between the requests of a run; None to render each request anew.
+    """
+
+    id_seed: str = ""
+    raw_text: list[str] | None = None
+    notes: Notes | None = None
+    memo: Memo | None = None
 
 
-NOTES: ContextVar[Notes | None] = ContextVar("toolwire_notes", default=None)
-"""Takes what could not be said to a model as it was, for whoever tells of it."""
-
-MEMO: ContextVar[Memo | None] = ContextVar("toolwire_memo", default=None)
-"""Holds what the messages of a run were written as, while it goes on."""
+NO_OPTIONS = StreamOptions()
 
 
 class Backend(Protocol):
@@ -64,7 +74,7 @@ class Backend(Protocol):
         """The wire format that it is asked to write; "" where calls have fields of their own."""
         ...
 
-    def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """The events of an answer, `Finish` last; closing it stops the model.
 
         Raises:
@@ -89,11 +99,12 @@ class ApiBackend:
         self._client = client
         self._options = options
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
-        notes = NOTES.get()
         async with aclosing(
-            self._client.stream(request, tools=request.tools, notes=notes, id_seed=id_seed, **self._options)
+            self._client.stream(
+                request, tools=request.tools, notes=options.notes, id_seed=options.id_seed, **self._options
+            )
         ) as events:
             async for event in events:
                 yield event
@@ -138,18 +149,20 @@ class TextBackend:
         self._results = results or format
         self._babble = babble
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
         tools = request.tools
-        parser = StreamParser(format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=id_seed)
+        parser = StreamParser(
+            format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=options.id_seed
+        )
         end = Finish(FinishReason.STOP)
         called, behind = False, 0
-        raw = RAW.get()
-        options = {"max_tokens": request.max_tokens, "temperature": request.temperature}
-        options = {name: value for name, value in options.items() if value is not None}
-        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=MEMO.get())
+        raw = options.raw_text
+        sampling = {"max_tokens": request.max_tokens, "temperature": request.temperature}
+        sampling = {name: value for name, value in sampling.items() if value is not None}
+        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo)
         counted, written = False, 0
-        async with aclosing(self._source(told, **options)) as pieces:
+        async with aclosing(self._source(told, **sampling)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
@@ -323,7 +336,7 @@ class ScriptedBackend:
         self.requests: list[ChatRequest] = []
         self._answers = iter(answers)
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
         self.requests.append(request)
         answer = next(self._answers, None)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from toolwire.errors import DefinitionError, StateError
 from toolwire.events import Event
-from toolwire.models.backends import Backend, Source, TextBackend
+from toolwire.models.backends import NO_OPTIONS, Backend, Source, StreamOptions, TextBackend
 from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, XML_FORMAT
 from toolwire.providers.request import ChatRequest
 from toolwire.runtime.state_dir import state_folder
@@ -153,9 +153,9 @@ class CoachedBackend:
         choice = self.coach.choose(run, round)
         return self._backends[choice.format], choice
 
-    def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`; in the best format."""
-        return self._best.stream(request, id_seed=id_seed)
+        return self._best.stream(request, options)
 
     @property
     def _best(self) -> Backend:

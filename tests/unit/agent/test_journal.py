@@ -25,6 +25,7 @@ from toolwire.agent.run_events import (
 from toolwire.errors import JournalError
 from toolwire.events import CallEnd, ContentDelta, Event, replay
 from toolwire.execution.registry import ToolRegistry
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.policy import Limit, Policy
 from toolwire.policy.session import Session
@@ -43,7 +44,7 @@ class PlannedBackend:
         self.asked: list[ChatRequest] = []
         self._plan = plan
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         self.asked.append(request)
         for event in replay(self._plan(request)):
             yield event

@@ -11,7 +11,7 @@ from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.run_events import CallDone
 from toolwire.agent.tool_calls import OVER
 from toolwire.events import ContentDelta, Event, UsageCounted
-from toolwire.models.backends import ScriptedBackend
+from toolwire.models.backends import NO_OPTIONS, ScriptedBackend, StreamOptions
 from toolwire.providers.request import ChatRequest
 
 
@@ -25,7 +25,7 @@ class Slow:
         self._answers = iter(answers)
         self._pause = pause
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         try:
             for event in next(self._answers):
                 yield event
@@ -72,8 +72,8 @@ def test_whoever_stops_a_run_is_not_told_that_the_model_was_slow() -> None:
 
 def test_an_answer_that_raises_in_its_middle_is_asked_for_again() -> None:
     class Cut(ScriptedBackend):
-        async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
-            async for event in super().stream(request, id_seed=id_seed):
+        async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
+            async for event in super().stream(request, options):
                 yield event
                 if len(self.requests) == 1:
                     raise ProviderError("the connection was lost")

@@ -13,7 +13,7 @@ from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.run_events import CallBegun, CallDone, MemberSpoke, RunEnded, TaskBegun
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import ScriptedBackend
+from toolwire.models.backends import NO_OPTIONS, ScriptedBackend, StreamOptions
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.policy import Limit, Policy, Rule
 from toolwire.policy.session import Session
@@ -190,9 +190,9 @@ def test_two_calls_of_a_member_have_names_of_their_own() -> None:
     seeds: list[str] = []
     stream = member.backend.stream
 
-    def noted(request: Any, *, id_seed: str = "") -> Any:
-        seeds.append(id_seed)
-        return stream(request, id_seed=id_seed)
+    def noted(request: Any, options: StreamOptions) -> Any:
+        seeds.append(options.id_seed)
+        return stream(request, options)
 
     member.backend.stream = noted  # type: ignore[method-assign]
     run(AgentTeam(Agent(script(two, ParsedResponse("end"))), [Member(member, "Reads.")]), run_id="run")
@@ -215,7 +215,7 @@ def test_members_inside_members_have_an_end() -> None:
             super().__init__([])
             self._name = name
 
-        async def stream(self, request: Any, *, id_seed: str = "") -> Any:
+        async def stream(self, request: Any, options: StreamOptions = NO_OPTIONS, /) -> Any:
             last = request.messages[-1]
             answer = ParsedResponse("end") if last.role == "tool" else calling(self._name, task="x")
             for event in toolwire.replay(answer):

@@ -15,7 +15,7 @@ from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.errors import RunFailed
 from toolwire.events import ContentDelta, Event
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import ScriptedBackend, TextBackend, local_source
+from toolwire.models.backends import NO_OPTIONS, ScriptedBackend, StreamOptions, TextBackend, local_source
 from toolwire.policy.session import Session
 from toolwire.providers.request import ChatRequest
 
@@ -36,7 +36,7 @@ class Silent(ScriptedBackend):
         super().__init__([])
         self._last = last
 
-    async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         self.requests.append(request)
         yield ContentDelta("I think")
         if not self._last or len(self.requests) == 1:
@@ -201,9 +201,9 @@ def test_a_call_that_waits_for_somebody_did_not_run() -> None:
 
 def test_an_answer_that_is_not_heard_to_its_end_is_paid_for() -> None:
     class Telling(Silent):
-        async def stream(self, request: ChatRequest, *, id_seed: str = "") -> AsyncGenerator[Event]:
+        async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
             yield toolwire.UsageCounted(Usage(5_000, 1))
-            async for event in super().stream(request, id_seed=id_seed):
+            async for event in super().stream(request, options):
                 yield event
 
     for kind, tokens in ((Telling, 10_000), (Silent, 1)):

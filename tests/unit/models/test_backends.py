@@ -20,7 +20,7 @@ from toolwire import (
     collect,
 )
 from toolwire.messages import ImagePart, ReasoningPart
-from toolwire.models.backends import TextBackend, local_source, spoken
+from toolwire.models.backends import StreamOptions, TextBackend, local_source, spoken
 from toolwire.tools import as_definition
 
 
@@ -48,7 +48,7 @@ def backend(*pieces: str, reason: FinishReason = FinishReason.STOP, seen: list[s
 def answer(model: TextBackend, tools: Sequence[object] = TOOLS) -> toolwire.ParsedResponse:
     async def main() -> list[Event]:
         request = ChatRequest(messages=(Message("user", "?"),), tools=tuple(tools))  # type: ignore[arg-type]
-        return [event async for event in model.stream(request, id_seed="run.1")]
+        return [event async for event in model.stream(request, StreamOptions(id_seed="run.1"))]
 
     return collect(asyncio.run(main()))
 
