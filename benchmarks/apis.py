@@ -23,8 +23,8 @@ import texts
 
 import toolwire
 from toolwire import ArgumentsDelta, CallEnd, CallStart, Event, Finish, FinishReason, ToolCall
-from toolwire.events import arguments_text
 from toolwire.providers.framing import AwsEventStream, JsonLines, ServerSentEvents
+from toolwire.text.json_text import json_text
 
 PIECE = 16
 LIMIT, GROWTH = 5.0, 2.3
@@ -38,7 +38,7 @@ def events(size: int) -> list[Event]:
     """A call with this much source code, as it would be streamed."""
     value = (texts.SOURCE * (size // len(texts.SOURCE) + 1))[:size]
     call = ToolCall("write_file", {"path": "a.py", "content": value}, "call00001")
-    text = arguments_text(call.arguments)
+    text = json_text(call.arguments)
     pieces = [ArgumentsDelta(0, text[at : at + PIECE]) for at in range(0, len(text), PIECE)]
     return [CallStart(0, call.name, call.id), *pieces, CallEnd(0, call, True), Finish(FinishReason.TOOL_CALLS)]
 

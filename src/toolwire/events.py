@@ -19,6 +19,7 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.text.json_scanner import JsonScanner
+from toolwire.text.json_text import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +204,6 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
     )
 
 
-def arguments_text(arguments: dict[str, Any]) -> str:
-    """The JSON text of a call's arguments, as deltas write it: no ASCII escapes, `, ` and `: ` between."""
-    return json.dumps(arguments, ensure_ascii=False, allow_nan=False)
-
-
 def response_parts(response: ParsedResponse) -> tuple[Part, ...]:
     """The parts of a response in order; of one made by hand without any: reasoning, content, calls."""
     if response.parts:
@@ -246,7 +242,7 @@ def replay(response: ParsedResponse) -> Iterator[Event]:
 
 
 def _call(index: int, call: ToolCall, *, complete: bool) -> Iterator[Event]:
-    text = arguments_text(call.arguments)
+    text = json_text(call.arguments)
     yield CallStart(index, call.name, call.id, call.free)
     yield ArgumentsDelta(index, text if complete else text[:-1])  # what was cut stays open
     yield CallEnd(index, call, complete)

@@ -153,6 +153,11 @@ class ImagePart:
         kind = self.media_type.lower().partition(";")[0].strip() or (_media_type(self.data) if self.data else "")
         object.__setattr__(self, "media_type", "image/jpeg" if kind == "image/jpg" else kind)
 
+    @property
+    def as_url(self) -> str:
+        """The URL of the image, or a data URL with its data."""
+        return self.url or f"data:{self.media_type or 'image/png'};base64,{self.data}"
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:

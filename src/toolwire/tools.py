@@ -12,8 +12,9 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from pydantic import BaseModel
 
 from toolwire.errors import DefinitionError
+from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
-from toolwire.schema.validation import Shape, check_schema
+from toolwire.schema.validation import check_schema
 
 P = ParamSpec("P")
 R = TypeVar("R")

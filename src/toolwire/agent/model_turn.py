@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -21,10 +20,7 @@ from toolwire.messages import (
     Message,
     ParsedResponse,
     Problem,
-    ReasoningPart,
     TextPart,
-    ToolCall,
-    ToolResult,
     Usage,
 )
 from toolwire.models.backends import Backend, StreamOptions
@@ -32,6 +28,7 @@ from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
 from toolwire.telemetry import CoachedBackend
 from toolwire.telemetry.run_observer import Asked, Watch
 from toolwire.text.identity_cache import Memo
+from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 from toolwire.tools import Tier
 
 ATTEMPTS = 2
@@ -190,7 +187,8 @@ class ModelTurn:
         system = config.hooks.prompted(config.system, turn)
         if config.context is not None:
             definitions = 0 if turn.format else self._disclosed.tokens.tokens
-            messages = trim(messages, config.context - definitions - (len(system) + len(note)) // 4, _size)
+            room = config.context - definitions - estimate_tokens(len(system) + len(note))
+            messages = trim(messages, room, estimate_message_tokens)
         asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
         if note:
             asked.append(Message("user", (TextPart(note),)))
@@ -204,32 +202,15 @@ class ModelTurn:
 
 
 def _used(request: ChatRequest, events: Sequence[Event]) -> Usage:
-    """What an answer cost that was not heard to its end: as the model told so far, else as `_size` counts."""
+    """What an answer cost that was not heard to its end: as the model told so far, else an estimate."""
     told = [event.usage for event in events if isinstance(event, UsageCounted)]
     if told:
         return told[-1]
-    return Usage(sum(map(_size, request.messages)), _size(Message("assistant", collect(events).parts)))
+    answer = Message("assistant", collect(events).parts)
+    return Usage(sum(map(estimate_message_tokens, request.messages)), estimate_message_tokens(answer))
 
 
 def _choice(config: AgentConfig, turn: TurnInfo) -> ToolChoice:
     if not turn.tools:
         return ToolChoice()
     return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")
-
-
-def _size(message: Message) -> int:
-    """About how many tokens a message holds: a quarter of its characters."""
-    total = 8
-    for part in message.parts:
-        match part:
-            case TextPart(text):
-                total += len(text)
-            case ToolCall():
-                total += len(part.name) + len(json.dumps(part.arguments))
-            case ToolResult():
-                total += len(part.text)
-            case ReasoningPart(text):
-                total += len(text)
-            case _:
-                total += 400
-    return total // 4 + 1

@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 from toolwire.cli.console import CliError, say
 from toolwire.errors import DefinitionError
-from toolwire.schema.shape import MAX_DIGITS
+from toolwire.text.json_text import DuplicateKeyError, unique_members
+from toolwire.text.limits import MAX_DIGITS
 from toolwire.tools import ToolDefinition, definitions
 
 PIECE = 65_536
@@ -92,28 +93,15 @@ def loads(text: str, what: str) -> Any:
             says so of `what`.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique)
-    except _TwiceError as error:
-        raise CliError(f"{what} has the key {str(error)!r} twice in one object; remove one") from error
+        return json.loads(text, object_pairs_hook=unique_members)
+    except DuplicateKeyError as error:
+        raise CliError(f"{what} has the key {error.key!r} twice in one object; remove one") from error
     except json.JSONDecodeError as error:
         raise CliError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except ValueError as error:
         raise CliError(f"{what} has a number of too many digits, at most {MAX_DIGITS} are read") from error
     except RecursionError as error:
         raise CliError(f"{what} is nested too deeply") from error
-
-
-class _TwiceError(ValueError):
-    """A key that stands twice in one object: readers differ in which they take."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in made:
-            raise _TwiceError(key)
-        made[key] = value
-    return made
 
 
 def named(path: str) -> str:

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from toolwire.errors import EnvelopeError
+from toolwire.text.json_text import unique_members
 
 BEGIN: Final = "# TE_BEGIN_META"
 END: Final = "# TE_END_META"
@@ -191,7 +192,7 @@ def read_envelope(text: str) -> Document:
     if found is None:
         raise EnvelopeError(f"an envelope begins with {BEGIN}, a line of JSON and {END}")
     try:
-        meta = json.loads(found[1], object_pairs_hook=_members)
+        meta = json.loads(found[1], object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
         raise EnvelopeError(f"the header holds no JSON: {error}") from error
     if not isinstance(meta, dict):
@@ -222,13 +223,6 @@ def _sections(body: str) -> list[Section]:
         if not last:
             text = text.removesuffix("\n")
     return [*sections, Section(_unquoted(text), tuple(crumbs))]
-
-
-def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise EnvelopeError("the header says something twice")
-    return members
 
 
 def quoted(text: str) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from toolwire.errors import DefinitionError
 from toolwire.mcp.servers import McpServer
+from toolwire.schema.pointer import follow_pointer
 from toolwire.schema.validation import check_schema
 from toolwire.text.escape import BLANK
 from toolwire.tools import Tier, ToolDefinition
@@ -335,13 +336,7 @@ def _target(reference: str, schema: dict[str, Any], anchors: dict[str, Any]) -> 
     fragment = unquote(fragment)
     if not fragment.startswith("/"):
         return anchors.get(fragment) if fragment else at
-    for part in fragment.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(at, dict):
-            at = at.get(key)
-        else:
-            at = at[int(key)] if isinstance(at, list) and key.isdecimal() and int(key) < len(at) else None
-    return at
+    return follow_pointer(at, fragment)
 
 
 def _seen(value: Any, key: str, depth: int) -> Any:

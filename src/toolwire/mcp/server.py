@@ -50,6 +50,7 @@ from toolwire.messages import ToolCall
 from toolwire.policy.approval import Agreement, Approval, present
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
+from toolwire.text.json_text import DuplicateKeyError, unique_members
 from toolwire.tools import Tier, ToolDefinition
 
 PAGE = 200
@@ -281,24 +282,13 @@ _ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
 
 def repeats(text: str) -> bool:
     """Whether JSON has an object with the same key twice, of which others may read another value than we do."""
-
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise _Twice
-        return found
-
     try:
-        json.loads(text, object_pairs_hook=made, parse_int=len, parse_float=len, strict=False)
-    except (_Twice, RecursionError):
+        json.loads(text, object_pairs_hook=unique_members, parse_int=len, parse_float=len, strict=False)
+    except (DuplicateKeyError, RecursionError):
         return True
     except ValueError:  # whoever reads it will say so
         pass
     return False
-
-
-class _Twice(Exception):
-    pass
 
 
 class _Lines(anyio.AsyncFile[str]):

@@ -20,6 +20,7 @@ from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextP
 from toolwire.providers.request import ChatRequest, Notes, settled
 from toolwire.runtime.foreign_code import Caught
 from toolwire.text.identity_cache import Memo
+from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import render_calls, render_results
 from toolwire.wire.stream_parser import StreamParser
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 BABBLE = 20
 """Characters of prose behind a complete call at which a model of text is stopped: small ones invent results there."""
-
-CHARACTERS = 4
-"""To a token, where a model does not say how many there were."""
 
 FALLBACK = ("bare_json", "pythonic")
 
@@ -183,7 +181,7 @@ class TextBackend:
                     break
         if not counted:  # the model was stopped before it told, or counts none
             read = sum(len(part.text) for one in told for part in one.parts if isinstance(part, TextPart))
-            yield UsageCounted(Usage(-(-read // CHARACTERS), -(-written // CHARACTERS)))
+            yield UsageCounted(Usage(estimate_tokens(read), estimate_tokens(written)))
         for event in parser.finish():
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
                 event = end

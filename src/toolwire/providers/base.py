@@ -23,7 +23,6 @@ from toolwire.events import (
     Event,
     Passed,
     ProblemFound,
-    arguments_text,
     collect,
     response_parts,
 )
@@ -45,7 +44,8 @@ from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, paired
 from toolwire.providers.response_builder import Assembler
 from toolwire.providers.schema_dialects import Dialect, lower
-from toolwire.text.json_scanner import JsonError, read_json
+from toolwire.text.json_scanner import read_json
+from toolwire.text.json_text import JsonError, json_text
 from toolwire.tools import ToolDefinition, definitions
 
 Json = dict[str, Any]
@@ -527,7 +527,7 @@ def calls_of(parts: Iterable[Part]) -> list[ToolCall]:
 
 def arguments_of(call: ToolCall) -> str:
     """A call's arguments as JSON text."""
-    return arguments_text(call.arguments)
+    return json_text(call.arguments)
 
 
 def object_of(arguments: Any) -> Json:
@@ -542,19 +542,6 @@ def object_of(arguments: Any) -> Json:
     except JsonError:
         return {"input": text}
     return value if isinstance(value, dict) else {"input": text}
-
-
-def data_url(image: ImagePart) -> str:
-    """An image as one URL."""
-    return image.url or f"data:{image.media_type or 'image/png'};base64,{image.data}"
-
-
-def image_of(url: str) -> ImagePart:
-    """An image from a URL, which may hold it."""
-    head, comma, data = url.partition(",")
-    if url.startswith("data:") and comma and head.endswith(";base64"):
-        return ImagePart(data, head[len("data:") : -len(";base64")])
-    return ImagePart(url=url)
 
 
 def dropped(part: Part, api: str, notes: Notes) -> None:

@@ -31,9 +31,7 @@ from toolwire.providers.base import (
     Offered,
     ProviderApi,
     arguments_of,
-    data_url,
     dropped,
-    image_of,
     object_of,
     text_of,
 )
@@ -196,7 +194,7 @@ class ChatCompletions(ProviderApi):
         text = result.told
         content = text
         if result.images:
-            shown = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in result.images]
+            shown = [{"type": "image_url", "image_url": {"url": image.as_url}} for image in result.images]
             if result.result is None and result.success:
                 content = "The image follows."
             pictures.append({"type": "text", "text": f"Images of the result of {result.tool_name}:"})
@@ -210,7 +208,7 @@ class ChatCompletions(ProviderApi):
                 case TextPart():
                     made.append(self._text(part))
                 case ImagePart():
-                    made.append({"type": "image_url", "image_url": {"url": data_url(part)}})
+                    made.append({"type": "image_url", "image_url": {"url": part.as_url}})
                 case OpaquePart(data, provider) if provider == self.kind:
                     made.append(data)
                 case _:
@@ -359,7 +357,7 @@ class ChatCompletions(ProviderApi):
                 yield TextPart(str(block.get("text", block.get("refusal", ""))), extra)
             case "image_url":
                 image = block["image_url"]
-                yield image_of(str(image["url"] if isinstance(image, Mapping) else image))
+                yield ImagePart(url=str(image["url"] if isinstance(image, Mapping) else image))
             case "thinking":
                 yield thinking_part(block, self.kind)
             case _:
@@ -484,7 +482,7 @@ def _read_result(call_id: str, name: str, content: Any) -> ToolResult:
             texts.append(str(block["text"]))
         elif block.get("type") == "image_url":
             image = block["image_url"]
-            images.append(image_of(str(image["url"] if isinstance(image, Mapping) else image)))
+            images.append(ImagePart(url=str(image["url"] if isinstance(image, Mapping) else image)))
         else:
             texts.append(arguments_of(ToolCall("", dict(block))))
     return ToolResult(call_id, name, "\n".join(texts), images=tuple(images))

@@ -42,9 +42,7 @@ from toolwire.providers.base import (
     ProviderApi,
     arguments_of,
     calls_of,
-    data_url,
     dropped,
-    image_of,
     in_order,
     object_of,
 )
@@ -127,7 +125,7 @@ class Cohere(ProviderApi):
                 case TextPart(text):
                     made.append({"type": "text", "text": text})
                 case ImagePart():
-                    made.append({"type": "image_url", "image_url": {"url": data_url(part)}})
+                    made.append({"type": "image_url", "image_url": {"url": part.as_url}})
                 case OpaquePart(data, self.kind):
                     made.append(data)
                 case _:
@@ -206,7 +204,7 @@ class Cohere(ProviderApi):
                     yield ReasoningPart(str(block.get("thinking") or ""))
                 case "image_url":
                     image = block["image_url"]
-                    yield image_of(str(image["url"] if isinstance(image, Mapping) else image))
+                    yield ImagePart(url=str(image["url"] if isinstance(image, Mapping) else image))
                 case _:
                     yield OpaquePart(dict(block), self.kind)
         for call in message.get("tool_calls") or ():

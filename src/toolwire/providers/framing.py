@@ -12,7 +12,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
+
+from toolwire.text.json_text import refuse_constant
 
 DONE = b"[DONE]"
 MAX_FRAME = 16 * 1024 * 1024
@@ -54,11 +56,7 @@ class Framing(Protocol):
         ...
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse).decode
+_decode = json.JSONDecoder(parse_constant=refuse_constant).decode
 
 
 def _frame(data: bytes, event: str = "") -> Frame:

@@ -46,7 +46,7 @@ from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, note_foreign, settled
 from toolwire.providers.response_builder import Assembler
 from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI
-from toolwire.text.json_scanner import MAX_DEPTH
+from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 
 _SETTINGS = {"maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}

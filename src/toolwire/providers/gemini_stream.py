@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.events import (
-    arguments_text,
-)
 from toolwire.messages import (
     FinishReason,
     ReasoningPart,
@@ -17,7 +14,8 @@ from toolwire.providers.base import Json, object_of
 from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.gemini_parts import camel, read_usage, signature_part, sound_text
 from toolwire.providers.response_builder import Assembler
-from toolwire.text.json_scanner import MAX_DEPTH
+from toolwire.text.json_text import json_text
+from toolwire.text.limits import MAX_DEPTH
 
 
 class Signer:
@@ -169,7 +167,7 @@ class _Pieces:
     def end(self, assembler: Assembler) -> None:
         """There are no more."""
         if not self._broken and not self._text:
-            assembler.arguments(self, arguments_text(self.value)[1:])
+            assembler.arguments(self, json_text(self.value)[1:])
         assembler.end(self)
 
 

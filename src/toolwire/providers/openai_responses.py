@@ -30,9 +30,7 @@ from toolwire.providers.base import (
     Offered,
     ProviderApi,
     arguments_of,
-    data_url,
     dropped,
-    image_of,
     object_of,
 )
 from toolwire.providers.chat_completions import FREE_INPUT
@@ -294,7 +292,7 @@ class _ItemWriter:
 
 
 def _image(image: ImagePart) -> Json:
-    return {"type": "input_image", "detail": "auto", "image_url": data_url(image)}
+    return {"type": "input_image", "detail": "auto", "image_url": image.as_url}
 
 
 # -- reading messages --------------------------------------------------------------------------------------------
@@ -366,7 +364,7 @@ def _blocks(content: Any) -> Iterator[Part]:
             case "refusal":
                 yield TextPart(str(block["refusal"]))
             case "input_image" if isinstance(block.get("image_url"), str):
-                yield image_of(block["image_url"])
+                yield ImagePart(url=block["image_url"])
             case _:
                 yield OpaquePart(dict(block), KIND)
 

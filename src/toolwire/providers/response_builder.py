@@ -23,7 +23,6 @@ from toolwire.events import (
     ReasoningDelta,
     ReasoningEnd,
     UsageCounted,
-    arguments_text,
 )
 from toolwire.messages import (
     MESSAGE_LIMIT,
@@ -36,7 +35,8 @@ from toolwire.messages import (
     Usage,
     call_id,
 )
-from toolwire.text.json_scanner import FastTries, JsonError, JsonScanner, decode, encodable, sound
+from toolwire.text.json_scanner import FastTries, JsonScanner
+from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
 from toolwire.wire.arguments import read_arguments
 
 _NOTHING = frozenset(("", "null"))
@@ -332,7 +332,7 @@ class Assembler:
 
     def _given(self, call: _OpenCall, value: dict[str, Any]) -> dict[str, Any]:
         """The arguments, of which nothing was let through so far."""
-        self._events.append(ArgumentsDelta(call.index, arguments_text(value)))
+        self._events.append(ArgumentsDelta(call.index, json_text(value)))
         return value
 
     def call(self, name: Any, arguments: Any, id: Any = "") -> None:
@@ -393,6 +393,6 @@ def _text(value: Any) -> str:
 def _written(value: dict[str, Any]) -> str | None:
     """An object as JSON text; None if it breaks a limit, or holds what JSON has not."""
     try:
-        return arguments_text(value) if sound(value) else None
+        return json_text(value) if within_limits(value) else None
     except (TypeError, ValueError, RecursionError):
         return None

@@ -25,13 +25,13 @@ from toolwire.events import (
     ReasoningDelta,
     ReasoningEnd,
     UsageCounted,
-    arguments_text,
 )
 from toolwire.messages import FinishReason, ParsedResponse, ReasoningPart, TextPart, ToolCall, Usage
 from toolwire.providers.base import Head, Json, in_order
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, compact, sse
 from toolwire.providers.response_builder import Assembler
+from toolwire.text.json_text import json_text
 
 KIND = "openai_responses"
 
@@ -370,7 +370,7 @@ def output_items(response: ParsedResponse, head: Head) -> list[Json]:
         texts = []
         match part:
             case ToolCall(name, arguments, id):
-                said = str(arguments.get("input", "")) if part.free else arguments_text(arguments)
+                said = str(arguments.get("input", "")) if part.free else json_text(arguments)
                 made.append(_call(item_id("fc", head, len(made)), name, id, said, free=part.free))
             case ReasoningPart() if part != ReasoningPart(""):
                 made.append(reasoning_item(part, item_id("rs", head, len(made))))
@@ -507,7 +507,7 @@ class _Writer:
             self.texts.append(text)
             yield self.event("response.custom_tool_call_input.delta", **self._place(), delta=text)
         elif complete and not self.texts:
-            yield from self.arguments(arguments_text(call.arguments))
+            yield from self.arguments(json_text(call.arguments))
         yield from self.close("completed" if complete else "incomplete")
 
     def whole(self, item: Json) -> Iterator[bytes]:

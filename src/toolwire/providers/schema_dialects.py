@@ -8,9 +8,9 @@ from typing import Any
 
 from toolwire.errors import DefinitionError
 from toolwire.providers.request import Notes
-from toolwire.schema.shape import resolve
+from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.schema.validation import check_schema
-from toolwire.text.json_scanner import MAX_DEPTH
+from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 
 _MAX_NODES = 20_000
@@ -102,7 +102,7 @@ class _Lowering:
                 if key not in _ANNOTATIONS:
                     self.lost(f"{pointer}/{key}", f"{key!r} is not taken")
                 continue
-            made[key] = self._value(key, value, f"{pointer}/{_escaped(key)}", inside)
+            made[key] = self._value(key, value, pointer + json_pointer([key]), inside)
         if self._dialect.closed:
             self._close(made, pointer)
         return made
@@ -110,7 +110,7 @@ class _Lowering:
     def _value(self, key: str, value: Any, pointer: str, inside: tuple[int, ...]) -> Any:
         match key, value:
             case (("properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas"), Mapping()):
-                return {name: self.schema(one, f"{pointer}/{_escaped(name)}", inside) for name, one in value.items()}
+                return {name: self.schema(one, pointer + json_pointer([name]), inside) for name, one in value.items()}
             case (("anyOf" | "oneOf" | "allOf" | "prefixItems"), list()):
                 return [self.schema(one, f"{pointer}/{at}", inside) for at, one in enumerate(value)]
             case (("items" | "not" | "additionalProperties" | "contains" | "propertyNames"), Mapping()):
@@ -244,10 +244,6 @@ def _allow_null(schema: dict[str, Any]) -> None:
     if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
         schema["enum"] = [*schema["enum"], None]
     schema.pop("default", None)
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 JSON_SCHEMA = Dialect("JSON Schema")

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from toolwire.errors import ToolError
+from toolwire.schema.pointer import json_pointer
 
 DEEPEST = 60
 """How far down the place of what cannot be written is looked for."""
@@ -110,7 +111,7 @@ def _place(value: Any) -> str:
         if inner is None:
             break
         key, value = inner
-        pointer += "/" + str(key).replace("~", "~0").replace("/", "~1")
+        pointer += json_pointer([key])
         if id(value) in above:
             return f"at {pointer} it holds itself."
         above.add(id(value))

@@ -16,16 +16,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
-from urllib.parse import unquote
+
+from toolwire.schema.pointer import resolve
+from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
 KINDS = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
 """The names of `Shape.kinds`."""
-
-MAX_DEPTH = 200
-"""Levels of nesting, of values and of schemas."""
-
-MAX_DIGITS = 4300
-"""Digits of an integer."""
 
 Facts = dict[str, frozenset[Any] | None]
 """The kinds a place admits, each with the only values it may have, or None for any."""
@@ -63,24 +59,6 @@ TYPE_NAMES: dict[str, str] = {kind: kind for kind in sorted(KINDS)} | {
     "none": "null",
 }
 """Type names by lower-case spelling: JSON Schema's own, and those that data sets and some APIs write instead."""
-
-
-def resolve(root: Any, reference: Any) -> Any:
-    """The node that a local `$ref` (`#` or `#/...`) points at, or None."""
-    if reference == "#":
-        return root
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return None
-    node = root
-    for step in unquote(reference[2:]).split("/"):
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and key in node:
-            node = node[key]
-        elif isinstance(node, list) and key.isascii() and key.isdigit() and len(key) < 7 and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            return None
-    return node
 
 
 class _Scope:

@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import JsonSchemaMode
 
 from toolwire.errors import DefinitionError
-from toolwire.schema.shape import resolve
+from toolwire.schema.pointer import resolve
 from toolwire.schema.validation import subschemas
 
 _MODE: JsonSchemaMode = "validation"

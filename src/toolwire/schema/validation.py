@@ -16,9 +16,9 @@ from typing import Any
 import jsonschema_rs
 
 from toolwire.errors import DefinitionError
-from toolwire.schema.shape import ANY, KINDS, MAX_DEPTH, TYPE_NAMES, ReadJson, Shape, kinds_of, resolve
-
-__all__ = ["ANY", "KINDS", "MAX_DEPTH", "Issue", "ReadJson", "Shape", "check_schema", "subschemas", "validate"]
+from toolwire.schema.pointer import json_pointer, resolve
+from toolwire.schema.shape import TYPE_NAMES, Shape, kinds_of
+from toolwire.text.limits import MAX_DEPTH
 
 MAX_ISSUES = 20
 """Issues that `validate` reports at most."""
@@ -78,7 +78,7 @@ def validate(arguments: Any, schema: Schema | bool) -> list[Issue]:
         errors = list(islice(validator.iter_errors(arguments), MAX_ISSUES))
     except (ValueError, OverflowError) as error:
         return [Issue("", f"is not a JSON value ({_cut(str(error))})", "type")]
-    return [Issue(_pointer(error.instance_path), _explain(error, schema), error.kind.name) for error in errors]
+    return [Issue(json_pointer(error.instance_path), _explain(error, schema), error.kind.name) for error in errors]
 
 
 def check_schema(schema: Any, tool: str = "") -> None:
@@ -123,7 +123,7 @@ def subschemas(schema: Any) -> Iterator[tuple[str, Schema]]:
                 children += [(f"{pointer}/{keyword}/{index}", branch) for index, branch in enumerate(branches)]
         for keyword in _MAPPINGS:
             if isinstance(named := node.get(keyword), dict):
-                children += [(f"{pointer}/{keyword}{_pointer([name])}", inner) for name, inner in named.items()]
+                children += [(f"{pointer}/{keyword}{json_pointer([name])}", inner) for name, inner in named.items()]
         pending += reversed(children)
 
 
@@ -154,7 +154,7 @@ def _compile(text: str, tool: str, *, aliases: bool) -> jsonschema_rs.Validator:
     try:
         return jsonschema_rs.validator_for(schema, offline=True)
     except jsonschema_rs.ValidationError as error:
-        pointer = _pointer(error.instance_path)
+        pointer = json_pointer(error.instance_path)
         raise DefinitionError(f"not a valid JSON Schema: {_cut(error.message)}", tool=tool, pointer=pointer) from None
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         raise DefinitionError(f"not a usable JSON Schema: {_cut(str(error))}", tool=tool) from None
@@ -308,7 +308,7 @@ def _alternatives(error: jsonschema_rs.ValidationError) -> str:
     if not near:
         kinds = [kind for mismatch in wrong for e in mismatch for kind in _type_names(e.kind.value)]
         return f"is {_describe(error.instance)}, the schema wants {_kinds(dict.fromkeys(kinds))}"
-    reasons = [f"{_pointer(list(b[0].instance_path)[len(here) :])} {_wording(b[0])}".strip() for b in near[:3]]
+    reasons = [f"{json_pointer(list(b[0].instance_path)[len(here) :])} {_wording(b[0])}".strip() for b in near[:3]]
     return reasons[0] if len(near) == 1 else f"fits none of the alternatives: {'; or '.join(dict.fromkeys(reasons))}"
 
 
@@ -339,7 +339,3 @@ def _quote(value: Any) -> str:
 
 def _cut(text: str, limit: int = 300) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _pointer(path: Iterable[Any]) -> str:
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

@@ -11,11 +11,12 @@ import sys
 import threading
 from typing import Final
 
+from toolwire.config.tables import COACH
 from toolwire.errors import ConfigurationError
 from toolwire.runtime.state_dir import state_folder
 from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.coach import Advice, Tally, advise, choose
-from toolwire.telemetry.coached_backend import COACH, Coach, CoachedBackend, coached, text_backend
+from toolwire.telemetry.coached_backend import Coach, CoachedBackend, coached, text_backend
 from toolwire.telemetry.recorder import ENOUGH, FILE, Recorder
 from toolwire.telemetry.records import NATIVE, CallRecord, EndRecord, Observer, RunRecord, TurnRecord
 

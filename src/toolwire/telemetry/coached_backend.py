@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from toolwire.config.tables import COACH
 from toolwire.errors import DefinitionError, StateError
 from toolwire.events import Event
 from toolwire.models.backends import NO_OPTIONS, Backend, Source, StreamOptions, TextBackend
@@ -29,7 +30,6 @@ from toolwire.telemetry.recorder import FILE
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord, asked_for
 from toolwire.wire.profiles import profile
 
-COACH: Final = "coach"
 """Stands for the coach where a format is named."""
 
 RIVALS: Final = (WRITTEN_BY_DEFAULT, "forge_xml", XML_FORMAT)

@@ -14,15 +14,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-MAX_DEPTH = 200
-"""Levels of nesting that a value may have."""
-MAX_DIGITS = 4300
-"""Digits that an integer may have."""
+from toolwire.text.json_text import JsonError, decode, scan_once, within_limits
+from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
-_MAX_BITS = (10**MAX_DIGITS - 1).bit_length()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
@@ -56,87 +52,6 @@ MAX_KEY = 256
 """Characters that a key without quotes may have."""
 
 
-class JsonError(ValueError):
-    """Text that is not JSON, nor JSON after repairs; `position` is the offending character's."""
-
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
-        self.position = position
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError("a number out of range")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a duplicate key")
-    return made
-
-
-_scan_once: Callable[[str, int], tuple[Any, int]] = vars(
-    json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
-)["scan_once"]
-
-
-def encodable(text: str) -> bool:
-    """Whether text can be written as UTF-8: no lone surrogates."""
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-16-le")  # refuses what UTF-8 refuses, in half the time
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def decode(text: str) -> Any:
-    """Decode JSON text that a scanner let through.
-
-    Raises:
-        JsonError: half of a surrogate pair stands alone in it, or this Python refuses an integer that the limits allow
-            (its own limit was lowered).
-    """
-    if not encodable(text):
-        raise JsonError("half of a surrogate pair stands alone", 0)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise JsonError(str(error), 0) from error
-
-
-def sound(value: Any) -> bool:
-    """Whether a decoded value keeps the rules on depth, surrogates and integers; iterative."""
-    level = 0
-    layer = [value]
-    while layer:
-        below: list[Any] = []
-        for item in layer:
-            if isinstance(item, str):
-                if not encodable(item):
-                    return False
-            elif isinstance(item, dict):
-                below.extend(item)
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-            elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
-                return False
-        level += 1
-        if level > MAX_DEPTH and any(isinstance(item, (dict, list)) for item in layer):
-            return False
-        layer = below
-    return True
-
-
 class FastTries:
     """Counts the failures of the C scanner over one text; shared by the scanners that read it."""
 
@@ -150,11 +65,11 @@ class FastTries:
         if self.failures >= _FAST_FAILURES or len(text) - pos < _FAST_MINIMUM or text[pos] not in '{["':
             return None
         try:
-            value, end = _scan_once(text, pos)
+            value, end = scan_once(text, pos)
         except (ValueError, StopIteration, RecursionError):
             self.failures += 1
             return None
-        return (value, end) if sound(value) else None
+        return (value, end) if within_limits(value) else None
 
 
 class JsonScanner:

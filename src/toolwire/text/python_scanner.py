@@ -9,7 +9,8 @@ import json
 import re
 from typing import Any
 
-from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, MAX_DEPTH, NEXT, VALUE, JsonScanner
+from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, JsonScanner
+from toolwire.text.limits import MAX_DEPTH
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
            "a": "\\u0007", "v": "\\u000b"}  # fmt: skip

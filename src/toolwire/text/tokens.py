@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any
 
 from toolwire.errors import ConfigurationError
+from toolwire.messages import Message, ReasoningPart, TextPart, ToolCall, ToolResult
 
-BYTES = 4
-"""UTF-8 bytes that the estimate takes for one token; `benchmarks/definitions.py` measures how far off that is."""
+PER_TOKEN = 4
+"""UTF-8 bytes, or characters, that the estimate takes for one token; `benchmarks/definitions.py` measures the error."""
+
+_MESSAGE_OVERHEAD = 9
+"""Characters that stand for a message's role and delimiters."""
+_OTHER_PART = 400
+"""Characters that stand for an image, or for what only a provider understands."""
 
 Tokenizer = Callable[[str], int] | Any
 """A function from text to a number of tokens, or any object with `encode(text)`, as those of tiktoken, tokenizers,
@@ -35,6 +42,27 @@ class TokenCount:
         return f"{'~' if self.estimated else ''}{self.tokens:,} tokens"
 
 
+def estimate_tokens(size: int) -> int:
+    """Return about how many tokens there are in this many characters or UTF-8 bytes, rounded up."""
+    return -(-size // PER_TOKEN)
+
+
+def estimate_message_tokens(message: Message) -> int:
+    """Return about how many tokens a message holds."""
+    size = _MESSAGE_OVERHEAD
+    for part in message.parts:
+        match part:
+            case TextPart(text) | ReasoningPart(text):
+                size += len(text)
+            case ToolCall():
+                size += len(part.name) + len(json.dumps(part.arguments))
+            case ToolResult():
+                size += len(part.text)
+            case _:
+                size += _OTHER_PART
+    return estimate_tokens(size)
+
+
 def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
     """The tokens of a text; without a tokenizer, a quarter of its UTF-8 bytes.
 
@@ -42,8 +70,8 @@ def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
         ConfigurationError: the tokenizer is neither a function nor an object with `encode`.
     """
     if tokenizer is None:
-        size = len(text.encode("utf-8", "surrogatepass"))
-        return TokenCount(-(-size // BYTES), estimated=True, by=f"an estimate of {BYTES} bytes to a token")
+        tokens = estimate_tokens(len(text.encode("utf-8", "surrogatepass")))
+        return TokenCount(tokens, estimated=True, by=f"an estimate of {PER_TOKEN} bytes to a token")
     by = getattr(tokenizer, "name", None) or getattr(tokenizer, "__name__", None) or type(tokenizer).__name__
     encode = getattr(tokenizer, "encode", None)
     if callable(encode):

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
-from toolwire.schema.validation import UNUSABLE, Shape, validate
-from toolwire.text.json_scanner import FastTries, JsonError, JsonScanner, read_json, sound
+from toolwire.schema.shape import Shape
+from toolwire.schema.validation import UNUSABLE, validate
+from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
+from toolwire.text.json_text import JsonError, within_limits
 from toolwire.text.python_scanner import PythonScanner
 from toolwire.tools import ToolDefinition, as_definition
 
@@ -77,7 +79,7 @@ def _read(text: str, repairs: list[str]) -> Any:
         repairs.append("extra_close")
     repairs.extend(scanner.repairs)
     value = scanner.value if scanner.whole else json.loads("".join(scanner.ready))
-    if not sound(value):
+    if not within_limits(value):
         raise JsonError("they hold half of a surrogate pair", start)
     return value
 
@@ -89,7 +91,7 @@ def _read_python(text: str, start: int, repairs: list[str], otherwise: JsonError
     if text[start] != "{" or not scanner.done or text[end:].strip():
         raise otherwise
     value = json.loads("".join(scanner.ready))
-    if not sound(value):
+    if not within_limits(value):
         raise otherwise
     repairs.append("python_literal")
     return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from toolwire.events import Event
-from toolwire.schema.validation import Shape
+from toolwire.schema.shape import Shape
 from toolwire.text.json_scanner import FastTries
 from toolwire.tools import ToolDefinition
 from toolwire.wire.call_builder import Builder, EndOfText, Unreadable

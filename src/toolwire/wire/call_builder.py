@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, arguments_text
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
 from toolwire.messages import ToolCall, call_id
-from toolwire.schema.validation import ANY, Shape
+from toolwire.schema.shape import ANY, Shape
 from toolwire.text.delimited_scanner import TokenScanner
-from toolwire.text.json_scanner import FastTries, JsonError, JsonScanner, decode, encodable, read_json, sound
+from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
+from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.wire.leaves import Json, escape
 
@@ -190,7 +191,7 @@ class Builder:
             self.coerced()
             value, text = {**value, **changed}, ""
         self.arguments = value
-        self.json_delta(text or arguments_text(value))
+        self.json_delta(text or json_text(value))
 
     def coerced(self) -> None:
         """A value was coerced to the type that the schema wants."""
@@ -235,7 +236,7 @@ class Builder:
     def put(self, key: str, value: Any) -> None:
         """A value that is there as a whole."""
         self._check_key(key)
-        if not sound(value):
+        if not within_limits(value):
             raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
         if self._deltas:
             self._key(key, json.dumps(value, ensure_ascii=False))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
-from toolwire.text.json_scanner import MAX_DEPTH
+from toolwire.text.json_text import json_text
+from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 from toolwire.wire.markup import ELEMENT_NAME
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON is written in prompts and calls."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def tokens(value: Any, token: str) -> str:

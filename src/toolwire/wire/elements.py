@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.schema.validation import ReadJson, Shape
-from toolwire.text.json_scanner import MAX_DEPTH, MAX_DIGITS, limit_broken
+from toolwire.schema.shape import ReadJson, Shape
+from toolwire.text.json_scanner import limit_broken
+from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 from toolwire.wire.markup import ascii_lower, unescape
 from toolwire.wire.syntax import Elements
 

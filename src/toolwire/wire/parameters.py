@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolwire.schema.validation import Shape
-from toolwire.text.json_scanner import MAX_DEPTH, JsonScanner, limit_broken
+from toolwire.schema.shape import Shape
+from toolwire.text.json_scanner import JsonScanner, limit_broken
+from toolwire.text.limits import MAX_DEPTH
 from toolwire.wire.call_builder import Builder, EndOfText, Unreadable, holds
 from toolwire.wire.elements import ElementReader, Occurrence, combine, is_item, is_list, is_text
 from toolwire.wire.leaves import CDATA, Marker, Pieces, Probe, RawText, UpTo

@@ -15,11 +15,11 @@ from typing import Any, assert_never
 from toolwire.errors import DefinitionError, RenderError
 from toolwire.events import collect
 from toolwire.messages import ToolCall, call_id
-from toolwire.schema.validation import ANY, Shape
-from toolwire.text.json_scanner import sound
+from toolwire.schema.shape import ANY, Shape
+from toolwire.text.json_text import json_text, within_limits
 from toolwire.tools import ToolDefinition
 from toolwire.wire.block_reader import Options
-from toolwire.wire.declarations import declaration, definition_elements, json_text, tokens, typescript
+from toolwire.wire.declarations import declaration, definition_elements, tokens, typescript
 from toolwire.wire.elements import infer
 from toolwire.wire.markup import ELEMENT_NAME, escape_text, quote_attribute
 from toolwire.wire.parser import Machine
@@ -302,7 +302,7 @@ def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions
     if not wire.blocks:
         raise RenderError(f"the format {wire.name!r} has no calls")
     for call in calls:
-        if not sound(call.arguments):
+        if not within_limits(call.arguments):
             raise RenderError(f"the arguments of {call.name!r} are nested too deeply or hold half of a surrogate pair")
     try:
         text = _Writer(wire, tools).message(calls)

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from toolwire.text.json_scanner import MAX_DEPTH, MAX_DIGITS, FastTries, JsonError, JsonScanner, read_json, sound
+from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
+from toolwire.text.json_text import JsonError, within_limits
+from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
 PLAIN: list[str] = [
     '{"a": 1, "b": [1, 2, {"c": "x\\n\\u00e9\\ud83d\\ude00"}], "d": {}, "e": [], "f": -1.5e3, "g": true}',
@@ -112,7 +114,7 @@ def test_soundness_of_values() -> None:
     deep: Any = []
     for _ in range(MAX_DEPTH - 1):
         deep = [deep]
-    assert sound(deep)
-    assert not sound([deep])
-    assert not sound({"\ud800": 1})
-    assert not sound(["\ud800"])
+    assert within_limits(deep)
+    assert not within_limits([deep])
+    assert not within_limits({"\ud800": 1})
+    assert not within_limits(["\ud800"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.schema.validation import Shape
+from toolwire.schema.shape import Shape
 from toolwire.wire.elements import ElementReader, combine, infer
 from toolwire.wire.markup import unescape
 from toolwire.wire.syntax import Elements
