@@ -30,7 +30,9 @@ def main() -> None:
 
     for name in toolwire.formats():
         toolwire.prompt([get_weather], format=name)
-    request = toolwire.ChatRequest(messages=(toolwire.Message("user", "Rain?"),), tools=(get_weather.definition,))
+    request = toolwire.ChatRequest(
+        messages=(toolwire.Message("user", (toolwire.TextPart("Rain?"),)),), tools=(get_weather.definition,)
+    )
     for name in toolwire.apis():
         assert toolwire.get_api(name).encode_request(request, model="m", max_tokens=100)
 
