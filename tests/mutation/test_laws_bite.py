@@ -14,7 +14,7 @@ from tests.property.nodes import names, walk
 
 import toolwire
 from toolwire.messages import ToolCall
-from toolwire.wire import elements, leaves, literals, markup, prose, syntax
+from toolwire.wire import content_scanner, element_values, leaf_scanners, marker_sets, syntax, xml_scanners
 from toolwire.wire.formats import FORMATS
 
 Check = Callable[[], None]
@@ -87,14 +87,14 @@ def closers_inside_raw_values() -> None:
 
 def no_hold_back(patch: pytest.MonkeyPatch) -> None:
     """Half a marker at the end of a piece is taken for text."""
-    search = literals.Literals.search
-    patch.setattr(literals.Literals, "search", lambda self, text, pos, final: search(self, text, pos, True))
+    search = marker_sets.MarkerSet.search
+    patch.setattr(marker_sets.MarkerSet, "search", lambda self, text, pos, final: search(self, text, pos, True))
 
 
 def no_waiting_for_the_longest(patch: pytest.MonkeyPatch) -> None:
     """Which marker stands here is decided before it is all there."""
-    match = literals.Literals.match
-    patch.setattr(literals.Literals, "match", lambda self, text, pos, final: match(self, text, pos, True))
+    match = marker_sets.MarkerSet.match
+    patch.setattr(marker_sets.MarkerSet, "match", lambda self, text, pos, final: match(self, text, pos, True))
 
 
 def values_are_never_json(patch: pytest.MonkeyPatch) -> None:
@@ -104,12 +104,12 @@ def values_are_never_json(patch: pytest.MonkeyPatch) -> None:
         self.value, self.done = "", True
         return pos
 
-    patch.setattr(leaves.Probe, "scan", scan)
+    patch.setattr(leaf_scanners.JsonPrefix, "scan", scan)
 
 
 def arguments_end_at_a_tag(patch: pytest.MonkeyPatch) -> None:
     """JSON arguments end where anything like a closing marker stands, inside a string or not."""
-    scan = leaves.Json.scan
+    scan = leaf_scanners.JsonValue.scan
 
     def broken(self: Any, text: str, pos: int, final: bool) -> int:
         found = [at for at in (text.find(closer, pos) for closer in ("</", "<｜", "<|", "[/")) if at >= 0]
@@ -121,19 +121,19 @@ def arguments_end_at_a_tag(patch: pytest.MonkeyPatch) -> None:
             self.error = "a closing marker stands inside the arguments"
         return stop
 
-    patch.setattr(leaves.Json, "scan", broken)
+    patch.setattr(leaf_scanners.JsonValue, "scan", broken)
 
 
 def no_entities(patch: pytest.MonkeyPatch) -> None:
     """Entities stay as they are written."""
-    for module in (markup, elements):
+    for module in (xml_scanners, element_values):
         patch.setattr(module, "unescape", lambda text: (text, False))
 
 
 def entities_twice(patch: pytest.MonkeyPatch) -> None:
     """Entities are decoded once more than they were encoded."""
-    unescape = markup.unescape
-    for module in (markup, elements):
+    unescape = xml_scanners.unescape
+    for module in (xml_scanners, element_values):
         patch.setattr(module, "unescape", lambda text: unescape(unescape(text)[0]))
 
 
@@ -144,12 +144,12 @@ def first_closer_wins(patch: pytest.MonkeyPatch) -> None:
         self.done = True
         return pos, False
 
-    patch.setattr(leaves.RawText, "_look", look)
+    patch.setattr(leaf_scanners.RawText, "_look", look)
 
 
 def broken_blocks_vanish(patch: pytest.MonkeyPatch) -> None:
     """What a block consumed in vain does not come back as content."""
-    patch.setattr(prose.Prose, "released", lambda self, text: None)
+    patch.setattr(content_scanner.ContentScanner, "released", lambda self, text: None)
 
 
 BREAKAGES = [

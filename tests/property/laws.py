@@ -65,7 +65,7 @@ def cut_at(text: str, cuts: Iterable[int]) -> list[str]:
 def read(chunks: Iterable[str], **options: Any) -> Reading:
     """Feed pieces to a StreamParser."""
     parser = toolwire.StreamParser(**options)
-    machine = parser._machine
+    machine = parser._reader
     start = machine.scanned
     events: list[Event] = []
     held = 0

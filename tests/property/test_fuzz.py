@@ -9,8 +9,8 @@ import pytest
 from fuzz.__main__ import Fuzzer
 from tests.property import laws
 
-from toolwire.wire.leaves import Literals
-from toolwire.wire.parser import Machine
+from toolwire.wire.marker_sets import MarkerSet
+from toolwire.wire.message_reader import MessageReader
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,17 +67,17 @@ def _tries(name: str) -> int:
 @pytest.mark.mission("E3")
 def test_partial_markers_that_are_not_held_back_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _tries("kimi_k2")
-    search = Literals.search
+    search = MarkerSet.search
 
-    def hasty(self: Literals, text: str, pos: int, final: bool) -> tuple[int, int, str]:
+    def hasty(self: MarkerSet, text: str, pos: int, final: bool) -> tuple[int, int, str]:
         start, stop, found = search(self, text, pos, final)
         return (start, stop, found) if found else (len(text), len(text), "")
 
-    monkeypatch.setattr(Literals, "search", hasty)
+    monkeypatch.setattr(MarkerSet, "search", hasty)
     assert _tries("kimi_k2")
 
 
 def test_text_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = Machine.feed
-    monkeypatch.setattr(Machine, "feed", lambda self, text: feed(self, text.replace("x", "")))
+    feed = MessageReader.feed
+    monkeypatch.setattr(MessageReader, "feed", lambda self, text: feed(self, text.replace("x", "")))
     assert _tries("hermes")

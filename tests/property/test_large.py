@@ -50,11 +50,11 @@ def test_a_megabyte(name: str) -> None:
                 deltas.append(event.text)
             else:
                 events.append(event)
-        held = max(held, parser._machine.held)
+        held = max(held, parser._reader.held)
     events.extend(event for event in parser.finish() if not isinstance(event, ArgumentsDelta))
     assert laws.outcome(toolwire.collect(events)) == laws.outcome(whole)
     assert held <= laws.longest_marker(name) + laws.HOLD
-    assert parser._machine.scanned <= laws.SCANS * len(text) + laws.SCANS_MORE
+    assert parser._reader.scanned <= laws.SCANS * len(text) + laws.SCANS_MORE
     if wire.blocks:
         assert [call.arguments for call in whole.tool_calls] == [{"path": "a", "content": value}]
         assert json.loads("".join(deltas)) == whole.tool_calls[0].arguments

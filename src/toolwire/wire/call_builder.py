@@ -13,7 +13,7 @@ from toolwire.text.delimited_scanner import TokenScanner
 from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
 from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
-from toolwire.wire.leaves import Json, escape
+from toolwire.wire.leaf_scanners import JsonValue, escape
 
 
 class Unreadable(Exception):
@@ -41,7 +41,7 @@ def holds(shape: Shape) -> bool:
     return shape.typed and not shape.keeps_text
 
 
-class Builder:
+class CallBuilder:
     """A call being read.
 
     Attributes:
@@ -278,7 +278,7 @@ class Builder:
 class _Holding(JsonScanner):
     """A scanner of arguments that holds back the values whose JSON form their type decides."""
 
-    builder: Builder
+    builder: CallBuilder
     shape: Shape
     hold: Shape | None
     coerced: bool
@@ -287,7 +287,7 @@ class _Holding(JsonScanner):
     pausing: bool  # stop after the first key
     first: str | None  # that key, where it stopped
 
-    def begin(self, builder: Builder, shape: Shape) -> Self:
+    def begin(self, builder: CallBuilder, shape: Shape) -> Self:
         """Say what the arguments are for."""
         self.builder = builder
         self.shape = shape
@@ -338,14 +338,14 @@ class _TokenArguments(_Holding, TokenScanner):
     """An object whose strings stand between tokens."""
 
 
-class Arguments(Json):
+class Arguments(JsonValue):
     """The arguments as one JSON object, streamed into the call."""
 
     __slots__ = ("_builder",)
 
     scanner: _Holding
 
-    def __init__(self, builder: Builder, scanner: _Holding) -> None:
+    def __init__(self, builder: CallBuilder, scanner: _Holding) -> None:
         super().__init__(scanner.begin(builder, builder.shape))
         self._builder = builder
 

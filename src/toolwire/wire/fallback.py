@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
-from toolwire.wire.block_reader import Options
-from toolwire.wire.parser import Machine
+from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.syntax import Lit, WireFormat
 
 _FENCED = re.compile(r"\s*(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
@@ -29,7 +29,7 @@ class Fallback:
         options: how to read.
     """
 
-    def __init__(self, formats: Sequence[WireFormat], named: WireFormat | None, options: Options) -> None:
+    def __init__(self, formats: Sequence[WireFormat], named: WireFormat | None, options: ReadOptions) -> None:
         self._formats = formats
         self._named = named
         ends = [block[-1] for block in named.blocks] if named is not None else []
@@ -95,7 +95,7 @@ class Fallback:
 
     def _calls(self, wire: WireFormat, text: str) -> list[Event]:
         """The events of calls to known tools that are all of the text, or nothing."""
-        machine = Machine(wire, self._options)
+        machine = MessageReader(wire, self._options)
         made: list[Event] = []
         for event in [*machine.feed(text), *machine.finish()]:
             match event:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolwire.schema.shape import TYPE_NAMES
 from toolwire.text.json_scanner import JsonScanner
-from toolwire.wire.call_builder import Arguments, Builder, EndOfText, Unreadable, decoded
-from toolwire.wire.leaves import Json, Leaf, Marker, Pieces
-from toolwire.wire.literals import CONTAINER, Literals, literals
-from toolwire.wire.markup import XmlText
-from toolwire.wire.plan import Step
+from toolwire.wire.block_reader import BlockReader, Control
+from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decoded
+from toolwire.wire.compiled_format import Step
+from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker, TextBuffer
+from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.syntax import Args, JsonCall, TokenArgs
+from toolwire.wire.xml_scanners import XmlText
 
-if TYPE_CHECKING:
-    from toolwire.wire.block_reader import BlockReader, Control
-
-_KEY_START = literals(frozenset({'"', "'", "}"}))
-_KEY = literals(frozenset({'"', "'"}))
-_COLON = literals(frozenset({":"}))
-_AFTER_PAIR = literals(frozenset({",", "}"}))
-_OBJECT = literals(frozenset({"{"}))
-_OBJECT_END = literals(frozenset({"}"}))
-_LIST = literals(frozenset({"["}))
-_OBJECT_OR_TEXT = literals(frozenset({"{", '"', "null"}))
-_ITEM = literals(frozenset({"{", ",", "]"}))
-_EXTRA = literals(frozenset({"}", "]"}))
-_EXTRA_BRACE = literals(frozenset({"}"}))
+_KEY_START = marker_set(frozenset({'"', "'", "}"}))
+_KEY = marker_set(frozenset({'"', "'"}))
+_COLON = marker_set(frozenset({":"}))
+_AFTER_PAIR = marker_set(frozenset({",", "}"}))
+_OBJECT = marker_set(frozenset({"{"}))
+_OBJECT_END = marker_set(frozenset({"}"}))
+_LIST = marker_set(frozenset({"["}))
+_OBJECT_OR_TEXT = marker_set(frozenset({"{", '"', "null"}))
+_ITEM = marker_set(frozenset({"{", ",", "]"}))
+_EXTRA = marker_set(frozenset({"}", "]"}))
+_EXTRA_BRACE = marker_set(frozenset({"}"}))
 
 
 def only_args(reader: BlockReader) -> Control:
@@ -51,8 +49,8 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
     call = reader.building()
     reader.announce(call)
     call.given()
-    pieces = Pieces()
-    leaf = XmlText(node.element, step.after, nocase=reader.turn.wire.nocase, decode=True, put=pieces.add)
+    pieces = TextBuffer()
+    leaf = XmlText(node.element, step.after, nocase=reader.state.wire.nocase, decode=True, put=pieces.add)
     yield leaf
     call.unescaped(leaf.bare)
     try:
@@ -61,12 +59,12 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
         raise Unreadable(f"the arguments are not JSON: {error}") from error
 
 
-def _args(reader: BlockReader, call: Builder) -> Control:
+def _args(reader: BlockReader, call: CallBuilder) -> Control:
     found = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
-    if reader.turn.wire.markers:
+    if reader.state.wire.markers:
         reader.announce(call)
     if found == "{" and call.name:
-        arguments = call.json_arguments(reader.turn.fast)
+        arguments = call.json_arguments(reader.state.fast)
         if call.index < 0:
             yield from _unmarked(reader, call, arguments)
         else:
@@ -84,7 +82,7 @@ def _args(reader: BlockReader, call: Builder) -> Control:
         _announce(reader, call)
 
 
-def _unmarked(reader: BlockReader, call: Builder, arguments: Arguments) -> Control:
+def _unmarked(reader: BlockReader, call: CallBuilder, arguments: Arguments) -> Control:
     """Read arguments in a format without markers, where they may turn out to be the schema of a definition."""
     try:
         first: str | None = yield arguments.until_key()
@@ -92,17 +90,17 @@ def _unmarked(reader: BlockReader, call: Builder, arguments: Arguments) -> Contr
         reader.announce(call)
         raise
     if first is not None:
-        tool = reader.turn.options.tools[call.name]
+        tool = reader.state.options.tools[call.name]
         if first in call.shape.property_names and first not in tool.parameters:
             reader.announce(call)  # no schema begins like this
         yield arguments.rest()
     _announce(reader, call)
 
 
-def _announce(reader: BlockReader, call: Builder) -> None:
+def _announce(reader: BlockReader, call: CallBuilder) -> None:
     """Announce a call whose arguments are whole, unless it is the definition of a tool, in a format without markers."""
-    if call.index < 0 and not reader.turn.wire.markers:
-        own, arguments = reader.turn.options.tools[call.name].parameters, call.arguments
+    if call.index < 0 and not reader.state.wire.markers:
+        own, arguments = reader.state.options.tools[call.name].parameters, call.arguments
         kind = arguments.get("type")
         known = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
         if (known == "object" and "type" not in call.shape.property_names) or (arguments and arguments == own):
@@ -114,34 +112,34 @@ def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
     """Read one call, several in a row, or a list of them."""
     found = yield from reader.expect(step.here, "a JSON object should begin here", consume=False)
     if found == "{":
-        separator = literals(frozenset({node.between.strip()})) if node.between.strip() else None
+        separator = marker_set(frozenset({node.between.strip()})) if node.between.strip() else None
         while found == "{":
             yield from _json_call(reader, node, _EXTRA)
-            if separator is not None and (yield Marker(separator, consume=False)):
+            if separator is not None and (yield NextMarker(separator, consume=False)):
                 reader.end_call()  # what separates it from a next one is none of its text
-                yield Marker(separator)
-            found = yield Marker(CONTAINER, consume=False)
+                yield NextMarker(separator)
+            found = yield NextMarker(CONTAINER, consume=False)
         return
     yield from json_list(reader, node)
 
 
 def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> Control:
     """Read a list of calls, whose opening bracket may have been read; `nested`: an object is around it."""
-    yield Marker(_LIST)
+    yield NextMarker(_LIST)
     count = 0
     comma = True
     while True:
-        marker = Marker(_ITEM, consume=False)
+        marker = NextMarker(_ITEM, consume=False)
         found = yield marker
         if found == "{" and comma:
             yield from _json_call(reader, node, _EXTRA_BRACE)
             count += 1
             comma = False
         elif found == "," and not comma:
-            yield Marker(_ITEM)
+            yield NextMarker(_ITEM)
             comma = True
         elif found == "]":
-            yield Marker(_ITEM)
+            yield NextMarker(_ITEM)
             break
         elif count and not found:
             reader.missing_close()
@@ -156,18 +154,18 @@ def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> C
             call.repaired("trailing_comma", "a comma stands before the closing bracket")
         if not nested:
             yield from _extra(reader, call, _EXTRA)
-    elif reader.turn.wire.markers:
+    elif reader.state.wire.markers:
         reader.empty = True
     else:
         raise Unreadable("an empty list is no call")
 
 
-def _extra(reader: BlockReader, call: Builder, brackets: Literals) -> Control:
-    if call.repairing and (yield Marker(brackets, blank=False)):
+def _extra(reader: BlockReader, call: CallBuilder, brackets: MarkerSet) -> Control:
+    if call.repairing and (yield NextMarker(brackets, blank=False)):
         call.repaired("extra_close", "")
 
 
-def _json_call(reader: BlockReader, node: JsonCall, extra: Literals) -> Control:
+def _json_call(reader: BlockReader, node: JsonCall, extra: MarkerSet) -> Control:
     call = reader.begin_call()
     reader.committed = True
     yield from (_keyed(reader, call) if node.keyed else _object(reader, call, node))
@@ -183,9 +181,9 @@ def _json_call(reader: BlockReader, node: JsonCall, extra: Literals) -> Control:
     yield from _extra(reader, call, extra)
 
 
-def _object(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
+def _object(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Control:
     yield from reader.expect(_OBJECT, "a JSON object should begin here")
-    doubled = call.repairing and (yield Marker(_OBJECT, blank=False))
+    doubled = call.repairing and (yield NextMarker(_OBJECT, blank=False))
     if doubled:  # braces that a model took over from a template
         call.repaired("doubled_braces", "")
     yield from _members(reader, call, node)
@@ -193,7 +191,7 @@ def _object(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
         yield from reader.expect(_OBJECT_END, "braces that were doubled are closed by a single one")
 
 
-def _members(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
+def _members(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Control:
     keys: set[str] = set()
     comma = False
     while True:
@@ -201,7 +199,7 @@ def _members(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
         if found == "}":
             if comma:
                 reader.building().repaired("trailing_comma", "a comma stands before the closing bracket")
-            yield Marker(_KEY_START)
+            yield NextMarker(_KEY_START)
             return
         key, _ = yield from _value(reader, reader.building())
         if key in keys:
@@ -214,7 +212,7 @@ def _members(reader: BlockReader, call: Builder, node: JsonCall) -> Control:
         comma = True
 
 
-def _keyed(reader: BlockReader, call: Builder) -> Control:
+def _keyed(reader: BlockReader, call: CallBuilder) -> Control:
     """Read an object whose only key is the name."""
     yield from reader.expect(_OBJECT, "a JSON object should begin here")
     yield from reader.expect(_KEY, "the name of the tool is missing", consume=False)
@@ -225,17 +223,17 @@ def _keyed(reader: BlockReader, call: Builder) -> Control:
     yield from reader.expect(_OBJECT_END, "an object of a call has one key")
 
 
-def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Control:
+def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) -> Control:
     if reader.call is not call and (key in node.args or key in node.name):
         raise Unreadable("a call stands beside a list of calls")
     if key in node.args:
         yield from _args(reader, call)
         return
-    if key in node.lists and not call.name and (yield Marker(_LIST, consume=False)):
+    if key in node.lists and not call.name and (yield NextMarker(_LIST, consume=False)):
         yield from json_list(reader, replace(node, lists=()), nested=True)
         return
     if key in node.inside:
-        inner = Marker(_OBJECT, consume=False)
+        inner = NextMarker(_OBJECT, consume=False)
         if (yield inner):
             entered = tuple(other for other in node.inside if other != key)  # each key once, so depth is bounded
             yield from _object(reader, call, replace(node, inside=entered))
@@ -245,7 +243,7 @@ def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Con
         if not isinstance(value, str):
             raise Unreadable("the name of the tool is not a string", "missing_name")
         reader.named(call, value)
-        if reader.turn.wire.markers:
+        if reader.state.wire.markers:
             reader.announce(call)
         if call.has_arguments:
             call.settle()
@@ -256,9 +254,9 @@ def _member(reader: BlockReader, call: Builder, node: JsonCall, key: str) -> Con
         call.server = value
 
 
-def _value(reader: BlockReader, call: Builder) -> Generator[Leaf, Any, tuple[Any, str]]:
+def _value(reader: BlockReader, call: CallBuilder) -> Generator[Leaf, Any, tuple[Any, str]]:
     """Read one JSON value; the value and its text."""
-    leaf = Json(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
+    leaf = JsonValue(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
     text: str = yield leaf
     value = decoded(text)
     call.adopt(leaf.scanner.repairs)

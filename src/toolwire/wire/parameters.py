@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolwire.schema.shape import Shape
 from toolwire.text.json_scanner import JsonScanner, limit_broken
 from toolwire.text.limits import MAX_DEPTH
-from toolwire.wire.call_builder import Builder, EndOfText, Unreadable, holds
-from toolwire.wire.elements import ElementReader, Occurrence, combine, is_item, is_list, is_text
-from toolwire.wire.leaves import CDATA, Marker, Pieces, Probe, RawText, UpTo
-from toolwire.wire.literals import CONTAINER, Literals, literals
-from toolwire.wire.markup import ELEMENT_NAME, ElementStart, XmlText, escape_text
-from toolwire.wire.plan import Step
+from toolwire.wire.block_reader import BlockReader, Control
+from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, holds
+from toolwire.wire.compiled_format import Step
+from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
+from toolwire.wire.leaf_scanners import CDATA, JsonPrefix, NextMarker, RawText, TextBuffer, TextUpToMarker
+from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.syntax import Elements, Value
-
-if TYPE_CHECKING:
-    from toolwire.wire.block_reader import BlockReader, Control
+from toolwire.wire.xml_scanners import ELEMENT_NAME, ElementStart, XmlText, escape_text
 
 
 def params(reader: BlockReader, step: Step) -> Control:
@@ -27,7 +25,7 @@ def params(reader: BlockReader, step: Step) -> Control:
     header, value = step.groups[0][:-1], step.groups[0][-1]
     listed: dict[str, list[Occurrence]] = {}  # values that may be given again, as items of a list
     try:
-        while (found := (yield Marker(step.either, consume=False))) in step.first:
+        while (found := (yield NextMarker(step.either, consume=False))) in step.first:
             reader.announce(call)
             yield from reader.sequence(header)
             yield from _value(reader, call, reader.parameter, step, value, listed)
@@ -39,7 +37,7 @@ def params(reader: BlockReader, step: Step) -> Control:
 
 
 def _value(
-    reader: BlockReader, call: Builder, key: str, step: Step, value: Step, listed: dict[str, list[Occurrence]]
+    reader: BlockReader, call: CallBuilder, key: str, step: Step, value: Step, listed: dict[str, list[Occurrence]]
 ) -> Control:
     node = value.node
     assert isinstance(node, Value)
@@ -49,11 +47,11 @@ def _value(
     _once(key, key in call.arguments or (key in listed and not several))
     before = ""
     structured = shape.typed and shape.kinds <= {"object", "array", "null"} and not raw
-    if (json or structured) and (yield Marker(CONTAINER, consume=False)):
-        before = yield Probe(JsonScanner(repair=reader.turn.options.repair, fast=reader.turn.fast))
+    if (json or structured) and (yield NextMarker(CONTAINER, consume=False)):
+        before = yield JsonPrefix(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
     stream = not json and (shape.keeps_text or (raw and not holds(shape)))
-    pieces = Pieces()
-    stops, special = reader.turn.plan.stops(step, node)
+    pieces = TextBuffer()
+    stops, special = reader.state.compiled.stops(step, node)
     leaf = RawText(
         stops,
         node.close,
@@ -88,7 +86,7 @@ def _once(key: str, twice: bool) -> None:
         raise Unreadable(f"the parameter {key[:60]!r} is given twice")
 
 
-def _marked(call: Builder, shape: Shape, text: str, *, json: bool) -> Any:
+def _marked(call: CallBuilder, shape: Shape, text: str, *, json: bool) -> Any:
     """A value whose mark says how it is written; the schema only refines it."""
     value: Any = text
     if json:
@@ -110,7 +108,7 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     raws: list[tuple[str, str]] = []
     try:
         while True:
-            start = ElementStart(step.after, nocase=reader.turn.wire.nocase)
+            start = ElementStart(step.after, nocase=reader.state.wire.nocase)
             found = yield start
             if start.cut:
                 yield from reader.cut_here()
@@ -131,13 +129,13 @@ def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     call = reader.building()
     reader.announce(call)
     opener, closer = f"{node.token}<", f"{node.token}</"
-    tags = literals(frozenset({opener, closer}))
-    either = literals(step.follow | {opener, closer})
-    token = literals(frozenset({node.token}))
+    tags = marker_set(frozenset({opener, closer}))
+    either = marker_set(step.follow | {opener, closer})
+    token = marker_set(frozenset({node.token}))
     read: dict[str, list[Occurrence]] = {}
     try:
         while True:
-            marker = Marker(either, consume=False)
+            marker = NextMarker(either, consume=False)
             found = yield marker
             if marker.cut:
                 yield from reader.cut_here()
@@ -148,24 +146,24 @@ def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
         put_elements(reader, call, node, read, [])
 
 
-_TAG_END = literals(frozenset({">"}))
+_TAG_END = marker_set(frozenset({">"}))
 
 
 def _token_element(
     reader: BlockReader,
-    call: Builder,
+    call: CallBuilder,
     node: Elements,
-    tags: Literals,
-    token: Literals,
+    tags: MarkerSet,
+    token: MarkerSet,
     read: dict[str, list[Occurrence]],
 ) -> Control:
     """One parameter; what is nested in it is read as the XML that it would be."""
-    key, xml, path = "", Pieces(), list[str]()
-    text = Pieces()
+    key, xml, path = "", TextBuffer(), list[str]()
+    text = TextBuffer()
     put: Callable[[str], None] = text.add
     stream = False
     while True:
-        closes = (yield Marker(tags, blank=False)) == f"{node.token}</"
+        closes = (yield NextMarker(tags, blank=False)) == f"{node.token}</"
         name = yield from reader.word("the name of a parameter")
         yield from reader.expect(_TAG_END, "> is missing")
         if not ELEMENT_NAME.match(name) or (closes and path[-1] != name) or (stream and not closes):
@@ -186,7 +184,7 @@ def _token_element(
             xml.add(f"</{name}>" if closes else f"<{name}>")
         if len(path) > MAX_DEPTH:
             raise Unreadable(f"more than {MAX_DEPTH} levels of nesting")
-        yield UpTo(token, put)
+        yield TextUpToMarker(token, put)
         if not stream:
             xml.add(escape_text(text.take()) if text else "")
     if stream:
@@ -197,7 +195,7 @@ def _token_element(
 
 def _element(
     reader: BlockReader,
-    call: Builder,
+    call: CallBuilder,
     node: Elements,
     step: Step,
     found: tuple[str, dict[str, str], bool],
@@ -208,10 +206,10 @@ def _element(
     key = attributes.get("name", name) if node.tag and name.lower() == node.tag else name
     stream = bool(call.name) and is_text(call.shape.property(key)) and key not in read
     _once(key, key in call.arguments)
-    pieces = Pieces()
+    pieces = TextBuffer()
     put = call.open(key, pieces.add) if stream else pieces.add
     if not closed:
-        leaf = XmlText(name, step.after, nocase=reader.turn.wire.nocase, decode=stream, put=put)
+        leaf = XmlText(name, step.after, nocase=reader.state.wire.nocase, decode=stream, put=put)
         yield leaf
         call.unescaped(leaf.bare)
     text = pieces.take()
@@ -224,7 +222,7 @@ def _element(
 
 
 def _read_element(
-    reader: BlockReader, call: Builder, node: Elements, key: str, text: str, read: dict[str, list[Occurrence]]
+    reader: BlockReader, call: CallBuilder, node: Elements, key: str, text: str, read: dict[str, list[Occurrence]]
 ) -> None:
     inside = ElementReader(node, call.read_json)
     try:
@@ -236,7 +234,11 @@ def _read_element(
 
 
 def put_elements(
-    reader: BlockReader, call: Builder, node: Elements, read: dict[str, list[Occurrence]], raws: list[tuple[str, str]]
+    reader: BlockReader,
+    call: CallBuilder,
+    node: Elements,
+    read: dict[str, list[Occurrence]],
+    raws: list[tuple[str, str]],
 ) -> None:
     """Put the values of elements into the call: those read, and those whose raw text waited for the call's name."""
     for key, text in raws:

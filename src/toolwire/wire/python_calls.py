@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolwire.text.python_scanner import KeywordScanner
+from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import EndOfText, Unreadable, decoded
+from toolwire.wire.compiled_format import Step
 from toolwire.wire.json_calls import json_calls, json_list
-from toolwire.wire.leaves import Json, Leaf, Marker
-from toolwire.wire.literals import literals
-from toolwire.wire.plan import Step
+from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker
+from toolwire.wire.marker_sets import marker_set
 from toolwire.wire.syntax import PyCalls
 
-if TYPE_CHECKING:
-    from toolwire.wire.block_reader import BlockReader, Control
-
-_PAREN = literals(frozenset({"("}))
-_OBJECT = literals(frozenset({"{"}))
+_PAREN = marker_set(frozenset({"("}))
+_OBJECT = marker_set(frozenset({"{"}))
 
 
 def python_calls(reader: BlockReader, step: Step, node: PyCalls) -> Control:
     """Read calls, in brackets or without."""
-    if not reader.turn.wire.markers:
+    if not reader.state.wire.markers:
         yield from _all_or_none(reader, node)
         return
-    if node.json is not None and (yield Marker(_OBJECT, consume=False)):
+    if node.json is not None and (yield NextMarker(_OBJECT, consume=False)):
         yield from json_calls(reader, step, node.json)
         return
     if node.open:
-        marker = Marker(literals(frozenset({node.open})))
+        marker = NextMarker(marker_set(frozenset({node.open})))
         if (yield marker):
             yield from _listed(reader, step, node)
             return
@@ -37,25 +35,25 @@ def python_calls(reader: BlockReader, step: Step, node: PyCalls) -> Control:
             yield from reader.cut_here()
         if not node.bare:
             raise Unreadable(f"{node.open} is missing")
-    while not (yield (after := Marker(step.after, consume=False))) and not after.cut:
+    while not (yield (after := NextMarker(step.after, consume=False))) and not after.cut:
         yield from _python_call(reader)
-        yield Marker(_SEPARATOR)
+        yield NextMarker(_SEPARATOR)
     if reader.call is None:
         reader.empty = True
 
 
-_SEPARATOR = literals(frozenset({",", ";"}))
+_SEPARATOR = marker_set(frozenset({",", ";"}))
 
 
 def _listed(reader: BlockReader, step: Step, node: PyCalls) -> Control:
     """Read what is in brackets, each call as soon as it is there."""
-    if node.json is not None and (yield Marker(_OBJECT, consume=False)):
+    if node.json is not None and (yield NextMarker(_OBJECT, consume=False)):
         yield from json_list(reader, node.json)
         return
-    between = literals(frozenset({",", node.close}))
-    while (yield Marker(between)) != node.close:
+    between = marker_set(frozenset({",", node.close}))
+    while (yield NextMarker(between)) != node.close:
         yield from _python_call(reader)
-        marker = Marker(between, consume=False)
+        marker = NextMarker(between, consume=False)
         if not (yield marker):
             reader.missing_close()
             return
@@ -76,11 +74,11 @@ def _python_call(reader: BlockReader) -> Control:
 
 def _all_or_none(reader: BlockReader, node: PyCalls) -> Control:
     """Read a list without markers around it: none of its calls is announced before its closing bracket is there."""
-    after = literals(frozenset({",", node.close}))
+    after = marker_set(frozenset({",", node.close}))
     block = reader.raw
     read: list[tuple[str, dict[str, Any], str]] = []
     try:
-        yield from reader.expect(literals(frozenset({node.open})), f"{node.open} is missing")
+        yield from reader.expect(marker_set(frozenset({node.open})), f"{node.open} is missing")
         while True:
             read.append((yield from _held_call(reader)))
             if (yield from reader.expect(after, f"{node.close} is missing after the calls")) == node.close:
@@ -104,8 +102,8 @@ def _all_or_none(reader: BlockReader, node: PyCalls) -> Control:
 
 def _held_call(reader: BlockReader) -> Generator[Leaf, Any, tuple[str, dict[str, Any], str]]:
     name = yield from reader.word("the name of a function")
-    if name not in reader.turn.options.tools:
+    if name not in reader.state.options.tools:
         raise Unreadable(f"{name[:60]!r} is not a known tool")
     yield from reader.expect(_PAREN, "( is missing", consume=False)
-    arguments = decoded((yield Json(KeywordScanner())))
+    arguments = decoded((yield JsonValue(KeywordScanner())))
     return name, arguments, reader.raw.take()

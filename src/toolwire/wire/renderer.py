@@ -18,11 +18,10 @@ from toolwire.messages import ToolCall, call_id
 from toolwire.schema.shape import ANY, Shape
 from toolwire.text.json_text import json_text, within_limits
 from toolwire.tools import ToolDefinition
-from toolwire.wire.block_reader import Options
-from toolwire.wire.declarations import declaration, definition_elements, tokens, typescript
-from toolwire.wire.elements import infer
-from toolwire.wire.markup import ELEMENT_NAME, escape_text, quote_attribute
-from toolwire.wire.parser import Machine
+from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.definition_text import declaration, definition_elements, tokens, typescript
+from toolwire.wire.element_values import infer
+from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -48,6 +47,7 @@ from toolwire.wire.syntax import (
     WireFormat,
     as_written,
 )
+from toolwire.wire.xml_scanners import ELEMENT_NAME, escape_text, quote_attribute
 
 _CDATA_FROM = 1000
 """Characters from which text is written as CDATA if anything in it needs escaping."""
@@ -317,7 +317,7 @@ def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text
         known = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
     except DefinitionError as error:  # a model made it up
         raise RenderError(f"no tool can have such a name: {error}") from error
-    machine = Machine(wire, Options(known, deltas=False))
+    machine = MessageReader(wire, ReadOptions(known, deltas=False))
     read = collect([*machine.feed(text), *machine.finish()])
     for at, call in enumerate(calls):
         got = read.tool_calls[at] if at < len(read.tool_calls) else None

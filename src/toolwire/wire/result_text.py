@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from toolwire.messages import ToolResult
-from toolwire.wire.literals import literals
-from toolwire.wire.plan import plan_of
+from toolwire.wire.compiled_format import compile_format
+from toolwire.wire.marker_sets import marker_set
 from toolwire.wire.syntax import WireFormat
 
 _BREAK = "\u2060"
@@ -37,14 +37,14 @@ def _result(wire: WireFormat, result: ToolResult) -> str:
 
 def inert(wire: WireFormat, text: str) -> str:
     """Text in which no marker of the format is left whole."""
-    plan = plan_of(wire)
+    plan = compile_format(wire)
     around = plan.outside
     closers = (marker for block in plan.blocks.values() for marker in block.closers.spelled.values())
     markers = {*around.openers, *around.spans, *around.closes, *around.drops, *around.ends, *closers}
     markers = {marker for marker in markers if len(marker) > 1}
     edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
     markers |= {edge for edge in edges if len(edge) > 1} | _tokens(wire)
-    found = literals(frozenset(markers), wire.nocase)
+    found = marker_set(frozenset(markers), wire.nocase)
     made: list[str] = []
     pos = 0
     while True:

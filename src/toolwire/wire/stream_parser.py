@@ -11,11 +11,11 @@ from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.tools import definitions
 from toolwire.wire import renderer
-from toolwire.wire.block_reader import Options
-from toolwire.wire.detect import Detector
+from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.fallback import Fallback
+from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
-from toolwire.wire.parser import Machine
+from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.syntax import WireFormat
 
 Repair = Literal["safe", "none"]
@@ -69,7 +69,7 @@ class StreamParser:
         if tool_choice == "none":
             wire, fallback = _without_calls(wire) if wire is not None else None, ()
         self._tools = definitions(tools)
-        options = Options(
+        options = ReadOptions(
             tools=self._tools,
             reasoning_started=reasoning_started,
             repair=repair == "safe",
@@ -80,16 +80,16 @@ class StreamParser:
         self._hints: dict[tuple[int, str], str] = {}
         start = primed if primed is not None else wire.primed if wire is not None and not reasoning_started else ""
         before = -len(start)  # positions count from the text that is fed
-        self._machine: Machine | Detector = (
-            Machine(wire, options, position=before)
+        self._reader: MessageReader | FormatDetector = (
+            MessageReader(wire, options, position=before)
             if wire is not None
-            else Detector(all_formats(), options, position=before, calls=tool_choice == "auto")
+            else FormatDetector(all_formats(), options, position=before, calls=tool_choice == "auto")
         )
         self._fallback = Fallback([get_format(name) for name in fallback], wire, options) if fallback else None
         self._finished = False
         self._before: list[Event] = []  # what the prompt had begun of a call
         if start:
-            events = self._machine.feed(start)
+            events = self._reader.feed(start)
             self._before = [event for event in events if not isinstance(event, ContentDelta | ReasoningDelta)]
 
     def _hint(self, wire: WireFormat, name: str) -> str:
@@ -112,7 +112,7 @@ class StreamParser:
         """
         if self._finished:
             raise RuntimeError("feed() after finish(): a StreamParser reads one message")
-        events: Sequence[Event] = self._machine.feed(text)
+        events: Sequence[Event] = self._reader.feed(text)
         if self._before:
             events = [*self._before, *events]
             self._before.clear()
@@ -123,8 +123,8 @@ class StreamParser:
         if self._finished:
             return ()
         self._finished = True
-        events: Sequence[Event] = [*self._before, *self._machine.finish()]
-        called = self._machine.complete_calls
+        events: Sequence[Event] = [*self._before, *self._reader.finish()]
+        called = self._reader.complete_calls
         if self._fallback is not None:
             more, found = self._fallback_events(events)
             events, called = more, called + found

@@ -208,15 +208,15 @@ def test_a_fence_begins_at_a_line_start_only() -> None:
 
 
 def test_reading_leaves_nothing_behind() -> None:
-    from toolwire.wire import plan
+    from toolwire.wire import compiled_format
 
     for text in ("```\nnot closed", CALL):
         parse(text, format="auto")
-    before = len(plan._plans)
+    before = len(compiled_format._compiled)
     for _ in range(20):
         parse("```\nnot closed", format="hermes")
         parse("```\nnot closed", format="auto")
-    assert len(plan._plans) == before
+    assert len(compiled_format._compiled) == before
 
 
 def test_limits_of_this_python_do_not_show() -> None:

@@ -17,15 +17,15 @@ from functools import lru_cache
 
 from toolwire.events import ContentDelta, Event
 from toolwire.text.json_scanner import FastTries
-from toolwire.wire.block_reader import Options
-from toolwire.wire.parser import Machine, hidden_by_fence
-from toolwire.wire.plan import Outside, plan_of
-from toolwire.wire.prose import Prose
+from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.compiled_format import ContentMarkers, compile_format
+from toolwire.wire.content_scanner import ContentScanner
+from toolwire.wire.message_reader import MessageReader, hidden_by_fence
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span, WireFormat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Union:
+class MergedFormats:
     """The openers of several formats, merged.
 
     Attributes:
@@ -33,12 +33,12 @@ class Union:
         owners: formats by opener (lower case), each with its own spelling of it.
     """
 
-    outside: Outside
+    outside: ContentMarkers
     owners: dict[str, tuple[tuple[WireFormat, str], ...]]
 
 
 @lru_cache(maxsize=16)
-def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool) -> Union:
+def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool) -> MergedFormats:
     spans: dict[str, Span] = {}
     owners: dict[str, list[tuple[WireFormat, str]]] = {}
     frames: dict[str, list[frozenset[str]]] = {}  # what each format that has a marker leaves out
@@ -55,13 +55,13 @@ def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool)
             frames.setdefault(marker, []).append(drops)
         if not calls:
             continue
-        plan = plan_of(wire)
+        plan = compile_format(wire)
         for opener in plan.blocks:
             owners.setdefault(opener.lower(), []).append((wire, opener))
             (anywhere if opener in plan.anywhere else start).add(opener)
             if not wire.ends_reasoning:
                 staying.add(opener.lower())
-    outside = Outside(
+    outside = ContentMarkers(
         anywhere=frozenset(anywhere),
         start=frozenset(start),
         ending=frozenset(opener for opener in anywhere if opener.lower() not in staying),
@@ -72,19 +72,19 @@ def _union(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool)
         nocase=any(wire.nocase for wire in formats),
     )
     outside.framed({marker: frozenset().union(*drops) for marker, drops in frames.items() if all(drops)})
-    return Union(outside, {opener: tuple(found) for opener, found in owners.items()})
+    return MergedFormats(outside, {opener: tuple(found) for opener, found in owners.items()})
 
 
-class Detector:
+class FormatDetector:
     """Reads one message in whatever format it is in.
 
     Attributes:
         winner: the format that was found, or None.
-        scanned: see `Machine.scanned`; summed over the probes.
+        scanned: see `MessageReader.scanned`; summed over the probes.
     """
 
     def __init__(
-        self, formats: Iterable[WireFormat], options: Options, *, position: int = 0, calls: bool = True
+        self, formats: Iterable[WireFormat], options: ReadOptions, *, position: int = 0, calls: bool = True
     ) -> None:
         """Formats without markers take part only if there are tools to call; none opens a block without `calls`."""
         self._options = options
@@ -93,13 +93,13 @@ class Detector:
         self._union = _union(tuple(map(id, chosen)), chosen, calls)
         self._events: list[Event] = []
         lookahead = {
-            opener: after for wire in chosen for opener, after in plan_of(wire).lookahead(options.tools).items()
+            opener: after for wire in chosen for opener, after in compile_format(wire).lookahead(options.tools).items()
         }
-        self._prose = Prose(
+        self._prose = ContentScanner(
             self._union.outside, self._events.append, reasoning=options.reasoning_started, lookahead=lookahead
         )
-        self._probes: list[Machine] = []
-        self._machine: Machine | None = None
+        self._probes: list[MessageReader] = []
+        self._machine: MessageReader | None = None
         self._fast = FastTries()
         self._tail = ""
         self._position = position
@@ -159,7 +159,7 @@ class Detector:
         options = replace(self._probing, deltas=False, fences=False)
         for wire in {id(wire): wire for found in self._union.owners.values() for wire, _ in found}.values():
             if wire.markers:
-                machine = Machine(wire, options)
+                machine = MessageReader(wire, options)
                 machine.feed(text)
                 machine.finish()
                 if machine.complete_calls:
@@ -201,10 +201,11 @@ class Detector:
         written = text[pos : pos + len(opener)]
         blank = self._prose.blank
         for wire, spelled in self._union.owners[opener.lower()]:
-            if (wire.nocase or written == spelled) and (blank or spelled in plan_of(wire).anywhere):
-                self._probes.append(
-                    Machine(wire, self._probing, probe=spelled, position=self._position, blank=blank, fast=self._fast)
+            if (wire.nocase or written == spelled) and (blank or spelled in compile_format(wire).anywhere):
+                probe = MessageReader(
+                    wire, self._probing, probe=spelled, position=self._position, blank=blank, fast=self._fast
                 )
+                self._probes.append(probe)
         if not self._probes:  # written in another case than any of its formats allows
             self._prose.resume()
             self._prose.released(text[pos])
@@ -229,7 +230,7 @@ class Detector:
             return True
         return False
 
-    def _keep(self, probe: Machine, rest: str) -> None:
+    def _keep(self, probe: MessageReader, rest: str) -> None:
         """The block is a call in this probe's format; it reads the rest of the message."""
         self._scanned += sum(other.scanned for other in self._probes if other is not probe)
         self._probes.clear()
@@ -253,9 +254,9 @@ class Detector:
                 self._events.append(event)
 
 
-def _position(probe: Machine) -> int:
+def _position(probe: MessageReader) -> int:
     return probe.position
 
 
-def _dead(probe: Machine) -> bool:
+def _dead(probe: MessageReader) -> bool:
     return not probe.announced and (probe.decided or probe.ended)

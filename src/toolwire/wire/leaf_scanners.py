@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any, Protocol
 
 from toolwire.text.json_scanner import JsonScanner
-from toolwire.wire.literals import Literals
+from toolwire.wire.marker_sets import MarkerSet
 
 escape: Callable[[str], str] = encode_basestring
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"""[^\s<>{}()\[\]"'=,;|｜\x00-\x1f\x7f]*""")
 _PHRASE = re.compile(r"[^<>\x00-\x1f\x7f]*")
 
 CDATA = "<![CDATA["
-CDATA_END = Literals(frozenset({"]]>"}))
+CDATA_END = MarkerSet(frozenset({"]]>"}))
 CDATA_SPECIAL = re.compile(r"\]").search
 """What opens a section of literal text, what ends it, and a search for how the end begins."""
 
@@ -34,7 +34,7 @@ SPACE_LIMIT = 4000
 _JOIN_AT = 1024
 
 
-class Pieces:
+class TextBuffer:
     """Text collected in pieces, joined into blocks so that small pieces do not cost fifty bytes each."""
 
     __slots__ = ("_blocks", "recent")
@@ -64,7 +64,7 @@ class Pieces:
         return bool(self.recent or self._blocks)
 
 
-class Waiting(Protocol):
+class Prefixes(Protocol):
     """Tells whether a piece of text is the beginning of something that may go on."""
 
     def begins(self, text: str) -> bool:
@@ -85,7 +85,7 @@ class Leaf:
     __slots__ = ("done", "error", "quick", "value", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: Waiting | None = None
+        self.waiting: Prefixes | None = None
         self.done = False
         self.error = ""
         self.value: Any = None
@@ -100,7 +100,7 @@ class Leaf:
         raise NotImplementedError
 
 
-class Marker(Leaf):
+class NextMarker(Leaf):
     """Which of some markers comes next, white space before it skipped; "" if none.
 
     Attributes:
@@ -109,7 +109,7 @@ class Marker(Leaf):
 
     __slots__ = ("_blank", "_consume", "_literals", "cut")
 
-    def __init__(self, literals: Literals, *, consume: bool = True, blank: bool = True) -> None:
+    def __init__(self, literals: MarkerSet, *, consume: bool = True, blank: bool = True) -> None:
         super().__init__()
         self._literals = literals
         self._consume = consume
@@ -169,12 +169,12 @@ class Word(Leaf):
         return stop
 
 
-class FreeWord(Leaf):
+class WordUpToMarker(Leaf):
     """A name that may hold anything on its line but the markers that end it."""
 
     __slots__ = ("_pieces", "_size", "_stops", "cut")
 
-    def __init__(self, stops: Literals) -> None:
+    def __init__(self, stops: MarkerSet) -> None:
         super().__init__()
         self._stops = stops
         self._pieces: list[str] = []
@@ -203,7 +203,7 @@ class FreeWord(Leaf):
         return stop
 
 
-class Json(Leaf):
+class JsonValue(Leaf):
     """One JSON value. The value is the decoded value; `text` is its JSON text, repaired.
 
     Attributes:
@@ -215,7 +215,7 @@ class Json(Leaf):
     def __init__(self, scanner: JsonScanner) -> None:
         super().__init__()
         self.scanner = scanner
-        self.text = Pieces()
+        self.text = TextBuffer()
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Read on."""
@@ -249,7 +249,7 @@ class Json(Leaf):
         self.value = self.text.take()
 
 
-class Probe(Leaf):
+class JsonPrefix(Leaf):
     """Reads a JSON value if it is one; the value is the raw text read, up to where it stopped being JSON."""
 
     __slots__ = ("_pieces", "_scanner")
@@ -257,7 +257,7 @@ class Probe(Leaf):
     def __init__(self, scanner: JsonScanner) -> None:
         super().__init__()
         self._scanner = scanner
-        self._pieces = Pieces()
+        self._pieces = TextBuffer()
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Read on; an error only ends it."""
@@ -382,9 +382,9 @@ class RawText(ClosedText):
 
     def __init__(
         self,
-        stops: Literals,
+        stops: MarkerSet,
         close: str,
-        follow: Literals,
+        follow: MarkerSet,
         *,
         newline: bool,
         line: bool,
@@ -462,12 +462,12 @@ class RawText(ClosedText):
         return bool(found) or (final and self._follow.begins(text[pos : pos + self._follow.longest])), wait
 
 
-class UpTo(Leaf):
+class TextUpToMarker(Leaf):
     """Text up to one of some markers, which is left unread."""
 
     __slots__ = ("_literals", "_put")
 
-    def __init__(self, literals: Literals, put: Callable[[str], None]) -> None:
+    def __init__(self, literals: MarkerSet, put: Callable[[str], None]) -> None:
         super().__init__()
         self._literals = literals
         self._put = put
@@ -489,7 +489,7 @@ class UpTo(Leaf):
         self._put(text)
 
 
-class Rest(Leaf):
+class RemainingText(Leaf):
     """Everything up to the end of the text."""
 
     def scan(self, text: str, pos: int, final: bool) -> int:

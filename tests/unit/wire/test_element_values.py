@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.schema.shape import Shape
-from toolwire.wire.elements import ElementReader, combine, infer
-from toolwire.wire.markup import unescape
+from toolwire.wire.element_values import ElementReader, combine, infer
 from toolwire.wire.syntax import Elements
+from toolwire.wire.xml_scanners import unescape
 
 FORGE = Elements(infer=True)
 AUTOBYTEUS = Elements(tag="arg", nested=("arg", "item"))

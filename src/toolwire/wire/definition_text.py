@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.text.json_text import json_text
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
-from toolwire.wire.markup import ELEMENT_NAME
+from toolwire.wire.xml_scanners import ELEMENT_NAME
 
 
 def tokens(value: Any, token: str) -> str:

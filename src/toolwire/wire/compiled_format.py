@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from toolwire.errors import DefinitionError
-from toolwire.wire.leaves import CDATA
-from toolwire.wire.literals import Literals, literals
+from toolwire.wire.leaf_scanners import CDATA
+from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.syntax import (
     END_OF_SEQUENCE,
     AnyOrder,
@@ -128,10 +128,10 @@ class Step:
 
     node: Node
     first: Markers
-    here: Literals
+    here: MarkerSet
     follow: Markers
-    after: Literals
-    either: Literals
+    after: MarkerSet
+    either: MarkerSet
     groups: tuple[tuple[Step, ...], ...] = ()
     firsts: tuple[Markers, ...] = ()
     empty: int | None = None
@@ -167,10 +167,10 @@ def _step(node: Node, begins: Markers, follow: Markers, nocase: bool) -> Step:
     return Step(
         node,
         begins,
-        literals(begins, nocase),
+        marker_set(begins, nocase),
         follow,
-        literals(follow, nocase),
-        literals(begins | follow, nocase),
+        marker_set(follow, nocase),
+        marker_set(begins | follow, nocase),
         groups,
         firsts,
         empty,
@@ -201,10 +201,10 @@ class Block:
     """One of a format's blocks, prepared."""
 
     steps: tuple[Step, ...]
-    closers: Literals
+    closers: MarkerSet
 
 
-class Outside:
+class ContentMarkers:
     """What matters outside blocks.
 
     Attributes:
@@ -238,34 +238,34 @@ class Outside:
         self.lone = frozenset(close for close in self.closes if not close.isspace())
         self.ends = frozenset(END_OF_SEQUENCE)
         self.drops = drops
-        self.frames: dict[str, Outside] = {}
+        self.frames: dict[str, ContentMarkers] = {}
         self.stops = stops
-        self.after_stop = literals(self.ends, nocase)
+        self.after_stop = marker_set(self.ends, nocase)
         self.fences = fences
         self._nocase = nocase
         opens = frozenset(self.spans)
         shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
         self._prose = anywhere | shared
         self._start = self.openers | self.closes | shared
-        self.prose = literals(self._prose | drops, nocase)
-        self.prose_start = literals(self._start | drops, nocase)
+        self.prose = marker_set(self._prose | drops, nocase)
+        self.prose_start = marker_set(self._start | drops, nocase)
         inside = self.ends | ending | stops
         self.reasoning = {
-            span.open: literals(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
+            span.open: marker_set(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
         }
-        self.reasoning[""] = literals(self.closes | opens | inside, nocase)
+        self.reasoning[""] = marker_set(self.closes | opens | inside, nocase)
 
     def framed(self, frames: Mapping[str, Markers]) -> None:
         """Let a marker tell which markers are left out of content from it on."""
-        made: dict[Markers, Outside] = {}
+        made: dict[Markers, ContentMarkers] = {}
         for marker, drops in frames.items():
             if drops not in made:
                 inner = made[drops] = copy(self)
                 inner.drops = drops
-                inner.prose = literals(self._prose | drops, self._nocase)
-                inner.prose_start = literals(self._start | drops, self._nocase)
+                inner.prose = marker_set(self._prose | drops, self._nocase)
+                inner.prose_start = marker_set(self._start | drops, self._nocase)
             self.frames[marker] = made[drops]
-        self.prose_start = literals(self._start.union(self.frames), self._nocase)
+        self.prose_start = marker_set(self._start.union(self.frames), self._nocase)
 
 
 def _check(name: str, nodes: tuple[Node, ...]) -> None:
@@ -275,7 +275,7 @@ def _check(name: str, nodes: tuple[Node, ...]) -> None:
         raise DefinitionError(f"a block of the format {name!r} holds no call: no Call, JsonCall or PyCalls node")
 
 
-class Plan:
+class CompiledFormat:
     """A format, prepared for reading.
 
     Attributes:
@@ -291,13 +291,13 @@ class Plan:
         self.blocks: dict[str, Block] = {}
         for nodes in format.blocks:
             _check(format.name, nodes)
-            block = Block(_steps(nodes, frozenset(), self._fold), literals(_closers(nodes), self._fold))
+            block = Block(_steps(nodes, frozenset(), self._fold), marker_set(_closers(nodes), self._fold))
             for opener in first(nodes)[0]:
                 self.blocks.setdefault(opener, block)
         openers = frozenset(self.blocks)
         free = {"anywhere": openers, "start": frozenset[str](), "mixed": openers - _BARE}
         self.anywhere = free[format.at]
-        self.outside = Outside(
+        self.outside = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
             ending=openers if format.ends_reasoning else frozenset(),
@@ -307,7 +307,7 @@ class Plan:
             fences=format.fences,
             nocase=self._fold,
         )
-        self._stops: dict[tuple[Value, Markers], tuple[Literals, Callable[[str], Any]]] = {}
+        self._stops: dict[tuple[Value, Markers], tuple[MarkerSet, Callable[[str], Any]]] = {}
 
     def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
         """By opener, the characters one of which has to follow it where only known tools make a call of it."""
@@ -316,7 +316,7 @@ class Plan:
         after = frozenset({" ", "\t", "\n", "\r", *(name[0] for name in names)})
         return {node.open: after for nodes in self.format.blocks if isinstance(node := nodes[0], PyCalls)}
 
-    def stops(self, params: Step, node: Value) -> tuple[Literals, Callable[[str], Any]]:
+    def stops(self, params: Step, node: Value) -> tuple[MarkerSet, Callable[[str], Any]]:
         """What can end a value, and a search for a character that is special in it."""
         found = self._stops.get((node, params.first))
         if found is None:
@@ -324,19 +324,19 @@ class Plan:
             markers = openers | {node.close} | ({CDATA} if node.cdata else set())
             starts = {marker[0] for marker in markers} | ({"\n"} if node.newline else set())
             special = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search
-            found = self._stops[node, params.first] = literals(markers, self._fold), special
+            found = self._stops[node, params.first] = marker_set(markers, self._fold), special
         return found
 
 
-_MAX_PLANS = 256
-_plans: dict[int, Plan] = {}  # by identity: hashing a description costs more than reading a short message
+_MAX_COMPILED = 256
+_compiled: dict[int, CompiledFormat] = {}  # by identity: hashing a description costs more than reading a short message
 
 
-def plan_of(format: WireFormat) -> Plan:
+def compile_format(format: WireFormat) -> CompiledFormat:
     """The prepared format, made once per value."""
-    plan = _plans.get(id(format))
+    plan = _compiled.get(id(format))
     if plan is None or plan.format is not format:
-        if len(_plans) >= _MAX_PLANS:
-            _plans.clear()
-        plan = _plans[id(format)] = Plan(format)
+        if len(_compiled) >= _MAX_COMPILED:
+            _compiled.clear()
+        plan = _compiled[id(format)] = CompiledFormat(format)
     return plan

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolwire import ToolDefinition
-from toolwire.wire.declarations import declaration, typescript
+from toolwire.wire.definition_text import declaration, typescript
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Marker sets: the earliest, the longest, and what has to wait."""
+"""NextMarker sets: the earliest, the longest, and what has to wait."""
 
 import pytest
 
-from toolwire.wire.literals import Literals
+from toolwire.wire.marker_sets import MarkerSet
 
-TAGS = Literals(frozenset({"<tool", "<tool_call>", "[ARGS]"}))
+TAGS = MarkerSet(frozenset({"<tool", "<tool_call>", "[ARGS]"}))
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_match_says_when_it_must_wait() -> None:
 
 
 def test_case_is_ignored_only_where_asked_and_only_in_ascii() -> None:
-    folded = Literals(frozenset({"<Tools>"}), nocase=True)
+    folded = MarkerSet(frozenset({"<Tools>"}), nocase=True)
     assert folded.search("x<TOOLS>", 0, True) == (1, 8, "<Tools>")
     assert folded.search("x<TOOL\u017f>", 0, True)[2] == ""  # a long s is no s
-    assert Literals(frozenset({"<tools>"})).search("<TOOLS>", 0, True)[2] == ""
+    assert MarkerSet(frozenset({"<tools>"})).search("<TOOLS>", 0, True)[2] == ""
 
 
 def test_an_empty_set_finds_nothing() -> None:
-    nothing = Literals(frozenset())
+    nothing = MarkerSet(frozenset())
     assert nothing.search("abc", 0, False) == (3, 3, "")
     assert nothing.first("abc") is None

@@ -35,7 +35,7 @@ def _pattern(node: _Trie, *, partial: bool, root: bool = True) -> str:
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
-class Literals:
+class MarkerSet:
     """A compiled set of markers.
 
     Attributes:
@@ -119,10 +119,10 @@ class Literals:
 
 
 @lru_cache(maxsize=4096)
-def literals(markers: frozenset[str], nocase: bool = False) -> Literals:
+def marker_set(markers: frozenset[str], nocase: bool = False) -> MarkerSet:
     """The compiled set, made once; the empty marker, which stands for plain text, is left out."""
-    return Literals(markers - {""}, nocase=nocase)
+    return MarkerSet(markers - {""}, nocase=nocase)
 
 
-CONTAINER = literals(frozenset({"{", "["}))
+CONTAINER = marker_set(frozenset({"{", "["}))
 """What a JSON object or array begins with."""

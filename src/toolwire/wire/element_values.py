@@ -15,8 +15,8 @@ from typing import Any
 from toolwire.schema.shape import ReadJson, Shape
 from toolwire.text.json_scanner import limit_broken
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
-from toolwire.wire.markup import ascii_lower, unescape
 from toolwire.wire.syntax import Elements
+from toolwire.wire.xml_scanners import ascii_lower, unescape
 
 _TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400}|/)?)>")
 _KEY = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE | re.ASCII)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
-from toolwire.wire.leaves import Leaf, Pieces
-from toolwire.wire.plan import FENCES, Outside
+from toolwire.wire.compiled_format import FENCES, ContentMarkers
+from toolwire.wire.leaf_scanners import Leaf, TextBuffer
 
 _BLANK = re.compile(r"\s*")
 _RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
@@ -17,7 +17,7 @@ _INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
 _OUT, _OPENING, _INFO, _BODY, _LINE, _TAIL, _INLINE = range(7)
 
 
-class Prose(Leaf):
+class ContentScanner(Leaf):
     """Content and reasoning up to the next block's opener, which is left unread and is the value.
 
     Fences: three or more backticks or tildes at a line start open one (no backtick may follow on a backtick fence's
@@ -44,7 +44,7 @@ class Prose(Leaf):
 
     def __init__(
         self,
-        plan: Outside,
+        plan: ContentMarkers,
         emit: Callable[[Event], None],
         *,
         reasoning: bool,
@@ -67,7 +67,7 @@ class Prose(Leaf):
         self._fence = _OUT
         self._fence_char = ""
         self._count = self._run = 0
-        self.hidden: Pieces | None = None
+        self.hidden: TextBuffer | None = None
         self._wrap: Callable[[str], Event] = ReasoningDelta if reasoning else ContentDelta
         self._choose()
 
@@ -116,7 +116,7 @@ class Prose(Leaf):
             else None
         )
         if run is not None and run.end() >= 3:
-            self._fence, self._fence_char, self._run, self.hidden = _OPENING, text[0], 0, Pieces()
+            self._fence, self._fence_char, self._run, self.hidden = _OPENING, text[0], 0, TextBuffer()
             while pos < end and self._fence != _OUT:
                 stop = self._in_fence(text, pos, end)
                 if self.hidden is not None:
@@ -199,7 +199,7 @@ class Prose(Leaf):
             if self._last == "\n":
                 self._fence, self._fence_char, self._run = _OPENING, found[0], 0
                 self.quick = None
-                self.hidden = Pieces()
+                self.hidden = TextBuffer()
                 return start
         elif found in plan.ends:
             self._trail.append((text[start:stop], True))

@@ -1,16 +1,16 @@
-"""Reading 1 of a wire format: text in any chunking -> events, in one pass.
+"""Reading of a message in one wire format: text in any chunking -> events, in one pass.
 
-Control is generators, one per kind of node: straight-line code that asks for a leaf (`value = yield leaf`) and runs
-only at transitions. The leaves touch the characters. The driver (`Machine.feed`) owns the only hold-back: the text
-that a leaf could not yet decide about, always bounded.
+Control is in generators, one per kind of node: straight-line code that asks for a leaf (`value = yield leaf`) and
+runs only at transitions. The leaves touch the characters. The driver, `MessageReader.feed`, owns the only hold-back:
+the text that a leaf cannot decide about yet, which is always bounded.
 
 Rules:
 
-- Errors happen at a character. What a failed block consumed becomes content, reading goes on at that character, and
-  nothing is ever read twice.
-- A call is announced when its name is certain. It is complete where its node ends; its end is emitted when its
+- Errors happen at a character. The text that a failed block consumed becomes content, and reading continues at that
+  character. Nothing is ever read twice.
+- A call is announced when its name is certain. It is complete where its node ends. Its end is emitted when its
   wrapper has closed, or is known to be missing.
-- Text that was consumed since the last closing marker of a block goes back to content when the block ends.
+- Text that was consumed since the last closing marker of a block becomes content when the block ends.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from dataclasses import replace
 from toolwire.events import Event, ProblemFound
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
 from toolwire.text.json_scanner import FastTries
-from toolwire.wire.block_reader import BlockReader, Control, Options, Turn
+from toolwire.wire.block_reader import Control, MessageState, ReadOptions
 from toolwire.wire.call_builder import EndOfText, Unreadable
-from toolwire.wire.leaves import Leaf, Pieces
-from toolwire.wire.plan import Block, plan_of
-from toolwire.wire.prose import Prose
+from toolwire.wire.compiled_format import Block, compile_format
+from toolwire.wire.content_scanner import ContentScanner
+from toolwire.wire.leaf_scanners import Leaf, TextBuffer
+from toolwire.wire.node_readers import NodeReader
 from toolwire.wire.syntax import WireFormat
 
 _LOOK = 256
 """Characters beyond a leaf's stop that it may have looked at."""
 
 
-class Machine:
+class MessageReader:
     """Reads one message in one format.
 
     Args:
@@ -54,7 +55,7 @@ class Machine:
     def __init__(
         self,
         wire: WireFormat,
-        options: Options,
+        options: ReadOptions,
         *,
         probe: str = "",
         position: int = 0,
@@ -63,21 +64,21 @@ class Machine:
     ) -> None:
         self.wire = wire
         self._events: list[Event] = []
-        self._turn = Turn(wire, plan_of(wire), options, self._events.append, fast or FastTries())
+        self._state = MessageState(wire, compile_format(wire), options, self._events.append, fast or FastTries())
         self._tail = ""
         self.position = position
         self._probing = bool(probe)
         self.decided = self.ended = False
         self.scanned = 0
-        self._raw: Pieces | None = None  # of the block that is being read
+        self._raw: TextBuffer | None = None  # of the block that is being read
         self._before = 0  # calls announced before it
-        self._prose = Prose(
-            self._turn.plan.outside,
+        self._prose = ContentScanner(
+            self._state.compiled.outside,
             self._events.append,
             reasoning=options.reasoning_started,
             blank=blank,
             fences=options.fences,
-            lookahead=self._turn.plan.lookahead(options.tools),
+            lookahead=self._state.compiled.lookahead(options.tools),
         )
         self._control = self._message(probe)
         self._leaf: Leaf = next(self._control)
@@ -143,7 +144,7 @@ class Machine:
             except StopIteration:  # only at the end of the text
                 self.ended = True
                 break
-            if self._probing and self._turn.announced:
+            if self._probing and self._state.announced:
                 self.decided = True
         if not self.decided:
             self.scanned += min(len(text) - pos, _LOOK)
@@ -168,7 +169,7 @@ class Machine:
     @property
     def announced(self) -> bool:
         """Whether a call was announced."""
-        return self._turn.announced > 0
+        return self._state.announced > 0
 
     def keep(self) -> None:
         """The probe was right: read on as a machine of its own."""
@@ -177,7 +178,7 @@ class Machine:
     @property
     def complete_calls(self) -> int:
         """How many calls were read whole."""
-        return self._turn.complete
+        return self._state.complete
 
     @property
     def held(self) -> int:
@@ -200,7 +201,7 @@ class Machine:
                 return
             prose.resume()
             try:
-                yield from self._block(self._turn.plan.blocks[opener])
+                yield from self._block(self._state.compiled.blocks[opener])
             except EndOfText:
                 return
             if self._probing:
@@ -208,15 +209,16 @@ class Machine:
             opener = ""
 
     def _hides_calls(self, text: str) -> bool:
-        shadow = Machine(self.wire, replace(self._turn.options, fences=False, deltas=False, reasoning_started=False))
-        shadow.feed(text)
-        shadow.finish()
-        return shadow.complete_calls > 0
+        options = replace(self._state.options, fences=False, deltas=False, reasoning_started=False)
+        reader = MessageReader(self.wire, options)
+        reader.feed(text)
+        reader.finish()
+        return reader.complete_calls > 0
 
     def _block(self, block: Block) -> Control:
-        reader = BlockReader(self._turn)
+        reader = NodeReader(self._state)
         self._raw = reader.raw
-        self._before = self._turn.announced
+        self._before = self._state.announced
         try:
             yield from reader.read(block)
         except Unreadable as error:
@@ -234,16 +236,16 @@ class Machine:
         if self._called and self._prose.reasoning:
             self._prose.leave_reasoning()
         if not (committed or self._called or self._probing):  # it began with what is no content elsewhere either
-            found = [drop for drop in self._turn.plan.outside.drops if rest.startswith(drop)]
+            found = [drop for drop in self._state.compiled.outside.drops if rest.startswith(drop)]
             rest = rest.removeprefix(max(found, key=len, default=""))
         self._prose.released(rest)
 
     @property
     def _called(self) -> bool:
         """Whether the block held a call: only then it counts inside reasoning."""
-        return self._turn.announced > self._before
+        return self._state.announced > self._before
 
-    def _broken(self, reader: BlockReader, error: Unreadable) -> None:
+    def _broken(self, reader: NodeReader, error: Unreadable) -> None:
         """The block is not what it began as: what it consumed stays content, and is a problem."""
         reader.end_call()
         text = reader.raw.take()
@@ -254,7 +256,7 @@ class Machine:
             kind: ProblemKind = "missing_name" if error.kind == "missing_name" else "malformed"
             self._problem(kind, text, _sentence(str(error), text), name, index)
 
-    def _cut(self, reader: BlockReader) -> None:
+    def _cut(self, reader: NodeReader) -> None:
         """The text ended inside the block: a complete call lacks its closing marker, any other is incomplete."""
         if reader.call is not None and reader.call.payload and reader.call.repairing:
             reader.missing_close()
@@ -275,7 +277,7 @@ class Machine:
             self._problem("truncated", text, why, "")
         reader.raw.add(text)
 
-    def _abandon(self, reader: BlockReader, text: str) -> int | None:
+    def _abandon(self, reader: NodeReader, text: str) -> int | None:
         """End an announced call that will not become complete; its index."""
         call = reader.call
         if call is None or call.index < 0:
@@ -288,7 +290,7 @@ class Machine:
             return  # a marker that is only mentioned
         if self.position < 0 and index is None:
             return  # nobody fed it
-        message += self._turn.options.hint(self.wire, name)
+        message += self._state.options.hint(self.wire, name)
         self._events.append(ProblemFound(Problem(kind, max(0, self.position - len(raw)), raw, message, index)))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from toolwire.wire.leaves import BLANK, CDATA, CDATA_END, CDATA_SPECIAL, NAME_LIMIT, ClosedText, Leaf
-from toolwire.wire.literals import Literals
+from toolwire.wire.leaf_scanners import BLANK, CDATA, CDATA_END, CDATA_SPECIAL, NAME_LIMIT, ClosedText, Leaf
+from toolwire.wire.marker_sets import MarkerSet
 
 _ATTRIBUTES = re.compile(r"""([A-Za-z_][-\w.:]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>/=]+))\s*""")
 _NAME_GOES_ON = re.compile(r"[-\w.:]*")
@@ -148,7 +148,7 @@ def ascii_lower(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
 
 
-class Growing:
+class PartialTag:
     """What a partial tag may grow into; stands in for a set of markers while it does."""
 
     __slots__ = ("_nocase", "_tags")
@@ -179,7 +179,9 @@ class XmlText(ClosedText):
 
     __slots__ = ("_amp", "_cdata", "_closers", "_decode", "_depth", "_less", "_name", "_nocase", "_put")
 
-    def __init__(self, name: str, closers: Literals, *, nocase: bool, decode: bool, put: Callable[[str], None]) -> None:
+    def __init__(
+        self, name: str, closers: MarkerSet, *, nocase: bool, decode: bool, put: Callable[[str], None]
+    ) -> None:
         super().__init__(_TEXT_SPECIAL if decode else _MARKUP_SPECIAL)
         self._name = ascii_lower(name) if nocase else name
         self._nocase = nocase
@@ -196,7 +198,7 @@ class XmlText(ClosedText):
         return ["bare_ampersand"] * self._amp + ["bare_markup"] * self._less
 
     def _next(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
-        """The next tag of this element's name or CDATA: start, end and what it is; see `Literals.search`."""
+        """The next tag of this element's name or CDATA: start, end and what it is; see `MarkerSet.search`."""
         name, size = self._name, len(self._name)
         while (start := text.find("<", pos)) >= 0:
             found = _MARKUP.search(text, start)
@@ -207,7 +209,7 @@ class XmlText(ClosedText):
             seen = ascii_lower(room) if self._nocase else room
             partial = f"<{name}".startswith(seen) or f"</{name}>".startswith(seen)
             if partial and not final and start + len(room) == len(text):
-                self.waiting = Growing(f"</{name}>", f"<{name}>", nocase=self._nocase)
+                self.waiting = PartialTag(f"</{name}>", f"<{name}>", nocase=self._nocase)
                 return start, start, ""
             if not final and len(text) - start < len(CDATA) and CDATA.startswith(text[start:]):
                 return start, start, ""
@@ -300,7 +302,7 @@ class ElementStart(Leaf):
 
     __slots__ = ("_attributes", "_closers", "_comment", "_name", "_nocase", "cut")
 
-    def __init__(self, closers: Literals, *, nocase: bool = False) -> None:
+    def __init__(self, closers: MarkerSet, *, nocase: bool = False) -> None:
         super().__init__()
         self._closers = closers
         self._nocase = nocase
