@@ -15,6 +15,7 @@ from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
 from toolwire.schema.validation import check_schema
+from toolwire.text.json_scanner import read_json
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,6 +113,26 @@ class ToolDefinition:
             shape = Shape.of(self.parameters)
             object.__setattr__(self, "_shape", shape)
         return shape
+
+    def fit(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Coerce arguments to this tool's schema; return the same object if nothing changed.
+
+        A null for an optional parameter whose schema excludes null is dropped: in strict mode, where every parameter
+        must be present, models use null to say "not given".
+        """
+        if None in arguments.values():
+            present = {name: value for name, value in arguments.items() if value is not None or self._takes_null(name)}
+            arguments = present if len(present) < len(arguments) else arguments
+        coerced: dict[str, Any] = self.shape.coerce(arguments, _json_value)
+        return coerced
+
+    def _takes_null(self, parameter: str) -> bool:
+        shape = self.shape.property(parameter)
+        return parameter in self.shape.required or not shape.typed or "null" in shape.kinds
+
+
+def _json_value(text: str) -> Any:
+    return read_json(text)[0]
 
 
 class Tool(Generic[P, R]):

@@ -25,7 +25,6 @@ from toolwire.schema.validation import validate
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import TokenCount, Tokenizer, count_tokens
 from toolwire.tools import Tier, ToolDefinition
-from toolwire.wire.arguments import fitted
 
 BUDGET_TOKENS = 8_000
 """Tokens of definitions from which on they are found on demand."""
@@ -173,7 +172,7 @@ class Disclosure:
         if call.name != self.name:
             return None
         definition = self.definition()
-        arguments = fitted(call.arguments, definition)
+        arguments = definition.fit(call.arguments)
         if issues := validate(arguments, definition.parameters):
             why = "; ".join(map(str, issues))
             return ToolResult(call.id, call.name, error=f"The arguments of {self.name!r} are not valid: {why}")

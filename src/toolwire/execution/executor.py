@@ -29,7 +29,6 @@ from toolwire.runtime.isolation import run_isolated
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.schema.serialization import json_form, sound_text
 from toolwire.schema.validation import UNUSABLE, validate
-from toolwire.wire.arguments import fitted
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
@@ -325,7 +324,7 @@ class ToolExecutor:
             return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
         definition = tool.definition
         try:
-            arguments = fitted(_copied(call.arguments), definition)
+            arguments = definition.fit(_copied(call.arguments))
         except RecursionError:
             return Issue("invalid_arguments", f"The arguments of {call.name!r} are nested too deeply.")
         issues = validate(arguments, definition.parameters)

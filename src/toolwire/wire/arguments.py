@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
-from toolwire.schema.shape import Shape
 from toolwire.schema.validation import UNUSABLE, validate
-from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
+from toolwire.text.json_scanner import FastTries, JsonScanner
 from toolwire.text.json_text import JsonError, within_limits
 from toolwire.text.python_scanner import PythonScanner
 from toolwire.tools import ToolDefinition, as_definition
@@ -100,7 +99,7 @@ def _read_python(text: str, start: int, repairs: list[str], otherwise: JsonError
 def _judge(value: dict[str, Any], text: str, repairs: list[str], definition: ToolDefinition | None) -> ReadArguments:
     if definition is None:
         return ReadArguments(value, tuple(repairs))
-    coerced = fitted(value, definition)
+    coerced = definition.fit(value)
     if coerced is not value:
         repairs.append("coerced")
     issues = validate(coerced, definition.parameters)
@@ -111,32 +110,6 @@ def _judge(value: dict[str, Any], text: str, repairs: list[str], definition: Too
         why = "; ".join(map(str, issues))
         return _refuse("invalid_arguments", f"the arguments of {definition.name!r} are not valid: {why}", text, repairs)
     return ReadArguments(coerced, tuple(repairs))
-
-
-def fitted(value: dict[str, Any], definition: ToolDefinition) -> dict[str, Any]:
-    """Arguments made to fit the tool's schema; the same object if they did.
-
-    Besides coercion, a null for a parameter that is optional and admits none is left out: in strict mode, where every
-    parameter has to be given, models say with it that they give none.
-    """
-    shape = definition.shape
-    if None in value.values():
-        kept = {
-            key: inner
-            for key, inner in value.items()
-            if inner is not None or key in shape.required or not _refuses_null(shape.property(key))
-        }
-        value = kept if len(kept) < len(value) else value
-    made: dict[str, Any] = shape.coerce(value, _json_value)
-    return made
-
-
-def _refuses_null(shape: Shape) -> bool:
-    return shape.typed and "null" not in shape.kinds
-
-
-def _json_value(text: str) -> Any:
-    return read_json(text)[0]
 
 
 def _refuse(kind: ProblemKind, why: str, text: str, repairs: list[str]) -> ReadArguments:
