@@ -49,46 +49,34 @@ class DefinitionError(ToolwireError):
         super().__init__(f"{where}{at}: {message}")
 
 
-class UnknownFormat(DefinitionError, KeyError):
+class _UnknownName(DefinitionError, KeyError):
+    def __init__(self, name: str, suggestions: Iterable[str], message: str) -> None:
+        self.name = name
+        self.suggestions = list(suggestions)
+        ToolwireError.__init__(self, message)
+        self.tool = self.pointer = ""
+
+    def __str__(self) -> str:
+        """The message itself; KeyError would show its repr."""
+        return str(self.args[0])
+
+
+class UnknownFormat(_UnknownName):
     """No wire format has that name or alias; the message suggests the nearest ones.
 
     Attributes:
-        name: what was asked for.
+        name: the name that was asked for.
         suggestions: the nearest names and aliases, best first.
     """
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        import difflib  # here, since only this needs it, and every command pays for what stands above
 
-        self.name = name
-        self.suggestions = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.5)
-        hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
-        ToolwireError.__init__(self, f"unknown wire format {name!r}{hint} (`toolwire formats` lists them all)")
-        self.tool = self.pointer = ""
-
-    def __str__(self) -> str:
-        """The message itself; KeyError would show its repr."""
-        return str(self.args[0])
-
-
-class UnknownApi(DefinitionError, KeyError):
+class UnknownApi(_UnknownName):
     """No provider API has that name or alias; the message suggests the nearest ones.
 
     Attributes:
-        name: what was asked for.
+        name: the name that was asked for.
         suggestions: the nearest names, best first.
     """
-
-    def __init__(self, name: str, suggestions: Iterable[str], known: Iterable[str]) -> None:
-        self.name = name
-        self.suggestions = list(suggestions)
-        hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
-        ToolwireError.__init__(self, f"unknown provider API {name!r}{hint} (known are {', '.join(known)})")
-        self.tool = self.pointer = ""
-
-    def __str__(self) -> str:
-        """The message itself; KeyError would show its repr."""
-        return str(self.args[0])
 
 
 class ConfigurationError(ToolwireError):

@@ -59,7 +59,7 @@ def test_tools_are_listed_by_tier(tmp_path: Path, own: str) -> None:
 def test_a_schema_is_shown(own: str) -> None:
     shown = json.loads(toolwire_cli("tools", "schema", "add", "--tools", own).stdout)
     assert shown["parameters"]["required"] == ["a"]
-    assert "Did you mean add" in fails(1, "tools", "schema", "ad", "--tools", own)
+    assert "did you mean add" in fails(1, "tools", "schema", "ad", "--tools", own)
 
 
 def test_definitions_are_checked_one_by_one(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_definitions_are_checked_one_by_one(tmp_path: Path) -> None:
         (["add", '{"a": "4"}'], 0, "5"),
         (["fail"], 1, "ValueError: broken"),
         (["add", '{"a": "x"}'], 2, "/a"),
-        (["ad"], 2, "Did you mean add"),
+        (["ad"], 2, "did you mean add"),
         (["add", "[]"], 2, "must be a JSON object"),
         (["add", "{"], 2, "not JSON"),
         (["fire", '{"target": "x"}'], 3, "needs the tier RUN"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from toolwire.agent.config import AgentConfig
@@ -33,6 +32,7 @@ from toolwire.policy.intent import Intent
 from toolwire.policy.session import Session
 from toolwire.telemetry import CoachedBackend, EndRecord, Observer
 from toolwire.telemetry.run_observer import Watch
+from toolwire.text.suggest import closest
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls
 from toolwire.wire.renderer import call_example, example_arguments
@@ -295,7 +295,7 @@ class Run:
         tools = {tool.name: tool for tool in turn.tools}
 
         def example(name: str) -> str:
-            near = [name] if name in tools else get_close_matches(name, tools, n=1, cutoff=NEAR)
+            near = [name] if name in tools else closest(name, tools, similarity=NEAR)
             definition = tools[near[0]] if near else None if name else next(iter(turn.tools), None)
             if definition is None:
                 return ""

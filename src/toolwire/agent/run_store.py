@@ -6,7 +6,6 @@ Nothing here runs an agent; `durable` does.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import JournalError
 from toolwire.messages import Message
 from toolwire.runtime.state_dir import open_database, state_folder
+from toolwire.text.suggest import closest, did_you_mean
 
 APPLICATION: Final = "toolwire"
 WORKFLOW: Final = "toolwire.run"
@@ -240,9 +240,8 @@ class RunStore:
         found = self.statuses(ids=[run_id], **more)
         if found:
             return found[0]
-        near = difflib.get_close_matches(run_id, [one.workflow_id for one in self.statuses(limit=1000)], n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise JournalError(f"there is no run {run_id!r}{hint}")
+        near = closest(run_id, [one.workflow_id for one in self.statuses(limit=1000)], limit=3, similarity=0.6)
+        raise JournalError(f"there is no run {run_id!r}{did_you_mean(near)}")
 
     def order(self, run_id: str) -> RunRequest:
         """What a run was asked for.

@@ -11,7 +11,6 @@ replaced.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from typing_extensions import TypedDict
 
 from toolwire.errors import ToolError
 from toolwire.text.escape import visible
+from toolwire.text.suggest import closest
 
 MAX_TOLD = 3
 """Edits that do not fit of which the model is told in one go."""
@@ -254,7 +254,7 @@ def _nowhere(lines: _Lines, wanted: list[str], replace: str) -> str:
     if len(replace.strip()) > 1 and replace in lines.text:
         told += " (its replacement is in the file already)"
     telling = max((line.strip() for line in wanted), key=len, default="")[:MAX_SHOWN_LINE]
-    near = difflib.get_close_matches(telling, lines.known, n=1, cutoff=0.5) if telling else []
+    near = closest(telling, lines.known) if telling else []
     if not near:
         return f"{told}, and nothing in the file is like it; read the file again"
     at = lines.known[near[0]]

@@ -6,7 +6,6 @@ for, and names nearly like it of the directory that was asked for.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import PurePath
@@ -16,6 +15,7 @@ from typing import Literal
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.text.escape import visible
+from toolwire.text.suggest import closest, did_you_mean
 
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 LOOKED_AT = 5_000
@@ -53,7 +53,7 @@ def helpful(roots: AllowedRoots, path: str, kind: Kind, *, suggestions: bool = T
         found = _alike(roots, PurePath(path), kind) if missing else []
         if not found:
             raise
-        raise ToolError(f"{error}; did you mean {' or '.join(map(visible, found))}?") from error
+        raise ToolError(f"{error}{did_you_mean(map(visible, found))}") from error
 
 
 def _alike(roots: AllowedRoots, path: PurePath, kind: Kind) -> list[str]:
@@ -70,7 +70,7 @@ def _alike(roots: AllowedRoots, path: PurePath, kind: Kind) -> list[str]:
     if found:
         return found
     there = list(_Room().names(roots, str(path.parent), kind, deep=False))
-    return [str(path.parent / one) for one in difflib.get_close_matches(path.name, there, n=NAMED, cutoff=ALIKE)]
+    return [str(path.parent / one) for one in closest(path.name, there, limit=NAMED, similarity=ALIKE)]
 
 
 class _Room:

@@ -29,7 +29,6 @@ What is wrong in it is said with the file, the line and the key.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
@@ -43,6 +42,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
 from toolwire.providers.negotiation import FormatNegotiator, ToolsConfig, configured
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tier
 
 
@@ -338,13 +338,12 @@ def refused(
     line = line_of(keys)
     where = f"{path}:{line}" if line else str(path)
     message = str(first["msg"]).removeprefix("Value error, ")
-    near = _near(first, model)
-    hint = f"; did you mean {near!r}?" if near else ""
+    hint = did_you_mean(_near(first, model))
     return ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}{hint}")
 
 
-def _near(error: Any, model: type[BaseModel] | None) -> str:
-    """What may be meant by a key or a word that there is not; "" if nothing is near."""
+def _near(error: Any, model: type[BaseModel] | None) -> list[str]:
+    """What may be meant by a key or a word that there is not."""
     given: Any = error["input"]
     known: list[str] = []
     if error["type"] == "extra_forbidden" and model is not None:
@@ -352,8 +351,7 @@ def _near(error: Any, model: type[BaseModel] | None) -> str:
         known = _keys(model, place)
     elif error["type"] == "literal_error":
         known = re.findall(r"'([^']*)'", error["ctx"]["expected"])
-    found = difflib.get_close_matches(given.lower(), known, n=1) if isinstance(given, str) else []
-    return found[0] if found else ""
+    return closest(given, known) if isinstance(given, str) else []
 
 
 def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:

@@ -6,7 +6,6 @@ plain name where no other tool has it, else `server.name`. Both lead back to the
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation import importable
 from toolwire.schema.signatures import Reader, typed_reader
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
 
 LOCAL = "local"
@@ -296,10 +296,9 @@ class ToolRegistry:
             full = ", ".join(_full(entry.key) for entry in found)
             raise UnknownTool(f"Several tools are called {name!r}; say which: {full}.")
         names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
-        near = difflib.get_close_matches(name, names, n=SUGGESTED, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        hint = did_you_mean(closest(name, names, limit=SUGGESTED)) or "."
         of = f" of the server {server!r}" if server else ""
-        raise UnknownTool(f"There is no tool {name!r}{of}.{hint}{self._known()}")
+        raise UnknownTool(f"There is no tool {name!r}{of}{hint}{self._known()}")
 
     def _matching(self, name: str, server: str) -> list[_Entry]:
         """The entries that a name may mean: exactly this one, or the only one that has it."""

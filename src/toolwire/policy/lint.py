@@ -7,12 +7,12 @@ called a mistake.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwire.errors import ConfigurationError
 from toolwire.policy.policy import Limit, Policy, Rule, full_name
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import ToolDefinition
 
 NEAR = 0.8
@@ -111,7 +111,7 @@ def _tool(where: str, name: str, does: str, known: Sequence[ToolDefinition]) -> 
     if not near and (_is_glob(name) or elsewhere):
         return []
     said = f"no tool is called {name!r}, {_NOTHING[does]}"
-    return [Misnomer(where, name, near, bool(own) and does != "allow" and not _is_glob(name), said + _hint(near))]
+    return [Misnomer(where, name, near, bool(own) and does != "allow" and not _is_glob(name), said + did_you_mean([near]))]
 
 
 def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition]) -> Misnomer | None:
@@ -135,7 +135,7 @@ def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition])
     whose = f"{full_name(meant[0])} has" if len(meant) == 1 else f"the tools that {rule.tool!r} names have"
     said = f"{whose} no argument {key!r}, {_NOTHING[rule.effect]}"
     there = f" (there {'is' if len(arguments) == 1 else 'are'} {', '.join(sorted(arguments))})"
-    return Misnomer(where, key, near, certain, said + (_hint(near) or there))
+    return Misnomer(where, key, near, certain, said + (did_you_mean([near]) or there))
 
 
 def _is_glob(name: str) -> bool:
@@ -143,10 +143,4 @@ def _is_glob(name: str) -> bool:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    folded = {one.casefold(): one for one in known}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=NEAR)
-    return folded[found[0]] if found else ""
-
-
-def _hint(near: str) -> str:
-    return f"; did you mean {near!r}?" if near else ""
+    return "".join(closest(name, known, similarity=NEAR))

@@ -20,7 +20,6 @@ What cannot be meant is an error: a glob that never fits anything, a key that a 
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -30,6 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from toolwire.errors import ConfigurationError
 from toolwire.policy.matchers import Matcher
 from toolwire.policy.policy import REMEMBERED, Command, Effect, Host, Limit, Number, OneOf, PathGlob, Policy, Rule, Text
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tier
 
 _TIERS = {tier.name.lower(): tier for tier in Tier}
@@ -172,8 +172,7 @@ def _matcher(value: Any) -> Any:
     unknown = [key for key in value if key not in _MATCHERS and key not in ("base", "options")]
     if unknown or not told:
         key = str((unknown or list(value))[0])
-        near = difflib.get_close_matches(key, _MATCHERS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(closest(key, _MATCHERS))
         raise ValueError(f"unknown matcher {key!r}{hint} (known are {known})")
     together, make = _MATCHERS[told[0]]
     if odd := [key for key in value if key not in together]:

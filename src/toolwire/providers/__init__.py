@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from toolwire.providers import (
     openai_responses,
 )
 from toolwire.providers.base import ProviderApi
+from toolwire.text.suggest import closest, did_you_mean
 
 APIS: tuple[ProviderApi, ...] = (
     *openai_chat.APIS,
@@ -88,5 +88,7 @@ def get_api(name: str | ProviderApi) -> ProviderApi:
     found = find_api(name)
     if found is None:
         names = sorted({*_BY_NAME, *_ALIASES})
-        raise UnknownApi(name, difflib.get_close_matches(_plain(name), names, n=3, cutoff=0.5), _BY_NAME)
+        near = closest(_plain(name), names, limit=3)
+        known = ", ".join(_BY_NAME)
+        raise UnknownApi(name, near, f"unknown provider API {name!r}{did_you_mean(near)} (known are {known})")
     return found

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from toolwire.errors import DefinitionError, UnknownFormat
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.formats import FORMATS
 from toolwire.wire.syntax import WireFormat
 
@@ -78,12 +79,14 @@ def get_format(name: str | WireFormat) -> WireFormat:
     known = _by_name()
     found = known.get(name.lower())
     if found is None and name.lower() == AUTO:
-        error = UnknownFormat(name, ())
-        error.args = (
+        raise UnknownFormat(
+            name,
+            (),
             f"{name!r} only reads: it stands for whichever format a text is in; to write or show one, name it "
             "(`toolwire formats` lists them all)",
         )
-        raise error
     if found is None:
-        raise UnknownFormat(name, [*known, AUTO])
+        near = closest(name, sorted([*known, AUTO]), limit=3)
+        hint = f"{did_you_mean(near)} (`toolwire formats` lists them all)"
+        raise UnknownFormat(name, near, f"unknown wire format {name!r}{hint}")
     return found

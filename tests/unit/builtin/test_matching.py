@@ -108,11 +108,11 @@ def test_large_texts_take_time_in_proportion() -> None:
 def test_what_is_near_is_looked_for_only_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
-    def near(word: str, *_: object, **__: object) -> list[str]:
+    def near(word: str, *_: object) -> list[str]:
         looked.append(word)
         return []
 
-    monkeypatch.setattr("difflib.get_close_matches", near)
+    monkeypatch.setattr("toolwire.builtin.matching.closest", near)
     edits = [Edit(search=f"missing {number}\n", replace="") for number in range(20)]
     with pytest.raises(ToolError, match="17 more do not fit"):
         applied("f", "a\n" * 100, edits)

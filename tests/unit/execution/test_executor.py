@@ -88,7 +88,7 @@ def test_arguments_are_repaired_by_the_schema_before_anything_else() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("addd", {}, "There is no tool 'addd'. Did you mean add?"),
+        ("addd", {}, "There is no tool 'addd'; did you mean add?"),
         ("add", {}, "The arguments of 'add' are not valid"),
         ("add", {"a": "x"}, "/a"),
         ("add", {"a": 1, "c": 2}, "not valid"),

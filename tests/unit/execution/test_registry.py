@@ -73,7 +73,7 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
 @pytest.mark.need(10, 40)
 def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])
-    with pytest.raises(UnknownTool, match=r"There is no tool 'raed'. Did you mean read\? There are: read, other."):
+    with pytest.raises(UnknownTool, match=r"There is no tool 'raed'; did you mean read\? There are: read, other."):
         registry.lookup("raed")
     with pytest.raises(UnknownTool, match="There are no tools"):
         ToolRegistry().lookup("x")

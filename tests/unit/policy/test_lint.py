@@ -79,7 +79,7 @@ def test_the_built_in_tools_may_be_named_anywhere(tmp_path: Path) -> None:
 def test_an_executor_refuses_what_would_deny_nothing() -> None:
     with pytest.raises(ConfigurationError) as caught:
         ToolExecutor(ToolRegistry([delete_file]), policy=Policy((Rule("allow"), Rule("deny", "delet_file"))))
-    said = "policy.rules.1: no tool is called 'delet_file', so it denies nothing; did you mean 'delete_file'?"
+    said = "policy.rules.1: no tool is called 'delet_file', so it denies nothing; did you mean delete_file?"
     assert str(caught.value) == said
     for check in (False, "warn"):
         ToolExecutor(ToolRegistry([delete_file]), policy=Policy((Rule("deny", "delet_file"),)), check=check)
@@ -89,7 +89,7 @@ def test_a_tool_that_cannot_be_used_is_known_by_its_name_alone() -> None:
     broken = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
     registry = ToolRegistry([ToolDefinition("odd", parameters=broken), delete_file])
     ToolExecutor(registry, policy=Policy((Rule("deny", "odd", {"b": ANY}),)))
-    with pytest.raises(ConfigurationError, match="did you mean 'delete_file'"):
+    with pytest.raises(ConfigurationError, match="did you mean delete_file"):
         ToolExecutor(registry, policy=Policy((Rule("deny", "delet_file"),)))
 
 
@@ -124,7 +124,7 @@ def test_one_tool_in_place_of_another_is_compared_too() -> None:
     asyncio.run(executor.run(call, session))
     registry.remove("delete_file")
     registry.register(lambda: "", name="delete_files", description="Does.")
-    with pytest.warns(PolicyWarning, match="did you mean 'delete_files'"):
+    with pytest.warns(PolicyWarning, match="did you mean delete_files"):
         asyncio.run(executor.run(call, session))
 
 
@@ -158,7 +158,7 @@ def fetch(url: str) -> str:
 
 @pytest.mark.parametrize(
     ("tool", "status", "said"),
-    [("launch", 0, "policy.rules.0: no tool is called 'launch'"), ("fetchh", 2, "did you mean 'fetch'?")],
+    [("launch", 0, "policy.rules.0: no tool is called 'launch'"), ("fetchh", 2, "did you mean fetch?")],
 )
 def test_commands_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str, status: int, said: str) -> None:
     (tmp_path / "tools.py").write_text(TOOL_FILE)
@@ -179,8 +179,8 @@ def test_agents_of_a_file_are_compared_with_its_policy(tmp_path: Path) -> None:
             pass
 
     path.write_text(text + agent.format("a"))
-    with pytest.raises(ConfigurationError, match=r"toolwire\.toml: policy\.rules\.0: .*did you mean 'fetch'\?"):
+    with pytest.raises(ConfigurationError, match=r"toolwire\.toml: policy\.rules\.0: .*did you mean fetch\?"):
         asyncio.run(opened("a"))
     path.write_text(text + agent.format("a") + agent.format("b"))
-    with pytest.warns(PolicyWarning, match="did you mean 'fetch'"):
+    with pytest.warns(PolicyWarning, match="did you mean fetch"):
         asyncio.run(opened("b"))

@@ -1,0 +1,32 @@
+"""Did you mean: the known names that are nearest to an unknown one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SIMILARITY = 0.5
+"""Smallest similarity of a suggestion, from 0 to 1, as `difflib` measures it."""
+
+
+def closest(name: str, known: Iterable[str], *, limit: int = 1, similarity: float = SIMILARITY) -> list[str]:
+    """Return the known names nearest to a name, whatever their case; the best comes first.
+
+    Args:
+        name: the name that is not known.
+        known: the names to choose from.
+        limit: the maximum number of names.
+        similarity: the smallest similarity of a name, from 0 to 1.
+    """
+    import difflib  # here, since only failures need it, and every command would pay for it
+
+    spellings: dict[str, list[str]] = {}
+    for candidate in known:
+        spellings.setdefault(candidate.casefold(), []).append(candidate)
+    near = difflib.get_close_matches(name.casefold(), spellings, n=limit, cutoff=similarity)
+    return [candidate for folded in near for candidate in spellings[folded]][:limit]
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """Return the end of a sentence that suggests these names, or "" if there are none."""
+    listed = " or ".join(names)
+    return f"; did you mean {listed}?" if listed else ""
