@@ -111,7 +111,9 @@ def _tool(where: str, name: str, does: str, known: Sequence[ToolDefinition]) -> 
     if not near and (_is_glob(name) or elsewhere):
         return []
     said = f"no tool is called {name!r}, {_NOTHING[does]}"
-    return [Misnomer(where, name, near, bool(own) and does != "allow" and not _is_glob(name), said + did_you_mean([near]))]
+    return [
+        Misnomer(where, name, near, bool(own) and does != "allow" and not _is_glob(name), said + did_you_mean([near]))
+    ]
 
 
 def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition]) -> Misnomer | None:
