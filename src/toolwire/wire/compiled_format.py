@@ -6,13 +6,13 @@ A `Step` is a node together with the markers that it can begin with and those th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 from toolwire.errors import DefinitionError
-from toolwire.wire.leaf_scanners import CDATA
+from toolwire.wire.leaf_scanners import CDATA, ValueEnd
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.syntax import (
     END_OF_SEQUENCE,
@@ -287,11 +287,11 @@ class CompiledFormat:
 
     def __init__(self, format: WireFormat) -> None:
         self.format = format
-        self._fold = format.nocase
+        self._nocase = format.nocase
         self.blocks: dict[str, Block] = {}
         for nodes in format.blocks:
             _check(format.name, nodes)
-            block = Block(_steps(nodes, frozenset(), self._fold), marker_set(_closers(nodes), self._fold))
+            block = Block(_steps(nodes, frozenset(), self._nocase), marker_set(_closers(nodes), self._nocase))
             for opener in first(nodes)[0]:
                 self.blocks.setdefault(opener, block)
         openers = frozenset(self.blocks)
@@ -305,9 +305,9 @@ class CompiledFormat:
             drops=frozenset(format.drop),
             stops=frozenset(format.stop),
             fences=format.fences,
-            nocase=self._fold,
+            nocase=self._nocase,
         )
-        self._stops: dict[tuple[Value, Markers], tuple[MarkerSet, Callable[[str], Any]]] = {}
+        self._value_ends: dict[int, ValueEnd] = {}  # by identity of the step, which lives as long as this
 
     def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
         """By opener, the characters one of which has to follow it where only known tools make a call of it."""
@@ -316,16 +316,22 @@ class CompiledFormat:
         after = frozenset({" ", "\t", "\n", "\r", *(name[0] for name in names)})
         return {node.open: after for nodes in self.format.blocks if isinstance(node := nodes[0], PyCalls)}
 
-    def stops(self, params: Step, node: Value) -> tuple[MarkerSet, Callable[[str], Any]]:
-        """What can end a value, and a search for a character that is special in it."""
-        found = self._stops.get((node, params.first))
-        if found is None:
+    def value_end(self, params: Step, node: Value) -> ValueEnd:
+        """Return the rules for the end of the value of one of these parameters."""
+        rules = self._value_ends.get(id(params))
+        if rules is None:
             openers = frozenset() if node.missing == "never" else params.first
-            markers = openers | {node.close} | ({CDATA} if node.cdata else set())
-            starts = {marker[0] for marker in markers} | ({"\n"} if node.newline else set())
-            special = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search
-            found = self._stops[node, params.first] = marker_set(markers, self._fold), special
-        return found
+            stops = openers | {node.close} | ({CDATA} if node.cdata else set())
+            starts = {marker[0] for marker in stops} | ({"\n"} if node.newline else set())
+            rules = self._value_ends[id(params)] = ValueEnd(
+                close=node.close,
+                stops=marker_set(stops, self._nocase),
+                follow=params.either,
+                newline=node.newline,
+                line_start=node.missing == "line",
+                special=re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search,
+            )
+        return rules
 
 
 _MAX_COMPILED = 256

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, Protocol
 
@@ -347,63 +348,49 @@ class ClosedText(Leaf):
         return pos, False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueEnd:
+    """Rules for the end of a parameter's raw value.
+
+    Attributes:
+        close: the closing marker.
+        stops: the closing marker, the openers that can stand in for it where it may be missing, and the opener of
+            CDATA sections where the format has them.
+        follow: markers that may come after the closing marker.
+        newline: one newline at each end belongs to the format.
+        line_start: an opener stands in at a line start only.
+        special: search for a character that may begin a stop.
+    """
+
+    close: str
+    stops: MarkerSet
+    follow: MarkerSet
+    newline: bool
+    line_start: bool
+    special: Callable[[str], Any]
+
+
 class RawText(ClosedText):
     """A value as raw text up to its closing marker; a missing one may be supplied by the next parameter's opener.
 
     Args:
-        stops: the closing marker and, where one may be missing, the openers that can stand in.
-        close: the closing marker.
-        follow: what may come after it.
-        newline: one newline at each end belongs to the format.
-        line: an opener stands in at a line start only.
-        cdata: what opens a section in which nothing ends the value; "" if nothing does.
-        special: finds a character that may begin a stop.
-        put: gets the value's text, piece by piece.
+        rules: where the value ends.
+        put: takes the value's text, piece by piece.
         before: text of the value that was read already.
 
     Attributes:
         missing: an opener stood in for the closing marker.
     """
 
-    __slots__ = (
-        "_cdata",
-        "_close",
-        "_follow",
-        "_held",
-        "_line",
-        "_literal",
-        "_newline",
-        "_previous",
-        "_put",
-        "_started",
-        "_stops",
-        "missing",
-    )
+    __slots__ = ("_in_cdata", "_newline_held", "_previous", "_put", "_rules", "_started", "missing")
 
-    def __init__(
-        self,
-        stops: MarkerSet,
-        close: str,
-        follow: MarkerSet,
-        *,
-        newline: bool,
-        line: bool,
-        cdata: str = "",
-        special: Callable[[str], Any],
-        put: Callable[[str], None],
-        before: str = "",
-    ) -> None:
-        super().__init__(special)
-        self._stops = stops
-        self._close = close
-        self._follow = follow
-        self._newline = newline
-        self._line = line
-        self._cdata = cdata
-        self._literal = False  # inside a section
+    def __init__(self, rules: ValueEnd, put: Callable[[str], None], before: str = "") -> None:
+        super().__init__(rules.special)
+        self._rules = rules
         self._put = put
-        self._started = not newline  # the newline at the beginning was dealt with
-        self._held = False  # a newline that may belong to the format waits
+        self._in_cdata = False
+        self._started = not rules.newline  # the newline at the beginning was dealt with
+        self._newline_held = False  # it is the format's if the value ends here, and the value's if it does not
         self._previous = "\n"
         self.missing = False
         if before:
@@ -413,40 +400,41 @@ class RawText(ClosedText):
         """A piece with nothing special in it."""
         self._started = True
         self._previous = text[-1]
-        if self._held:
-            self._held = False
+        if self._newline_held:
+            self._newline_held = False
             self._put("\n")
         self._put(text)
 
     def _text(self, text: str) -> None:
         self._previous = text[-1]
-        if self._newline:
+        if self._rules.newline:
             if not self._started:
                 self._started = True
                 text = text.removeprefix("\n")
-            if text and self._held:
-                self._held = False
+            if text and self._newline_held:
+                self._newline_held = False
                 text = "\n" + text
             if text.endswith("\n"):
-                self._held = True
+                self._newline_held = True
                 text = text[:-1]
         if text:
             self._put(text)
 
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        stops = CDATA_END if self._literal else self._stops
+        rules = self._rules
+        stops = CDATA_END if self._in_cdata else rules.stops
         start, stop, found = stops.search(text, pos, final)
         if start > pos:
             self._text(text[pos:start])
-        if found == self._close:
+        if found == rules.close:
             self._closing(text[start:stop])
             return stop, False
-        if found and (self._literal or found == self._cdata):
-            self._literal = not self._literal
-            self.quick = CDATA_SPECIAL if self._literal else self._special
+        if found and (self._in_cdata or found == CDATA):
+            self._in_cdata = not self._in_cdata
+            self.quick = CDATA_SPECIAL if self._in_cdata else self._special
             return stop, False
         if found:
-            if not self._line or self._previous == "\n":
+            if not rules.line_start or self._previous == "\n":
                 self.missing = self.done = True
                 return start, False
             self._text(text[start])
@@ -456,10 +444,11 @@ class RawText(ClosedText):
         return start, start < len(text)
 
     def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
-        found, wait = self._follow.match(text, pos, final)
+        follow = self._rules.follow
+        found, wait = follow.match(text, pos, final)
         if wait:
-            self.waiting = self._follow
-        return bool(found) or (final and self._follow.begins(text[pos : pos + self._follow.longest])), wait
+            self.waiting = follow
+        return bool(found) or (final and follow.begins(text[pos : pos + follow.longest])), wait
 
 
 class TextUpToMarker(Leaf):

@@ -13,7 +13,7 @@ from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, holds
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
-from toolwire.wire.leaf_scanners import CDATA, JsonPrefix, NextMarker, RawText, TextBuffer, TextUpToMarker
+from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, RawText, TextBuffer, TextUpToMarker
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.syntax import Elements, Value
 from toolwire.wire.xml_scanners import ELEMENT_NAME, ElementStart, XmlText, escape_text
@@ -51,18 +51,8 @@ def _value(
         before = yield JsonPrefix(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
     stream = not json and (shape.keeps_text or (raw and not holds(shape)))
     pieces = TextBuffer()
-    stops, special = reader.state.compiled.stops(step, node)
-    leaf = RawText(
-        stops,
-        node.close,
-        step.either,
-        newline=node.newline,
-        line=node.missing == "line",
-        cdata=CDATA if node.cdata else "",
-        special=special,
-        put=call.open(key, pieces.add) if stream else pieces.add,
-        before=before,
-    )
+    put = call.open(key, pieces.add) if stream else pieces.add
+    leaf = RawText(reader.state.compiled.value_end(step, node), put, before)
     yield leaf
     if leaf.missing:
         call.repaired("missing_close", f"{node.close} is missing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason, ParsedResponse
@@ -22,6 +22,19 @@ Repair = Literal["safe", "none"]
 ToolChoice = Literal["auto", "none"]
 MAX_EXAMPLE = 300
 """Characters that the example of a call in a problem's message may have."""
+
+
+class ParseOptions(TypedDict, total=False):
+    """The keywords of `parse`; `StreamParser` describes them and has their defaults."""
+
+    format: str | WireFormat
+    tools: Iterable[Any]
+    reasoning_started: bool
+    primed: str | None
+    repair: Repair
+    tool_choice: ToolChoice
+    fallback: Sequence[str]
+    id_seed: str
 
 
 class StreamParser:
@@ -142,28 +155,12 @@ def _without_calls(wire: WireFormat) -> WireFormat:
     return replace(wire, blocks=())
 
 
-def parse(
-    text: str,
-    *,
-    format: str | WireFormat = "auto",
-    tools: Iterable[Any] = (),
-    reasoning_started: bool = False,
-    primed: str | None = None,
-    repair: Repair = "safe",
-    tool_choice: ToolChoice = "auto",
-    fallback: Sequence[str] = (),
-    id_seed: str = "",
-) -> ParsedResponse:
-    """Read a whole message. See `StreamParser` for the arguments and what it raises; no text makes it raise."""
-    parser = StreamParser(
-        format=format,
-        tools=tools,
-        reasoning_started=reasoning_started,
-        primed=primed,
-        repair=repair,
-        tool_choice=tool_choice,
-        fallback=fallback,
-        id_seed=id_seed,
-        _deltas=False,
-    )
+def parse(text: str, **options: Unpack[ParseOptions]) -> ParsedResponse:
+    """Parse a whole message; no text makes it raise.
+
+    Args:
+        text: the text that the model wrote.
+        options: see `StreamParser`, which also says what they can raise.
+    """
+    parser = StreamParser(**options, _deltas=False)
     return collect([*parser.feed(text), *parser.finish()], raw=text)
