@@ -9,7 +9,7 @@ from typing import Any
 
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.journal import Journal
-from toolwire.agent.loop import Run
+from toolwire.agent.loop import AgentParts, Run
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.recovery import OFFENCE
 from toolwire.agent.run_events import AgentEvent, RunEnded
@@ -86,18 +86,18 @@ class Agent:
         session: Session | None = None,
         run_id: str = "",
         journal: Journal | None = None,
-        lead: ParentCall | None = None,
+        parent: ParentCall | None = None,
     ) -> AsyncGenerator[AgentEvent]:
         """Work on a task; closing the iterator stops the model and the tools.
 
         Args:
             task: what the user asks.
             history: the conversation so far; `RunEnded.messages` of the run before.
-            session: what it has come to; a new one if none, or what `lead` hands on.
+            session: state of the conversation; None for a new one, or for the one that `parent` hands on.
             run_id: names it in records, and goes into the ids of calls that come without one; "": a new one.
             journal: records the run. If it holds records the run goes on behind them; then all the rest has to be
                 what it was.
-            lead: the call of another run that this one works for, see `AgentTeam`.
+            parent: the call of another run in which this one is nested; see `AgentTeam`.
 
         Yields:
             The events of the answers and the agent's own, `RunEnded` last.
@@ -107,24 +107,13 @@ class Agent:
         """
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
         if session is None:
-            session = Session() if lead is None else lead.session.hand_on()
-        run = Run(
-            self.backend,
-            self.registry,
-            self.config,
-            self._executor,
-            self._confirm,
-            self._observers,
-            queue.put_nowait,
-            session,
-            run_id or new_run_id(),
-            journal,
-            lead,
-        )
+            session = Session() if parent is None else parent.session.hand_on()
+        parts = AgentParts(self.backend, self.registry, self.config, self._executor, self._confirm, self._observers)
+        run = Run(parts, queue.put_nowait, session, run_id or new_run_id(), journal, parent)
 
         async def work() -> None:
             try:
-                queue.put_nowait(await run.go(task, history))
+                queue.put_nowait(await run.run(task, history))
             finally:
                 queue.put_nowait(None)
 

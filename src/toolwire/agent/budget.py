@@ -1,32 +1,34 @@
-"""How much a run may use."""
+"""Budgets of runs: what a run may use, what it has used, and what is left."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
+from time import monotonic
 
 from toolwire.messages import Usage
 
 LAST_SECONDS = 60.0
-"""What the last answer may take when the seconds are used up."""
+"""Seconds for the last answer, once the seconds of the run are used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, in any currency.
+    """Prices of a million tokens, in any currency.
 
     Attributes:
-        input: tokens read.
-        output: tokens written.
-        cached: tokens read from the provider's cache; None: as `input`.
+        input: price of tokens that are read.
+        output: price of tokens that are written.
+        cached: price of tokens read from the provider's cache; None for the price of `input`.
     """
 
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
 
-    def of(self, usage: Usage) -> float:
-        """What these tokens cost."""
+    def cost_of(self, usage: Usage) -> float:
+        """Return what these tokens cost."""
         fresh = usage.input_tokens - usage.cached_tokens
         cached = self.input if self.cached is None else self.cached
         return (fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / 1e6
@@ -34,20 +36,20 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use, members of a team included; None: as much as it likes.
+    """Limits of what a run may use; None for no limit.
 
-    When something is used up, one last answer is asked for. Tokens and money are known when an answer ends, so the one
-    that uses them up is whole.
+    When a budget is used up, the model is asked for one last answer. Tokens and money are counted when an answer ends,
+    so the answer that uses them up is complete.
 
     Attributes:
-        rounds: how often the model is asked, the last answer included; members count their own.
-        calls: that may be made; members count their own.
-        tokens: read and written, as far as the model tells them.
-        seconds: of the whole run, questions to somebody included. What is at work then is stopped, a plain function
-            left behind in its thread.
-        money: by `prices`, each member's by its own.
-        prices: of the model; has to be there for `money`: `Prices()` is a model that costs nothing.
-        last_seconds: what the last answer may take besides, when the seconds are used up.
+        rounds: requests to the model, including the one for the last answer. Members of a team count their own.
+        calls: tool calls. Members of a team count their own.
+        tokens: tokens read and written, as far as models report them, including those of members.
+        seconds: duration of the whole run, including the time in which somebody is asked for approval. What is running
+            when it has passed is stopped; a plain function is abandoned in its thread.
+        money: cost by `prices`, including that of members by theirs.
+        prices: prices of the model; required for `money`. `Prices()` describes a model that costs nothing.
+        last_seconds: seconds for the last answer, in addition to `seconds`.
     """
 
     rounds: int = 20
@@ -59,30 +61,30 @@ class Budget:
     last_seconds: float = LAST_SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse what leaves no room for an answer, and money that nothing is counted by.
+        """Refuse a budget without a round, and one of money without prices.
 
         Raises:
-            ValueError: it is such a budget.
+            ValueError: the budget is such a one.
         """
         if self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, not {self.rounds}")
         if self.money is not None and self.prices is None:
-            raise ValueError("money is counted by prices: give those of the model, Prices() if it costs nothing")
+            raise ValueError("money is counted by prices: pass those of the model, or Prices() if it costs nothing")
 
-    def exceeded(self, spent: Spent) -> str:
-        """What is used up before the next round, in words; "" if nothing is."""
-        if spent.rounds >= self.rounds - 1:
+    def exceeded(self, spending: Spending) -> str:
+        """Return which budget is used up before the next round, in words; "" if none is."""
+        if spending.rounds >= self.rounds - 1:
             return f"the budget of {self.rounds} rounds"
-        if self.calls is not None and spent.calls >= self.calls:
+        if self.calls is not None and spending.calls >= self.calls:
             return f"the budget of {self.calls} calls"
-        return self.overspent(spent)
+        return self.shared_exceeded(spending)
 
-    def overspent(self, spent: Spent) -> str:
-        """What is used up of that which runs inside calls use as well, in words; "" if nothing is."""
+    def shared_exceeded(self, spending: Spending) -> str:
+        """Return which budget that nested runs use too is used up, in words; "" if none is."""
         limits = (
-            (self.tokens, spent.tokens, "tokens"),
-            (self.seconds, spent.seconds, "seconds"),
-            (self.money, spent.cost, "money"),
+            (self.tokens, spending.tokens, "tokens"),
+            (self.seconds, spending.seconds, "seconds"),
+            (self.money, spending.total_money, "money"),
         )
         for limit, used, name in limits:
             if limit is not None and used >= limit:
@@ -91,13 +93,13 @@ class Budget:
 
 
 @dataclass(slots=True, eq=False)
-class Spent:
-    """What a run has used.
+class Spending:
+    """The resources that a run has used.
 
     Attributes:
-        prices: of its model.
-        usage: tokens of its answers, and of runs inside its calls that are over.
-        money: what these cost.
+        prices: prices of the run's model.
+        usage: tokens of the run's answers, and of nested runs in calls that have ended.
+        money: cost of these tokens.
     """
 
     prices: Prices = field(default_factory=Prices)
@@ -106,50 +108,108 @@ class Spent:
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
     money: float = 0.0
-    _inside: list[list[Spent]] = field(default_factory=list)
+    _open_calls: list[list[Spending]] = field(default_factory=list)
 
     def add(self, usage: Usage | None) -> None:
         """Count the tokens of an answer."""
         if usage is not None:
             self.usage = _sum(self.usage, usage)
-            self.money += self.prices.of(usage)
+            self.money += self.prices.cost_of(usage)
 
-    def opened(self) -> list[Spent]:
-        """For a call: what runs inside it use goes in here, and counts while they use it."""
-        inside: list[Spent] = []
-        self._inside.append(inside)
-        return inside
+    def open_call(self) -> list[Spending]:
+        """Return the list to which runs inside a new call add their spending; it counts at once."""
+        nested: list[Spending] = []
+        self._open_calls.append(nested)
+        return nested
 
-    def closed(self, inside: list[Spent]) -> None:
-        """The call is over: what was used inside it is part of `usage` from now on."""
-        left = [one for one in self._inside if one is not inside]
-        if len(left) < len(self._inside):
-            self._inside = left
-            for one in inside:
-                self.usage = _sum(self.usage, one.whole)
-                self.money += one.cost
+    def close_call(self, nested: list[Spending]) -> None:
+        """Add the spending inside a call to this one for good; a call that is closed already is not counted again."""
+        # Compared by identity: two calls without nested runs have equal, empty lists.
+        others = [other for other in self._open_calls if other is not nested]
+        if len(others) < len(self._open_calls):
+            self._open_calls = others
+            for spending in nested:
+                self.usage = _sum(self.usage, spending.total_usage)
+                self.money += spending.total_money
 
     @property
-    def whole(self) -> Usage:
-        """Tokens of all answers, those of runs inside included."""
-        return reduce(_sum, (one.whole for inside in self._inside for one in inside), self.usage)
+    def total_usage(self) -> Usage:
+        """Tokens of all answers, including those of nested runs that are still running."""
+        return reduce(_sum, (spending.total_usage for nested in self._open_calls for spending in nested), self.usage)
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written."""
-        whole = self.whole
-        return whole.input_tokens + whole.output_tokens
+        """Number of tokens read and written, including those of nested runs."""
+        total = self.total_usage
+        return total.input_tokens + total.output_tokens
 
     @property
-    def cost(self) -> float:
-        """What they cost."""
-        return self.money + sum(one.cost for inside in self._inside for one in inside)
+    def total_money(self) -> float:
+        """Cost of all answers, including those of nested runs."""
+        return self.money + sum(spending.total_money for nested in self._open_calls for spending in nested)
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
+class RunLimits:
+    """The limits of one run, counted from the moment at which this is made.
+
+    Args:
+        budget: the run's own budget.
+        parent: limits of the parent run, which hold for this one as well; None if there is no parent.
+        clock: returns the time in seconds.
+
+    Attributes:
+        budget: the run's own budget.
+        spending: what the run has used.
+        clock: the clock by which the run's seconds are counted.
+    """
+
+    def __init__(self, budget: Budget, parent: RunLimits | None, clock: Callable[[], float] = monotonic) -> None:
+        self.budget = budget
+        self.spending = Spending(budget.prices or Prices())
+        self.clock = clock
+        self._parent = parent
+        self._began = clock()
+
+    @property
+    def seconds(self) -> float:
+        """Duration of the run so far, in seconds."""
+        return self.clock() - self._began
+
+    def add_seconds(self, seconds: float) -> None:
+        """Count the seconds that the run took in earlier processes."""
+        self._began -= seconds
+
+    def exceeded(self) -> str:
+        """Return which budget is used up, in words; "" if none is."""
+        self.spending.seconds = self.seconds
+        return self.budget.exceeded(self.spending) or self._parent_exceeded()
+
+    def shared_exceeded(self) -> str:
+        """Return which budget that nested runs use too is used up, in words; "" if none is."""
+        self.spending.seconds = self.seconds
+        return self.budget.shared_exceeded(self.spending) or self._parent_exceeded()
+
+    def _parent_exceeded(self) -> str:
+        return "" if self._parent is None else self._parent.shared_exceeded()
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds that are left, at least 0; None if there is no limit."""
+        own = None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.seconds)
+        inherited = None if self._parent is None else self._parent.seconds_left()
+        if own is None or inherited is None:
+            return inherited if own is None else own
+        return min(own, inherited)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether no time is left."""
+        return self.seconds_left() == 0
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
     return Usage(
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cached_tokens + other.cached_tokens,
-        one.reasoning_tokens + other.reasoning_tokens,
+        first.input_tokens + second.input_tokens,
+        first.output_tokens + second.output_tokens,
+        first.cached_tokens + second.cached_tokens,
+        first.reasoning_tokens + second.reasoning_tokens,
     )

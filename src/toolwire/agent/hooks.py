@@ -117,19 +117,19 @@ class Hooks:
     invocation: tuple[CallHook, ...] = ()
     result: tuple[ResultHook, ...] = ()
 
-    def prompted(self, text: str, turn: TurnInfo) -> str:
+    def change_prompt(self, text: str, turn: TurnInfo) -> str:
         """The system prompt, through all of its steps."""
         for step in self.prompt:
             text = step(text, turn)
         return text
 
-    def read(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
+    def change_response(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
         """An answer, through all of its steps."""
         for step in self.response:
             response = step(response, turn)
         return response
 
-    def invoked(self, call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
+    def change_call(self, call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
         """A call, through its steps until one answers it."""
         for step in self.invocation:
             made = step(call, turn)
@@ -138,7 +138,7 @@ class Hooks:
             call = made
         return call
 
-    def told(self, call: ToolCall, result: ToolResult, turn: TurnInfo) -> ToolResult:
+    def change_result(self, call: ToolCall, result: ToolResult, turn: TurnInfo) -> ToolResult:
         """A result, through all of its steps."""
         for step in self.result:
             result = step(call, result, turn)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from toolwire.agent.budget import Spent
+from toolwire.agent.budget import Spending
 from toolwire.agent.codec import SessionRecord, dumps, loads, read, written
 from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, TurnBegun
 from toolwire.errors import JournalError
@@ -92,10 +91,6 @@ class _Inner:
         await self._whole.write(self._prefix + name, text)
 
 
-JOURNAL: ContextVar[Journal | None] = ContextVar("toolwire_journal", default=None)
-"""Inside a call of a run that is recorded: where a run of its own, a team's member say, records itself."""
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
     """An answer of the model, as the run goes on with it.
@@ -150,7 +145,7 @@ class RunRecorder:
         journal: where they are.
         session: the run's; what was recorded of it is restored at once.
         clock: seconds, as the session's limits count them.
-        spent: the run's; restored likewise.
+        spending: the run's; restored likewise.
         elapsed: seconds that the run has taken so far, earlier lives included.
 
     Attributes:
@@ -166,11 +161,11 @@ class RunRecorder:
         journal: Journal,
         session: Session,
         clock: Callable[[], float],
-        spent: Spent,
+        spending: Spending,
         elapsed: Callable[[], float],
     ) -> None:
         self._journal = journal
-        self._spent = spent
+        self._spending = spending
         self._elapsed = elapsed
         self._session = SessionRecord(session, clock)
         self._known = known(journal)
@@ -181,8 +176,8 @@ class RunRecorder:
         last = past[-1] if past else {}
         self._at: int = last.get("at", 0)
         self.seconds: float = last.get("seconds", 0.0)
-        spent.usage = read(Usage, last.get("usage", {}))
-        spent.money = float(last.get("money", 0.0))
+        spending.usage = read(Usage, last.get("usage", {}))
+        spending.money = float(last.get("money", 0.0))
 
     def answer(self, round: int) -> RecordedAnswer | None:
         """What the model answered in an earlier life."""
@@ -212,8 +207,8 @@ class RunRecorder:
             state = {
                 "at": self._at,
                 "seconds": round(self._elapsed(), 6),
-                "usage": written(self._spent.usage),
-                "money": self._spent.money,
+                "usage": written(self._spending.usage),
+                "money": self._spending.money,
                 "session": changes,
             }
             kept = False

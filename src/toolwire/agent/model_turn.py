@@ -1,4 +1,4 @@
-"""One answer of the model: what it is asked, heard while it comes, asked for again if it breaks off."""
+"""Turns of the model: a request is built, its answer streamed, and asked for again if the stream breaks off."""
 
 from __future__ import annotations
 
@@ -8,31 +8,21 @@ from contextlib import aclosing
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.history import trim
 from toolwire.agent.hooks import TurnInfo
-from toolwire.agent.parent_run import Emit
+from toolwire.agent.run_context import RunContext
 from toolwire.agent.run_events import Noted, TurnBegun
-from toolwire.agent.run_limits import Limits
 from toolwire.agent.stream_timeout import StreamTimeout
 from toolwire.errors import ProviderError
 from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
-from toolwire.execution.disclosure import Disclosure
-from toolwire.messages import (
-    FinishReason,
-    Message,
-    ParsedResponse,
-    Problem,
-    TextPart,
-    Usage,
-)
+from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart, Usage
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
 from toolwire.telemetry import CoachedBackend
-from toolwire.telemetry.run_observer import Asked, Watch
+from toolwire.telemetry.run_observer import Asked
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
-from toolwire.tools import Tier
 
 ATTEMPTS = 2
-"""How often an answer is asked for that breaks off before anything of it ran."""
+"""Maximum number of requests for one answer, as long as each stream breaks off before a call has run."""
 
 
 class OutOfTime(Exception):
@@ -40,102 +30,82 @@ class OutOfTime(Exception):
 
 
 class ModelTurn:
-    """The answers of a run.
+    """Obtains the answers of a run, turn by turn.
 
     Args:
-        backend: the model; one with a coach has a format for each turn.
-        config: how the agent works.
-        run_id: of the run.
-        limits: what it may use.
-        disclosure: which tools the model is told of.
-        watch: hears for those who observe.
-        emit: hears for whoever reads the run's events.
+        context: the run.
+        backend: the model. One with a coach may have another format in each turn.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        config: AgentConfig,
-        run_id: str,
-        limits: Limits,
-        disclosure: Disclosure,
-        watch: Watch,
-        emit: Emit,
-    ) -> None:
-        self._given = self._backend = backend
-        self._config = config
-        self._run_id = run_id
-        self._limits = limits
-        self._disclosure = disclosure
-        self._watch = watch
-        self._emit = emit
-        self._noted: set[Note] = set()
+    def __init__(self, context: RunContext, backend: Backend) -> None:
+        self._context = context
+        self._agent_backend = self._backend = backend
+        self._reported: set[Note] = set()
         self._memo = Memo()
-        self._choice = ""  # why the model is asked in this format, where something chose it
+        self._choice = ""  # why the coach chose this format; "" without a coach
 
-    def turn(self, round: int, tier: Tier, *, last: bool) -> TurnInfo:
-        """What a turn is about: what may be called in this tier, and how the model is asked.
+    def begin(self, round: int, *, last: bool) -> TurnInfo:
+        """Begin a turn: choose the format, and the tools of which the model is told.
 
         Args:
-            round: how often the model was asked, this time included.
-            tier: of the session.
-            last: the answer calls nothing, since a budget is used up.
+            round: number of the round, from 1.
+            last: whether the answer may not call anything, since a budget is used up.
 
         Raises:
             DefinitionError: a tool cannot be used.
         """
-        # The last answer calls nothing, but the tools stay: some APIs want those of earlier calls, and a prompt that is
-        # as it was is read from the cache.
-        self._disclosed = self._disclosure.request(tier)
+        # The last request has tools too, though none may be called: some APIs require those of earlier calls, and a
+        # prompt that has not changed is read from the provider's cache.
+        self._disclosed = self._context.disclosure.request(self._context.session.tier)
         tools = tuple(self._disclosed.definitions)
-        backend = self._given
+        backend = self._agent_backend
         if isinstance(backend, CoachedBackend):
-            backend, choice = backend.choose(self._run_id, round)
+            backend, choice = backend.choose(self._context.run_id, round)
             self._choice = choice.reason
         self._backend = backend
         return TurnInfo(round, tools, backend.model, backend.api, backend.format, last)
 
-    def again(self, response: ParsedResponse, turn: TurnInfo) -> None:
-        """Tell again what the model answered in an earlier life."""
-        self._emit(TurnBegun(turn.round))
+    def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
+        """Emit the events of an answer that an earlier process recorded."""
+        self._context.emit(TurnBegun(turn.round))
         events = list(replay(response))
         for event in events:
-            self._emit(event)
-        self._asked(turn, 1, again=True).came(response, events)
+            self._context.emit(event)
+        self._pending(turn, 1, again=True).came(response, events)
 
     async def answer(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ParsedResponse:
-        """What the model answers, through the steps of its chain; asked for again if it breaks off.
+        """Ask the model, and pass its answer through the response hooks; ask again if the stream breaks off.
 
         Args:
-            turn: what it is about.
+            turn: the turn that was begun.
             messages: the conversation.
-            note: what the model is told besides, in this prompt alone.
+            note: an instruction at the end of this prompt alone.
 
         Raises:
-            OutOfTime: the seconds of the run were used up meanwhile.
-            ProviderError: it cannot be asked, or breaks off each time.
+            OutOfTime: the seconds of the run were used up before the answer was complete.
+            ProviderError: the model cannot be asked, or every stream breaks off.
         """
         request = self._request(turn, messages, note)
         for attempt in range(ATTEMPTS):
-            self._emit(TurnBegun(turn.round))
-            watched = self._asked(turn, attempt + 1)
+            self._context.emit(TurnBegun(turn.round))
+            pending = self._pending(turn, attempt + 1)
             try:
-                response = await self._heard(request, turn, watched)
+                response = await self._stream(request, turn, pending)
             except (ProviderError, OutOfTime) as error:
-                watched.failed(str(error) or "the time of the run was used up")
+                pending.failed(str(error) or "the time of the run was used up")
                 raise
-            self._limits.spent.add(response.usage)
-            broken = next((one for one in response.problems if one.kind == "provider_error"), None)
-            if broken is None and response.finish_reason is not FinishReason.ERROR:
-                return self._config.hooks.read(response, turn)
-            why = broken.message if broken else "the answer broke off"
-            watched.failed(why)
+            self._context.limits.spending.add(response.usage)
+            failure = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
+            if failure is None and response.finish_reason is not FinishReason.ERROR:
+                return self._context.config.hooks.change_response(response, turn)
+            reason = failure.message if failure else "the answer broke off"
+            pending.failed(reason)
             if attempt == ATTEMPTS - 1:
-                raise ProviderError(why)
+                raise ProviderError(reason)
         raise AssertionError("unreachable")
 
-    def _asked(self, turn: TurnInfo, attempt: int, *, again: bool = False) -> Asked:
-        return self._watch.asks(
+    def _pending(self, turn: TurnInfo, attempt: int, *, again: bool = False) -> Asked:
+        return self._context.observer.asks(
             turn.round,
             attempt,
             model=turn.model,
@@ -146,71 +116,80 @@ class ModelTurn:
             again=again,
         )
 
-    async def _heard(self, request: ChatRequest, turn: TurnInfo, watched: Asked) -> ParsedResponse:
-        """One answer, told while it comes."""
-        notes = Notes()
-        options = StreamOptions(f"{self._run_id}.{turn.round}", watched.raw, notes, self._memo)
+    async def _stream(self, request: ChatRequest, turn: TurnInfo, pending: Asked) -> ParsedResponse:
+        """Ask once, and emit the events of the answer as they arrive."""
+        context, notes = self._context, Notes()
+        options = StreamOptions(f"{context.run_id}.{turn.round}", pending.raw, notes, self._memo)
         events: list[Event] = []
-        stream = self._backend.stream(request, options)
-        left, whole = self._limits.left(), self._config.answer_seconds
-        if left is not None:
-            limit = max(left, self._limits.budget.last_seconds if turn.last else 0.0)
-            whole = limit if whole is None else min(whole, limit)
-        patience = StreamTimeout(self._config.silence, whole)
+        timeout = StreamTimeout(context.config.silence, self._answer_seconds(turn))
         try:
-            async with patience, aclosing(stream) as answer:
-                async for event in answer:
-                    patience.heard()
+            async with timeout, aclosing(self._backend.stream(request, options)) as stream:
+                async for event in stream:
+                    timeout.reset()
                     if not events:
-                        watched.heard()
+                        pending.heard()
                     events.append(event)
-                    self._emit(event)
+                    context.emit(event)
         except ProviderError as error:
-            if self._limits.out_of_time and not turn.last:
-                self._limits.spent.add(_used(request, events))
+            if context.limits.out_of_time and not turn.last:
+                # The model was paid for what it has written, though nobody reads it.
+                context.limits.spending.add(_partial_usage(request, events))
                 raise OutOfTime from error
-            if not events:  # it was refused
+            if not events:  # the request was refused, and would be again
                 raise
             for event in (ProblemFound(Problem("provider_error", 0, "", str(error))), Finish(FinishReason.ERROR)):
                 events.append(event)
-                self._emit(event)
-        for note in dict.fromkeys(notes):
-            if note not in self._noted:
-                self._noted.add(note)
-                self._emit(Noted(note))
+                context.emit(event)
+        self._report(notes)
         response = collect(events)
-        watched.came(response, events)
+        pending.came(response, events)
         return response
 
+    def _answer_seconds(self, turn: TurnInfo) -> float | None:
+        limits, seconds = self._context.limits, self._context.config.answer_seconds
+        left = limits.seconds_left()
+        if left is None:
+            return seconds
+        # The last answer has seconds of its own, since it is asked for when those of the run are used up.
+        left = max(left, limits.budget.last_seconds if turn.last else 0.0)
+        return left if seconds is None else min(seconds, left)
+
+    def _report(self, notes: Notes) -> None:
+        """Emit notes on the translation of the request that were not emitted before in this run."""
+        for note in dict.fromkeys(notes):
+            if note not in self._reported:
+                self._reported.add(note)
+                self._context.emit(Noted(note))
+
     def _request(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ChatRequest:
-        config = self._config
-        system = config.hooks.prompted(config.system, turn)
+        config = self._context.config
+        system = config.hooks.change_prompt(config.system, turn)
         if config.context is not None:
             definitions = 0 if turn.format else self._disclosed.tokens.tokens
             room = config.context - definitions - estimate_tokens(len(system) + len(note))
             messages = trim(messages, room, estimate_message_tokens)
-        asked = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
+        prompt = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
         if note:
-            asked.append(Message("user", (TextPart(note),)))
+            prompt.append(Message("user", (TextPart(note),)))
         return ChatRequest(
-            messages=tuple(asked),
+            messages=tuple(prompt),
             tools=turn.tools,
-            tool_choice=_choice(config, turn),
+            tool_choice=_tool_choice(config, turn),
             max_tokens=config.max_tokens,
             temperature=config.temperature,
         )
 
 
-def _used(request: ChatRequest, events: Sequence[Event]) -> Usage:
-    """What an answer cost that was not heard to its end: as the model told so far, else an estimate."""
-    told = [event.usage for event in events if isinstance(event, UsageCounted)]
-    if told:
-        return told[-1]
+def _partial_usage(request: ChatRequest, events: Sequence[Event]) -> Usage:
+    """Return the usage of an answer that was stopped: as the model reported it so far, else an estimate."""
+    counts = [event.usage for event in events if isinstance(event, UsageCounted)]
+    if counts:
+        return counts[-1]
     answer = Message("assistant", collect(events).parts)
     return Usage(sum(map(estimate_message_tokens, request.messages)), estimate_message_tokens(answer))
 
 
-def _choice(config: AgentConfig, turn: TurnInfo) -> ToolChoice:
+def _tool_choice(config: AgentConfig, turn: TurnInfo) -> ToolChoice:
     if not turn.tools:
         return ToolChoice()
     return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")

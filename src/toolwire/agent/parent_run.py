@@ -1,46 +1,48 @@
-"""What a run is to the runs inside its calls: it hears them, pays for them, and knows what they have read."""
+"""The parent run, as seen by runs nested in its tool calls: events, budget and taint flow back to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from toolwire.agent.budget import Spent
-from toolwire.agent.run_events import AgentEvent
+from toolwire.agent.budget import RunLimits, Spending
+from toolwire.agent.journal import Journal
+from toolwire.agent.run_events import Emit
 from toolwire.execution.executor import Confirm
 from toolwire.policy.session import Session
 
-DEEPEST = 8
-"""Members of members of members."""
-
-Emit = Callable[[AgentEvent], None]
+MAX_DEPTH = 8
+"""Maximum number of runs that are nested in each other's calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParentCall:
-    """A call of a run, to the run inside it.
+    """A tool call, as seen by a run nested in it.
 
     Attributes:
-        place: names the call among all runs; a run inside it is named after it.
-        emit: hears what is told.
-        session: of the run that made the call.
-        inside: what runs inside the call use.
-        overspent: which of its budgets that these use too is used up, in words; "" if none is.
-        left: seconds that it has left; None: no limit.
-        confirm: asks somebody, where a run inside the call has nobody of its own.
-        depth: how many runs stand around the call.
+        place: name of the call that is unique among all runs; the nested run is named after it.
+        emit: reports an event of the parent run.
+        session: session of the parent run.
+        nested: takes the spending of runs inside the call.
+        limits: limits of the parent run, which hold for nested runs as well.
+        confirm: asks for approval where the nested run has no function of its own for that.
+        depth: number of runs around the nested one.
+        journal: records the nested run; None if the parent run is not recorded.
     """
 
     place: str
     emit: Emit
     session: Session
-    inside: list[Spent]
-    overspent: Callable[[], str]
-    left: Callable[[], float | None]
+    nested: list[Spending]
+    limits: RunLimits
     confirm: Confirm | None = None
     depth: int = 1
+    journal: Journal | None = None
 
 
-LEAD: ContextVar[ParentCall | None] = ContextVar("toolwire_lead", default=None)
-"""Inside a call that a run makes: that call."""
+CURRENT_CALL: ContextVar[ParentCall | None] = ContextVar("toolwire_current_call", default=None)
+"""The call of a run that is running in this context; None outside every call.
+
+A context variable, because between a run and the runs nested in its calls there is the code of a tool, which passes
+nothing on and may be a user's own.
+"""

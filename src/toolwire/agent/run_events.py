@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -144,3 +145,6 @@ AgentEvent = (
     Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | Noted | MemberSpoke | Resumed
     | CaughtUp | RunEnded
 )  # fmt: skip
+
+Emit = Callable[[AgentEvent], None]
+"""Reports an event to the reader of a run's events."""

@@ -1,4 +1,4 @@
-"""How long is waited for an answer: a model that falls silent, or never comes to an end, does not hold a run."""
+"""Time limits for a streamed response: idle and total."""
 
 from __future__ import annotations
 
@@ -10,60 +10,64 @@ from toolwire.errors import ProviderError
 
 
 class StreamTimeout:
-    """A context around an answer; `heard` is called with every piece of it.
+    """A context around a stream that cancels it when it takes too long; `reset` is called for every event.
+
+    Seconds are counted by the clock of the event loop.
 
     Args:
-        silence: seconds without a piece; None: as long as it takes.
-        whole: seconds from beginning to end; None: as long as it takes.
+        idle: maximum number of seconds between two events; None for no maximum.
+        total: maximum number of seconds from beginning to end; None for no maximum.
 
     Raises:
-        ProviderError: (at the end of the context) it took too long, and what was waited for was cancelled.
+        ProviderError: (at the end of the context) the stream took too long, and was cancelled.
     """
 
-    def __init__(self, silence: float | None, whole: float | None) -> None:
-        self._silence = silence
-        self._whole = whole
-        self._over = ""
+    def __init__(self, idle: float | None, total: float | None) -> None:
+        self._idle = idle
+        self._total = total
+        self._reason = ""
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
-        """Begin to wait."""
+        """Start the clock."""
         task = asyncio.current_task()
         assert task is not None
         self._task = task
-        self._before = task.cancelling()
+        self._cancelling = task.cancelling()
         self._loop = asyncio.get_running_loop()
-        self._begun = self._last = self._loop.time()
-        self._arm()
+        self._began = self._last_event = self._loop.time()
+        self._schedule()
         return self
 
-    def heard(self) -> None:
-        """A piece has come."""
-        self._last = self._loop.time()
+    def reset(self) -> None:
+        """Start the idle time anew, since an event has arrived."""
+        # Only the time is noted: moving the timer for every event would cost more than checking it when it fires.
+        self._last_event = self._loop.time()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Say what took too long, if it was that."""
+        """Raise the error if it was this context that cancelled the task."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._over and kind is asyncio.CancelledError and self._task.uncancel() <= self._before:
-            raise ProviderError(self._over) from error
+        # A task that was cancelled by others as well stays cancelled: whoever stops a run waits for that.
+        if self._reason and kind is asyncio.CancelledError and self._task.uncancel() <= self._cancelling:
+            raise ProviderError(self._reason) from error
 
-    def _arm(self) -> None:
-        """Look again when the next limit may be reached; what is heard until then costs nothing."""
-        ends = [self._last + self._silence] if self._silence is not None else []
-        ends += [self._begun + self._whole] if self._whole is not None else []
-        if ends:
-            self._timer = self._loop.call_at(min(ends), self._look)
+    def _schedule(self) -> None:
+        """Schedule the next check for the moment at which the first limit may be reached."""
+        deadlines = [self._last_event + self._idle] if self._idle is not None else []
+        deadlines += [self._began + self._total] if self._total is not None else []
+        if deadlines:
+            self._timer = self._loop.call_at(min(deadlines), self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
-        if self._whole is not None and now >= self._begun + self._whole:
-            self._over = f"the answer took longer than {self._whole:g} seconds"
-        elif self._silence is not None and now >= self._last + self._silence:
-            self._over = f"the model said nothing for {self._silence:g} seconds"
-        if self._over:
+        if self._total is not None and now >= self._began + self._total:
+            self._reason = f"the answer took longer than {self._total:g} seconds"
+        elif self._idle is not None and now >= self._last_event + self._idle:
+            self._reason = f"the model sent nothing for {self._idle:g} seconds"
+        if self._reason:
             self._task.cancel()
         else:
-            self._arm()
+            self._schedule()

@@ -7,8 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from toolwire.agent.agent import Agent
-from toolwire.agent.journal import JOURNAL
-from toolwire.agent.parent_run import DEEPEST, LEAD
+from toolwire.agent.parent_run import CURRENT_CALL, MAX_DEPTH
 from toolwire.agent.run_events import MemberSpoke, RunEnded
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.tools import Tier, ToolDefinition
@@ -35,15 +34,15 @@ class Member:
             ToolError: it has none; it says why.
         """
         name = self.agent.config.name
-        lead = LEAD.get()
-        if lead is not None and lead.depth > DEEPEST:
-            raise ToolError(f"{name} was not called: {DEEPEST} members stand one inside the other already")
+        parent = CURRENT_CALL.get()
+        if parent is not None and parent.depth > MAX_DEPTH:
+            raise ToolError(f"{name} was not called: {MAX_DEPTH} members are nested in each other already")
         end: RunEnded | None = None
-        run_id = "" if lead is None else f"{lead.place}.{name}"
-        async with aclosing(self.agent.run(task, run_id=run_id, journal=JOURNAL.get(), lead=lead)) as events:
+        run_id, journal = ("", None) if parent is None else (f"{parent.place}.{name}", parent.journal)
+        async with aclosing(self.agent.run(task, run_id=run_id, journal=journal, parent=parent)) as events:
             async for event in events:
-                if lead is not None:
-                    lead.emit(MemberSpoke(name, event))
+                if parent is not None:
+                    parent.emit(MemberSpoke(name, event))
                 if isinstance(event, RunEnded):
                     end = event
         assert end is not None

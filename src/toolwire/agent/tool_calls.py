@@ -1,4 +1,4 @@
-"""The calls of an answer: those that are known are told again, the others made at the same time."""
+"""The tool calls of an answer: those that were recorded are replayed, the others run at the same time."""
 
 from __future__ import annotations
 
@@ -6,220 +6,199 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import monotonic
 
-from toolwire.agent.budget import Spent
-from toolwire.agent.hooks import Hooks, TurnInfo
-from toolwire.agent.journal import JOURNAL, CallRecorder, RecordedOutcome, RunRecorder
-from toolwire.agent.parent_run import LEAD, Emit, ParentCall
+from toolwire.agent.budget import Spending
+from toolwire.agent.hooks import TurnInfo
+from toolwire.agent.journal import CallRecorder, RecordedOutcome, RunRecorder
+from toolwire.agent.parent_run import CURRENT_CALL, ParentCall
+from toolwire.agent.run_context import RunContext
 from toolwire.agent.run_events import CallBegun, CallDone
-from toolwire.agent.run_limits import Limits
 from toolwire.errors import JournalError
-from toolwire.execution.disclosure import Disclosure
 from toolwire.execution.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import Caught
-from toolwire.telemetry.run_observer import Watch
 
-OVER = "All the calls that may be made have been made, so this one did not run."
+OVER = "The budget of calls is used up, so this call did not run."
 LATE = "The time of the whole run is used up, so this call did not run."
 STOPPED = "The time of the whole run is used up, so this call was stopped. Its work may be done, or not, or in part."
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
-    """A call that is to be made.
+class _PendingCall:
+    """A call that has no recorded outcome.
 
     Attributes:
-        place: names it among all calls of all runs.
-        record: where the run is recorded.
-        over: why the budget has no room for it; "" if it has.
+        call: the call.
+        place: name of the call that is unique among all runs.
+        recorder: records the call; None if the run is not recorded.
+        refusal: why the budget has no room for the call; "" if it has.
+        untrusted: whether the model had read untrusted content when it wrote the call.
     """
 
     call: ToolCall
     place: str
-    record: CallRecorder | None
-    over: str
+    recorder: CallRecorder | None
+    refusal: str
+    untrusted: bool
 
-    def known(self) -> Outcome | None:
-        """What becomes of it without running it; None if it may run."""
-        if self.record is not None and self.record.lost is not None:
-            return self.record.lost
-        if self.over:
-            result = ToolResult(self.call.id, self.call.name, error=self.over)
-            return Outcome(self.call, result, Issue("denied", self.over))
+    def outcome_without_running(self) -> Outcome | None:
+        """Return the outcome of a call that must not run; None if it may."""
+        if self.recorder is not None and self.recorder.lost is not None:
+            return self.recorder.lost
+        if self.refusal:
+            result = ToolResult(self.call.id, self.call.name, error=self.refusal)
+            return Outcome(self.call, result, Issue("denied", self.refusal))
         return None
 
 
 class ToolCallRunner:
-    """The calls of a run.
+    """Runs the calls of a run.
 
     Args:
-        executor: makes them.
-        hooks: what they and their results pass through.
-        session: what the conversation has come to.
-        run_id: of the run.
-        limits: what it may use.
-        confirm: asks somebody, also for runs inside calls.
-        depth: how many runs stand around its calls.
-        disclosure: finds tools that the model asks for.
-        watch: hears for those who observe.
-        emit: hears for whoever reads the run's events.
+        context: the run.
+        executor: runs one call.
+        confirm: asks for approval, in runs nested in the calls.
     """
 
-    def __init__(
-        self,
-        executor: ToolExecutor,
-        hooks: Hooks,
-        session: Session,
-        run_id: str,
-        limits: Limits,
-        confirm: Confirm | None,
-        depth: int,
-        disclosure: Disclosure,
-        watch: Watch,
-        emit: Emit,
-    ) -> None:
+    def __init__(self, context: RunContext, executor: ToolExecutor, confirm: Confirm | None) -> None:
+        self._context = context
         self._executor = executor
-        self._chains = hooks
-        self._session = session
-        self._run_id = run_id
-        self._limits = limits
         self._confirm = confirm
-        self._depth = depth
-        self._disclosure = disclosure
-        self._watch = watch
-        self._emit = emit
+        self._depth = 1 if context.parent is None else context.parent.depth + 1
 
-    async def outcomes(
+    async def run(
         self,
         calls: Sequence[ToolCall],
         turn: TurnInfo,
         *,
         untrusted: bool,
-        record: RunRecorder | None,
-        happening: Callable[[], None],
+        recorder: RunRecorder | None,
+        before_first: Callable[[], None],
     ) -> list[Outcome]:
-        """What became of the calls of an answer, in their order; each is told as soon as it is known.
+        """Return the outcomes of an answer's calls, in their order; each is emitted as soon as it is known.
 
         Args:
-            calls: complete ones.
-            turn: which they belong to.
-            untrusted: the model had read text of strangers when it wrote them.
-            record: of the run, if it is recorded; what is known by it is told before anything happens.
-            happening: called before anything does.
+            calls: complete calls.
+            turn: the turn to which they belong.
+            untrusted: whether the model had read untrusted content when it wrote them.
+            recorder: records the run; None if it is not recorded.
+            before_first: called after the recorded outcomes are replayed, before the first call runs.
         """
-        limit, made = self._limits.budget.calls, self._limits.spent.calls
-        self._limits.spent.calls += len(calls)
-        late = LATE if self._limits.out_of_time else ""
+        limits, run_id = self._context.limits, self._context.run_id
+        maximum, earlier = limits.budget.calls, limits.spending.calls
+        limits.spending.calls += len(calls)
+        late = LATE if limits.out_of_time else ""
         outcomes: dict[int, Outcome] = {}
-        left: dict[int, _Due] = {}
+        pending: dict[int, _PendingCall] = {}
         for at, call in enumerate(calls):
-            kept = None if record is None else record.call(turn.round, at)
-            if kept is not None and kept.done is not None:
-                outcomes[at] = self._called_before(call, kept.done, turn)
+            call_recorder = None if recorder is None else recorder.call(turn.round, at)
+            if call_recorder is not None and call_recorder.done is not None:
+                outcomes[at] = self._replay(call, call_recorder.done, turn)
             else:
-                over = OVER if limit is not None and made + at >= limit else late
-                left[at] = _Due(call, f"{self._run_id}.{turn.round}.{at}", kept, over)
-        if left:
-            happening()
-        if len(left) == 1:
-            ((at, due),) = left.items()
-            outcomes[at] = await self._call(due, turn, untrusted)
+                refusal = OVER if maximum is not None and earlier + at >= maximum else late
+                pending[at] = _PendingCall(call, f"{run_id}.{turn.round}.{at}", call_recorder, refusal, untrusted)
+        if pending:
+            before_first()
+        if len(pending) == 1:  # without the cost of a task
+            ((at, only),) = pending.items()
+            outcomes[at] = await self._run_call(only, turn)
         else:
-            tasks = {at: asyncio.create_task(self._call(due, turn, untrusted)) for at, due in left.items()}
-            await _all_done(tasks.values())
+            tasks = {at: asyncio.create_task(self._run_call(entry, turn)) for at, entry in pending.items()}
+            await _wait_for_all(tasks.values())
             outcomes |= {at: task.result() for at, task in tasks.items()}
         return [outcomes[at] for at in range(len(calls))]
 
-    def _called_before(self, call: ToolCall, done: RecordedOutcome, turn: TurnInfo) -> Outcome:
-        """What became of a call before, told again."""
-        self._disclosure.answer(call, self._session.tier)  # what it found stays found
-        self._emit(CallBegun(done.outcome.call))
-        outcome = done.outcome if done.stepped else self._stepped(done.outcome, turn)
-        self._emit(CallDone(outcome, done.seconds))
+    def _replay(self, call: ToolCall, recorded: RecordedOutcome, turn: TurnInfo) -> Outcome:
+        # A search for tools is answered again: the tools that it found stay disclosed.
+        self._context.disclosure.answer(call, self._context.session.tier)
+        self._context.emit(CallBegun(recorded.outcome.call))
+        outcome = recorded.outcome if recorded.stepped else self._apply_hooks(recorded.outcome, turn)
+        self._context.emit(CallDone(outcome, recorded.seconds))
         return outcome
 
-    def _stepped(self, outcome: Outcome, turn: TurnInfo) -> Outcome:
-        return replace(outcome, result=self._chains.told(outcome.call, outcome.result, turn))
+    def _apply_hooks(self, outcome: Outcome, turn: TurnInfo) -> Outcome:
+        return replace(outcome, result=self._context.config.hooks.change_result(outcome.call, outcome.result, turn))
 
-    async def _call(self, due: _Due, turn: TurnInfo, untrusted: bool) -> Outcome:
-        spent = self._limits.spent
-        inside = spent.opened()
+    async def _run_call(self, pending: _PendingCall, turn: TurnInfo) -> Outcome:
+        spending = self._context.limits.spending
+        nested = spending.open_call()
         try:
-            return await self._made(due, turn, untrusted, inside)
+            return await self._settle(pending, turn, nested)
         finally:
-            spent.closed(inside)
+            spending.close_call(nested)
 
-    async def _made(self, due: _Due, turn: TurnInfo, untrusted: bool, inside: list[Spent]) -> Outcome:
-        call = due.call
-        begun = monotonic()
-        outcome, stepped = due.known(), False
+    async def _settle(self, pending: _PendingCall, turn: TurnInfo, nested: list[Spending]) -> Outcome:
+        """Run a call, or answer it without; apply the result hooks, record the outcome and report it."""
+        context, call, recorder = self._context, pending.call, pending.recorder
+        began = context.limits.clock()
+        outcome, answered_by_hook = pending.outcome_without_running(), False
         if outcome is None:
-            made = self._disclosure.answer(call, self._session.tier) or self._chains.invoked(call, turn)
-            stepped = isinstance(made, ToolResult)
-            if isinstance(made, ToolResult):
-                outcome = Outcome(call, replace(made, call_id=call.id, tool_name=call.name))
+            answer = context.disclosure.answer(call, context.session.tier)
+            changed = answer or context.config.hooks.change_call(call, turn)
+            answered_by_hook = isinstance(changed, ToolResult)
+            if isinstance(changed, ToolResult):
+                outcome = Outcome(call, replace(changed, call_id=call.id, tool_name=call.name))
             else:
-                self._emit(CallBegun(made))
-                outcome = await self._executed(made, due, untrusted, inside)
-        elif outcome.issue is None:
-            self._emit(CallBegun(outcome.call))  # in an earlier life
-        seconds = monotonic() - begun
+                context.emit(CallBegun(changed))
+                outcome = await self._execute(changed, pending, nested)
+        elif outcome.issue is None:  # lost: it began in an earlier process
+            context.emit(CallBegun(outcome.call))
+        seconds = context.limits.clock() - began
         with Caught() as caught:
-            outcome = self._stepped(outcome, turn)
-        if due.record is not None:  # a step that fails is mended; that the call was made stays known
-            # From this record on, what was used inside the call is the run's own.
-            outcome = await due.record.finish(
-                outcome, seconds, stepped=caught.error is None, settle=partial(self._limits.spent.closed, inside)
-            )
+            outcome = self._apply_hooks(outcome, turn)
+        if recorder is not None:
+            # A hook that fails is a bug that somebody will fix; that the call ran must be known all the same. From this
+            # record on, what nested runs have used belongs to this run.
+            settle = partial(context.limits.spending.close_call, nested)
+            outcome = await recorder.finish(outcome, seconds, stepped=caught.error is None, settle=settle)
         if caught.error is not None:
             raise caught.error
-        self._watch.called(outcome, seconds, stepped=stepped)
-        self._emit(CallDone(outcome, seconds))
+        context.observer.called(outcome, seconds, stepped=answered_by_hook)
+        context.emit(CallDone(outcome, seconds))
         return outcome
 
-    async def _executed(self, call: ToolCall, due: _Due, untrusted: bool, inside: list[Spent]) -> Outcome:
-        record, limits = due.record, self._limits
-        # Runs inside the call are recorded with it, or not at all: never in the journal of a run further out.
-        inner = JOURNAL.set(None if record is None else record.inner())
-        lead = LEAD.set(
-            ParentCall(
-                due.place, self._emit, self._session, inside, limits.overspent, limits.left, self._confirm, self._depth
-            )
+    async def _execute(self, call: ToolCall, pending: _PendingCall, nested: list[Spending]) -> Outcome:
+        context, recorder = self._context, pending.recorder
+        # Nested runs are recorded in this run's journal or not at all: never in that of a run further out, which would
+        # replay them though this run, which is not recorded, begins anew.
+        journal = None if recorder is None else recorder.inner()
+        parent_call = ParentCall(
+            pending.place, context.emit, context.session, nested, context.limits, self._confirm, self._depth, journal
         )
-        begun: list[ToolCall] = []
+        token = CURRENT_CALL.set(parent_call)
+        started: list[ToolCall] = []
         try:
-            async with asyncio.timeout(limits.left()) as scope:
+            async with asyncio.timeout(context.limits.seconds_left()) as scope:
                 return await self._executor.run(
                     call,
-                    self._session,
-                    untrusted=untrusted,
-                    noted=None if record is None else record.noted,
-                    permitted="" if record is None else record.permitted,
-                    begun=begun,
+                    context.session,
+                    untrusted=pending.untrusted,
+                    noted=None if recorder is None else recorder.noted,
+                    permitted="" if recorder is None else recorder.permitted,
+                    begun=started,
                 )
         except TimeoutError:
             if not scope.expired():
                 raise
-            if not begun:  # somebody was asked, say
+            if not started:  # for example while somebody was asked for approval
                 return Outcome(call, ToolResult(call.id, call.name, error=LATE), Issue("denied", LATE))
-            return Outcome(begun[0], ToolResult(call.id, call.name, error=STOPPED))
+            return Outcome(started[0], ToolResult(call.id, call.name, error=STOPPED))
         finally:
-            JOURNAL.reset(inner)
-            LEAD.reset(lead)
+            CURRENT_CALL.reset(token)
 
 
-async def _all_done(tasks: Collection[asyncio.Task[Outcome]]) -> None:
-    """Wait for all calls of a turn; when nothing can be recorded any more, what is still at work is stopped."""
-    left = set(tasks)
+async def _wait_for_all(tasks: Collection[asyncio.Task[Outcome]]) -> None:
+    """Wait for all calls of a turn; cancel the rest as soon as nothing can be recorded any more.
+
+    Another exception is a failed hook: it cancels no call beside it, whose work would be lost.
+    """
+    running = set(tasks)
     try:
-        while left:
-            done, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
-            if any(not one.cancelled() and isinstance(one.exception(), JournalError) for one in done):
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
+            if any(not task.cancelled() and isinstance(task.exception(), JournalError) for task in done):
                 break
     finally:
-        for one in left:
-            one.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -41,7 +41,7 @@ def test_a_model_that_falls_silent_is_asked_once_more_and_does_not_hold_the_run(
     half: list[Event] = [ContentDelta("half"), UsageCounted(Usage(5, 1))]
     backend = Slow(half, half)
     _, end = run(Agent(backend, config=AgentConfig(silence=0.02)))
-    assert (end.reason, end.detail) == ("error", "the model said nothing for 0.02 seconds")
+    assert (end.reason, end.detail) == ("error", "the model sent nothing for 0.02 seconds")
     assert end.usage == Usage(10, 2), "what it cost counts"
     assert backend.closed == 2
     backend = Slow([])
