@@ -33,11 +33,12 @@ from toolwire import FinishReason, Message, ParsedResponse, ProviderError, ToolC
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.run_events import CallBegun, EndReason, RunEnded
 from toolwire.client.client import Client
-from toolwire.client.transport import HttpAnswer, HttpRequest, HttpTransport, Retry, ScriptedTransport, Transport
+from toolwire.client.transport import HttpAnswer, HttpRequest, HttpTransport, Retry, Transport
 from toolwire.events import replay
 from toolwire.models.backends import ApiBackend, Backend, TextBackend, client_source
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import ChatRequest
+from toolwire.testing import ScriptedTransport
 from toolwire.wire.prompts import render_calls
 
 SILENCE = 0.03

@@ -61,7 +61,7 @@ def tokenizer(model: str) -> Any:
     """The count of a local model's own tokenizer."""
     import xllamacpp
 
-    from toolwire.models.local import locate
+    from toolwire.models.local.model_files import locate
 
     params = xllamacpp.CommonParams()
     params.model.path = str(locate(model))

@@ -29,11 +29,13 @@ from typing import Any
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.agent.run_events import CallDone, RunEnded
-from toolwire.builtin import editing_tools, reading_tools
+from toolwire.builtin.toolsets import editing_tools, reading_tools
 from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.models.backends import TextBackend, local_source
-from toolwire.models.local import WEIGHTS, LocalModel, locate
+from toolwire.models.local.model_files import locate
+from toolwire.models.local.runtime import LocalModel
+from toolwire.models.local.weights import WEIGHTS
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.tools import Tier
 

@@ -20,7 +20,7 @@ import toolwire
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.models.local.weights import WEIGHTS
 from toolwire.policy.intent import IntentDetector
-from toolwire.providers import APIS
+from toolwire.providers.api_registry import APIS
 from toolwire.tools import Tier
 from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS

@@ -1,19 +1,25 @@
 """Toolwire: tool calling with any language model.
 
-A public name is imported when it is first asked for, so that nobody pays for what is not used.
+A public name is imported when it is first used.
 """
 
-from toolwire._lazy import lazy_exports
+from toolwire._surface import lazy_exports
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "builtin": "builtin_tools",
+        "agent.agent": "Agent",
+        "builtin.run_command": "CommandSettings",
+        "builtin.toolsets": "builtin_tools command_tools editing_tools ending_tools reading_tools",
+        "client.client": "Client",
         "config.tables": "load_configuration",
         "envelope.envelope": "Envelope",
+        "envelope.grammar": "read_envelope",
+        "envelope.te_tools": "read_handle",
         "errors": (
-            "ConfigurationError DefinitionError ProviderError RenderError ToolError ToolwireError UnknownApi "
-            "UnknownFormat"
+            "ConfigurationError DefinitionError EnvelopeError JournalError MissingExtra PolicyWarning ProviderError "
+            "RenderError RunFailed StateError ToolError ToolwireDeprecationWarning ToolwireError UnknownApi "
+            "UnknownFormat UnknownTool"
         ),
         "events": (
             "ArgumentsDelta CallEnd CallStart ContentDelta Event Finish Passed ProblemFound ReasoningDelta "
@@ -30,14 +36,14 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "policy.intent": "Intent IntentDetector TierGate",
         "policy.policy": "Limit Policy Rule",
         "policy.session": "Session",
-        "providers": "apis get_api",
+        "providers.api_registry": "apis get_api",
         "providers.base": "ProviderApi",
         "providers.negotiation": "FormatNegotiator ToolsConfig",
         "providers.parsing": "merge_text parse sources",
         "providers.request": "ChatRequest Note Notes ToolChoice",
         "runtime.allowed_roots": "AllowedRoots",
         "text.tokens": "TokenCount count_tokens",
-        "tools": "Tier Tool ToolDefinition tool",
+        "tools": "Isolation Tier Tool ToolDefinition tool",
         "wire.arguments": "ReadArguments read_arguments",
         "wire.format_registry": "formats get_format",
         "wire.profiles": "Profile detect_from_template profile",

@@ -1,16 +1,33 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
-from toolwire.builtin import builtin_tools as builtin_tools
+from toolwire.agent.agent import Agent as Agent
+from toolwire.builtin.run_command import CommandSettings as CommandSettings
+from toolwire.builtin.toolsets import builtin_tools as builtin_tools
+from toolwire.builtin.toolsets import command_tools as command_tools
+from toolwire.builtin.toolsets import editing_tools as editing_tools
+from toolwire.builtin.toolsets import ending_tools as ending_tools
+from toolwire.builtin.toolsets import reading_tools as reading_tools
+from toolwire.client.client import Client as Client
 from toolwire.config.tables import load_configuration as load_configuration
 from toolwire.envelope.envelope import Envelope as Envelope
+from toolwire.envelope.grammar import read_envelope as read_envelope
+from toolwire.envelope.te_tools import read_handle as read_handle
 from toolwire.errors import ConfigurationError as ConfigurationError
 from toolwire.errors import DefinitionError as DefinitionError
+from toolwire.errors import EnvelopeError as EnvelopeError
+from toolwire.errors import JournalError as JournalError
+from toolwire.errors import MissingExtra as MissingExtra
+from toolwire.errors import PolicyWarning as PolicyWarning
 from toolwire.errors import ProviderError as ProviderError
 from toolwire.errors import RenderError as RenderError
+from toolwire.errors import RunFailed as RunFailed
+from toolwire.errors import StateError as StateError
 from toolwire.errors import ToolError as ToolError
+from toolwire.errors import ToolwireDeprecationWarning as ToolwireDeprecationWarning
 from toolwire.errors import ToolwireError as ToolwireError
 from toolwire.errors import UnknownApi as UnknownApi
 from toolwire.errors import UnknownFormat as UnknownFormat
+from toolwire.errors import UnknownTool as UnknownTool
 from toolwire.events import ArgumentsDelta as ArgumentsDelta
 from toolwire.events import CallEnd as CallEnd
 from toolwire.events import CallStart as CallStart
@@ -52,8 +69,8 @@ from toolwire.policy.policy import Limit as Limit
 from toolwire.policy.policy import Policy as Policy
 from toolwire.policy.policy import Rule as Rule
 from toolwire.policy.session import Session as Session
-from toolwire.providers import apis as apis
-from toolwire.providers import get_api as get_api
+from toolwire.providers.api_registry import apis as apis
+from toolwire.providers.api_registry import get_api as get_api
 from toolwire.providers.base import ProviderApi as ProviderApi
 from toolwire.providers.negotiation import FormatNegotiator as FormatNegotiator
 from toolwire.providers.negotiation import ToolsConfig as ToolsConfig
@@ -67,6 +84,7 @@ from toolwire.providers.request import ToolChoice as ToolChoice
 from toolwire.runtime.allowed_roots import AllowedRoots as AllowedRoots
 from toolwire.text.tokens import TokenCount as TokenCount
 from toolwire.text.tokens import count_tokens as count_tokens
+from toolwire.tools import Isolation as Isolation
 from toolwire.tools import Tier as Tier
 from toolwire.tools import Tool as Tool
 from toolwire.tools import ToolDefinition as ToolDefinition
@@ -88,6 +106,7 @@ from toolwire.wire.stream_parser import StreamParser as StreamParser
 from toolwire.wire.syntax import WireFormat as WireFormat
 
 __all__ = [
+    "Agent",
     "Agreement",
     "AllowedRoots",
     "Approval",
@@ -95,11 +114,14 @@ __all__ = [
     "CallEnd",
     "CallStart",
     "ChatRequest",
+    "Client",
+    "CommandSettings",
     "ConfigurationError",
     "ContentDelta",
     "DefinitionError",
     "Disclosure",
     "Envelope",
+    "EnvelopeError",
     "Event",
     "Finish",
     "FinishReason",
@@ -107,10 +129,13 @@ __all__ = [
     "ImagePart",
     "Intent",
     "IntentDetector",
+    "Isolation",
     "Issue",
+    "JournalError",
     "Limit",
     "Manifest",
     "Message",
+    "MissingExtra",
     "Note",
     "Notes",
     "OpaquePart",
@@ -118,6 +143,7 @@ __all__ = [
     "ParsedResponse",
     "Passed",
     "Policy",
+    "PolicyWarning",
     "Problem",
     "ProblemFound",
     "Profile",
@@ -129,7 +155,9 @@ __all__ = [
     "ReasoningPart",
     "RenderError",
     "Rule",
+    "RunFailed",
     "Session",
+    "StateError",
     "StreamParser",
     "TextPart",
     "Tier",
@@ -144,18 +172,23 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "ToolsConfig",
+    "ToolwireDeprecationWarning",
     "ToolwireError",
     "UnknownApi",
     "UnknownFormat",
+    "UnknownTool",
     "Usage",
     "UsageCounted",
     "WireFormat",
     "apis",
     "builtin_tools",
     "collect",
+    "command_tools",
     "count_definitions",
     "count_tokens",
     "detect_from_template",
+    "editing_tools",
+    "ending_tools",
     "formats",
     "get_api",
     "get_format",
@@ -166,6 +199,9 @@ __all__ = [
     "profile",
     "prompt",
     "read_arguments",
+    "read_envelope",
+    "read_handle",
+    "reading_tools",
     "render_calls",
     "render_definitions",
     "render_manifest",

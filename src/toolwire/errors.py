@@ -2,26 +2,21 @@
 
     ToolwireError
     ├── DefinitionError          the developer: a tool, a schema or a name that cannot be used
-    │   ├── UnknownFormat        (also a KeyError) no format of that name
-    │   └── UnknownApi           (also a KeyError) no provider API of that name
+    │   ├── UnknownFormat        (also a KeyError) no format has that name
+    │   └── UnknownApi           (also a KeyError) no provider API has that name
     ├── ConfigurationError       the developer: a configuration file, or a name in it
-    ├── RenderError              the developer: a value that the format has no way to write
-    ├── EnvelopeError            (also a ValueError) text that is no envelope, or a header that none may have
-    ├── ModelOutputError         the model
-    │   ├── MalformedToolCall
-    │   ├── IncompleteToolCall
-    │   ├── UnknownTool
-    │   └── InvalidArguments
+    ├── MissingExtra             (also an ImportError) the installation: an optional dependency is missing
+    ├── RenderError              the developer: a value that the format cannot express
+    ├── EnvelopeError            (also a ValueError) text that is not an envelope, or a header with invalid fields
+    ├── UnknownTool              the model: a call to a tool that does not exist
     ├── ProviderError            the model's runtime or the remote API
-    ├── PolicyError              a permission said no
-    │   ├── Denied
-    │   └── ApprovalRequired
-    ├── ToolError                the tool itself failed
+    ├── ToolError                the tool
     ├── StateError               a file that Toolwire keeps its records in
-    ├── JournalError             a run that cannot be recorded or gone on with
+    ├── JournalError             a run that cannot be recorded or resumed
     └── RunFailed                an agent ended without an answer
 
-Reading model text raises none of these: it yields `Problem` events, and a caller decides what they mean.
+Reading model text raises none of these: it yields `ProblemFound` events, and the caller decides what they mean. A
+value of the wrong type raises TypeError with one line that names the argument.
 """
 
 from __future__ import annotations
@@ -30,15 +25,15 @@ from collections.abc import Iterable
 
 
 class ToolwireError(Exception):
-    """Anything that Toolwire itself raises on purpose."""
+    """The base class of all errors that Toolwire raises on purpose."""
 
 
 class DefinitionError(ToolwireError):
-    """A tool definition, a schema or a configuration that cannot be used.
+    """A tool definition, a schema or a name that cannot be used.
 
     Attributes:
         tool: the tool's name, or "" if it is not known.
-        pointer: JSON pointer into the definition to the place that is wrong ("" is the whole).
+        pointer: JSON pointer to the invalid place in the definition; "" is the whole definition.
     """
 
     def __init__(self, message: str, *, tool: str = "", pointer: str = "") -> None:
@@ -83,56 +78,41 @@ class ConfigurationError(ToolwireError):
     """A configuration that cannot be used; the message names the place."""
 
 
+class MissingExtra(ToolwireError, ImportError):
+    """An optional dependency is not installed; the message names the extra to install.
+
+    Attributes:
+        extra: the extra that installs the dependency, such as "agent".
+    """
+
+    def __init__(self, feature: str, module: str, extra: str) -> None:
+        super().__init__(f"{feature} needs {module}, which is not installed: pip install 'toolwire[{extra}]'")
+        self.name = module
+        self.extra = extra
+
+
 class RenderError(ToolwireError):
     """A value that the wire format has no unambiguous way to write."""
 
 
 class EnvelopeError(ToolwireError, ValueError):
-    """Text that is no envelope, or a header that no envelope may have."""
+    """Text that is not an envelope, or a header with fields that an envelope cannot have."""
 
 
-class ModelOutputError(ToolwireError):
-    """The model wrote something that cannot be used as it is."""
-
-
-class MalformedToolCall(ModelOutputError):
-    """Text that begins as a tool call and cannot be read as one."""
-
-
-class IncompleteToolCall(ModelOutputError):
-    """A tool call that was cut before its arguments were all there."""
-
-
-class UnknownTool(ModelOutputError):
-    """A call to a tool that nobody defined."""
-
-
-class InvalidArguments(ModelOutputError):
-    """Arguments that the tool's schema does not admit."""
+class UnknownTool(ToolwireError):
+    """A call names a tool that does not exist or is disabled."""
 
 
 class ProviderError(ToolwireError):
     """The model's runtime or a remote API failed.
 
     Attributes:
-        status: the HTTP status that the API answered with; 0 if it did not answer.
+        status: the HTTP status of the API's response; 0 if there was no response.
     """
 
     def __init__(self, message: str, *, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
-
-
-class PolicyError(ToolwireError):
-    """A permission stands between the call and its execution."""
-
-
-class Denied(PolicyError):
-    """The call is not allowed."""
-
-
-class ApprovalRequired(PolicyError):
-    """The call may run only after somebody has agreed."""
 
 
 class ToolError(ToolwireError):
@@ -144,14 +124,14 @@ class StateError(ToolwireError):
 
 
 class JournalError(ToolwireError):
-    """A run that cannot be recorded, or whose records cannot be read or gone on with."""
+    """A run that cannot be recorded or resumed, or whose records cannot be read."""
 
 
 class RunFailed(ToolwireError):
     """An agent's run ended without an answer.
 
     Attributes:
-        end: the run's end, an `agent.events.RunEnded`: with the conversation so far, and what was used.
+        end: the `RunEnded` event, with the conversation so far and the usage.
     """
 
     def __init__(self, message: str, end: object) -> None:
@@ -160,4 +140,8 @@ class RunFailed(ToolwireError):
 
 
 class PolicyWarning(UserWarning):
-    """A rule or a limit does nothing, or not all that it says: it names a tool or an argument that is not there."""
+    """A rule or a limit has no effect, or not all of it: it names a tool or an argument that does not exist."""
+
+
+class ToolwireDeprecationWarning(FutureWarning):
+    """A public name or argument that a later version removes; a FutureWarning, so that users see it by default."""

@@ -13,14 +13,8 @@ from tests.integration.servers import Answer, Asked, serving
 import toolwire
 from toolwire import Message, ParsedResponse, ProviderError, TextPart, ToolCall, ToolDefinition, collect, replay
 from toolwire.client.client import ENDPOINTS, Client
-from toolwire.client.transport import (
-    HttpTransport,
-    RecordingTransport,
-    ReplayTransport,
-    Retry,
-    ScriptedTransport,
-    retry_after,
-)
+from toolwire.client.transport import HttpTransport, Retry, retry_after
+from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedTransport
 
 TOOL = ToolDefinition("files.read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})
 QUESTION = [Message("user", (TextPart("read a.txt"),))]

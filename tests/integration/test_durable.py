@@ -478,7 +478,7 @@ def test_a_program_that_uses_dbos_itself_is_told_so(tmp_path: Path) -> None:
         "from dbos import DBOS\n"
         "from toolwire.agent import Agent\n"
         "from toolwire.agent.durable import run_durably\n"
-        "from toolwire.models.backends import ScriptedBackend\n"
+        "from toolwire.testing import ScriptedBackend\n"
         "from toolwire.errors import JournalError\n"
         "DBOS(config={'name': 'mine', 'system_database_url': 'sqlite:///' + sys.argv[1], 'log_level': 'ERROR'})\n"
         "DBOS.launch()\n"

@@ -20,7 +20,7 @@ from toolwire.agent.process_locks import FileLiveProcesses
 from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone
 from toolwire.agent.run_store import RunStore, RunTail
 from toolwire.errors import JournalError, ProviderError, RunFailed
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 
 
 @contextmanager

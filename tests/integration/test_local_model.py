@@ -8,10 +8,11 @@ import pytest
 
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.run_events import CallDone, RunEnded
-from toolwire.builtin import reading_tools
+from toolwire.builtin.toolsets import reading_tools
 from toolwire.errors import ProviderError
 from toolwire.models.backends import TextBackend, local_source
-from toolwire.models.local import WEIGHTS, LocalModel, fetch
+from toolwire.models.local.runtime import LocalModel
+from toolwire.models.local.weights import WEIGHTS, fetch
 from toolwire.tools import Tier
 
 pytestmark = pytest.mark.model

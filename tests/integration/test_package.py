@@ -29,7 +29,7 @@ for name in ("httpx", "httpx2", "re2", "dbos", "filelock", "mcp", "xllamacpp", "
     sys.modules[name] = None
 import toolwire
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 
 @toolwire.tool
 def look() -> str:

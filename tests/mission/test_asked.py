@@ -12,7 +12,7 @@ from toolwire import FinishReason, ParsedResponse, ToolCall, ToolDefinition, Too
 from toolwire.agent import Agent, AgentConfig
 from toolwire.agent.hooks import NO_TOOLS, PREFIX, Hooks, ManifestInjector, TurnInfo
 from toolwire.agent.run_events import ApprovalAsked, CallBegun, CallDone
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 
 WEATHER = ToolDefinition(
     "weather",

@@ -13,7 +13,7 @@ from toolwire import FinishReason, ParsedResponse, Problem, ToolCall
 from toolwire.agent import Agent
 from toolwire.agent.run_events import RunEnded
 from toolwire.events import ArgumentsDelta, CallEnd
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 from toolwire.wire.formats import FORMATS
 
 LOOK = {

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.security.hostile_commands import ALLOWED, DENIED, HARMLESS, ORDINARY, VARIANTS, hostile
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.builtin import CommandSettings, command_tools
+from toolwire.builtin.run_command import CommandSettings
+from toolwire.builtin.toolsets import command_tools
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.policy import Allow, Command, Context, Deny, Policy, Rule

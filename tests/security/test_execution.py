@@ -14,13 +14,13 @@ from tests.security import hostile_tools
 
 import toolwire
 from toolwire import Tier, ToolCall, ToolDefinition, ToolError, ToolResult
-from toolwire.builtin import builtin_tools, reading_tools
+from toolwire.builtin.toolsets import builtin_tools, reading_tools
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.approval import Approval
 from toolwire.policy.policy import Command, PathGlob, Policy, Rule
 from toolwire.policy.session import Session
-from toolwire.runtime.isolation import run_isolated
+from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.tools import Isolation
 
 FORMATS = [name for name in toolwire.formats() if toolwire.get_format(name).blocks]

@@ -15,7 +15,7 @@ from tests.integration.oauth_server import Place, guarded
 from tests.integration.test_mcp_http import INITIALIZE, headers, host
 
 from toolwire import Tier
-from toolwire.builtin import builtin_tools
+from toolwire.builtin.toolsets import builtin_tools
 from toolwire.errors import ConfigurationError
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp import definitions

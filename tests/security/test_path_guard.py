@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.builtin import builtin_tools, path_suggestions
+from toolwire.builtin import path_suggestions
+from toolwire.builtin.toolsets import builtin_tools
 from toolwire.errors import ToolError
 
 SECRET = "the secret of the neighbours"

@@ -84,14 +84,14 @@ def test_importing_what_reads_and_writes_does_no_io() -> None:
 
 
 def test_importing_the_built_in_tools_loads_little() -> None:
-    loaded = _loaded("import toolwire.builtin, toolwire.execution.registry")
+    loaded = _loaded("import toolwire.builtin.toolsets, toolwire.execution.registry")
     assert sorted(loaded & {"asyncio", "subprocess", "tempfile", *HEAVY_MODULES}) == []
 
 
 def test_importing_costs_nothing_until_a_name_is_used() -> None:
     assert {name for name in _loaded("import toolwire") if name.startswith("toolwire")} == {
         "toolwire",
-        "toolwire._lazy",
+        "toolwire._surface",
     }
     assert "pydantic" not in _loaded("import toolwire")
 

@@ -1,6 +1,6 @@
-"""Agents: a model with tools, until the task is done."""
+"""Agents: a model with tools, in a loop, until the task is done. Needs the extra `agent`."""
 
-from toolwire._lazy import lazy_exports
+from toolwire._surface import lazy_exports
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
@@ -8,10 +8,16 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.agent": "Agent",
         "agent.budget": "Budget Prices",
         "agent.config": "AgentConfig",
+        "agent.durable": "DurableRuns",
+        "agent.hooks": "CallHook Hooks ManifestInjector PromptHook ResponseHook ResultHook TurnInfo",
         "agent.loading": "Environment load_agent load_team open_agent open_team",
-        "agent.run_events": "RunEnded",
+        "agent.model_pool": "Models",
+        "agent.run_events": (
+            "AgentEvent ApprovalAsked CallBegun CallDone CaughtUp Corrected MemberSpoke Noted Resumed RunEnded "
+            "TaskBegun TurnBegun"
+        ),
+        "agent.run_store": "RunInfo",
         "agent.team": "AgentTeam Member",
-        "config.tables": "AgentTable AgentTeamConfig",
-        "errors": "RunFailed",
+        "config.tables": "AgentTable AgentTeamConfig Configuration ModelProfile",
     },
 )

@@ -20,7 +20,8 @@ from toolwire.messages import Message
 from toolwire.models.backends import Backend
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
-from toolwire.telemetry import Observer, standard_observers
+from toolwire.telemetry.defaults import standard_observers
+from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import new_run_id
 from toolwire.tools import Tool
 

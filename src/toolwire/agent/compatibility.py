@@ -15,7 +15,7 @@ from toolwire.config.tables import COACH
 from toolwire.messages import digest
 from toolwire.policy.fingerprint import definition_hash
 from toolwire.policy.intent import TierGate
-from toolwire.telemetry import CoachedBackend
+from toolwire.telemetry.coached_backend import CoachedBackend
 
 MAY_CHANGE: Final = frozenset({"name", "budget", "silence", "answer_seconds"})
 """Settings of an agent that its runs do not depend on; by its name it is found."""

@@ -22,7 +22,7 @@ from toolwire.agent.budget import Budget, Prices
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.model_pool import Models
 from toolwire.agent.team import AgentTeam, Member
-from toolwire.builtin import builtin_tools, ending_tools
+from toolwire.builtin.toolsets import builtin_tools, ending_tools
 from toolwire.config.tables import (
     AgentTable,
     AgentTeamConfig,

@@ -32,7 +32,8 @@ from toolwire.models.backends import Backend
 from toolwire.policy.approval import Approval
 from toolwire.policy.intent import Intent
 from toolwire.policy.session import Session
-from toolwire.telemetry import CoachedBackend, EndRecord, Observer
+from toolwire.telemetry.coached_backend import CoachedBackend
+from toolwire.telemetry.records import EndRecord, Observer
 from toolwire.telemetry.run_observer import Watch
 from toolwire.text.suggest import closest
 from toolwire.wire.format_registry import get_format

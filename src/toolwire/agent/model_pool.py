@@ -17,10 +17,11 @@ from toolwire.client.transport import Transport
 from toolwire.config.tables import COACH, ModelProfile
 from toolwire.errors import ConfigurationError
 from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source
-from toolwire.models.local import HUB, WEIGHTS, open_model
-from toolwire.providers import find_api
+from toolwire.models.local.model_files import HUB, open_model
+from toolwire.models.local.weights import WEIGHTS
+from toolwire.providers.api_registry import find_api
 from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig
-from toolwire.telemetry import text_backend
+from toolwire.telemetry.coached_backend import text_backend
 from toolwire.wire.format_registry import AUTO
 
 LOCAL = "local"

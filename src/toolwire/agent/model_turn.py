@@ -16,7 +16,7 @@ from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, 
 from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart, Usage
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
-from toolwire.telemetry import CoachedBackend
+from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.run_observer import Asked
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens

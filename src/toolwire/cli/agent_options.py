@@ -12,7 +12,7 @@ from toolwire.cli.console import CliError
 from toolwire.cli.small_model_prompts import SYSTEM
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import COACH
-from toolwire.providers import get_api
+from toolwire.providers.api_registry import get_api
 from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
@@ -117,7 +117,8 @@ def missing(error: ImportError) -> CliError:
 
 
 def _check_local(name: str) -> None:
-    from toolwire.models.local import HUB, WEIGHTS
+    from toolwire.models.local.model_files import HUB
+    from toolwire.models.local.weights import WEIGHTS
 
     if not name.startswith(HUB) and name.lower() not in WEIGHTS and not os.path.isfile(os.path.expanduser(name)):
         sizes = ", ".join(WEIGHTS)

@@ -38,7 +38,7 @@ from toolwire.execution.executor import Outcome
 from toolwire.messages import Message, Part, TextPart, ToolResult
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.session import Session
-from toolwire.telemetry import CoachedBackend
+from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.wire.format_registry import get_format
 
 INTERRUPTED = 130

@@ -31,7 +31,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
-from toolwire.runtime.isolation import remove_all
+from toolwire.runtime.isolation.isolated_call import remove_all
 from toolwire.runtime.processes import kill_all
 from toolwire.wire.arguments import read_arguments
 

@@ -9,9 +9,13 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Environment, open_agent, open_team
+from toolwire.agent.agent import Agent
+from toolwire.agent.budget import Budget
+from toolwire.agent.config import AgentConfig
+from toolwire.agent.loading import Environment, open_agent, open_team
 from toolwire.agent.model_pool import LOCAL, Models, local_name
-from toolwire.builtin import builtin_tools, ending_tools, reading_tools
+from toolwire.agent.team import AgentTeam
+from toolwire.builtin.toolsets import builtin_tools, ending_tools, reading_tools
 from toolwire.cli.agent_options import BY_WORDS, DEFAULT_MODEL, Wanted
 from toolwire.cli.console import CliError, console, say, styled
 from toolwire.cli.mcp_command import agreed_to, quiet
@@ -28,7 +32,7 @@ from toolwire.tools import Tier
 
 if TYPE_CHECKING:
     from toolwire.mcp.router import ServerQuestion
-    from toolwire.models.local import LocalModel
+    from toolwire.models.local.runtime import LocalModel
 
 CONTEXT = 12_000
 """Tokens of a conversation that a model on this machine is asked with."""
@@ -176,7 +180,8 @@ def load_local(name: str) -> LocalModel:
     """The model, loaded; a progress bar on standard error while its weights come."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    from toolwire.models.local import LocalModel, locate
+    from toolwire.models.local.model_files import locate
+    from toolwire.models.local.runtime import LocalModel
 
     columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     screen = console(stderr=True)

@@ -15,8 +15,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.agent import Agent, AgentTeam
+from toolwire.agent.agent import Agent
 from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, Corrected, MemberSpoke, RunEnded
+from toolwire.agent.team import AgentTeam
 from toolwire.cli.console import CliError, call_line, console, emit, plain, say, styled
 from toolwire.cli.event_printer import Telling, emit_event
 from toolwire.events import ContentDelta

@@ -13,8 +13,8 @@ import typer
 from rich.table import Table
 
 from toolwire.cli.console import CliError, console, emit, styled
-from toolwire.telemetry import Archive, standard_archive
-from toolwire.telemetry.archive import Figures
+from toolwire.telemetry.archive import Archive, Figures
+from toolwire.telemetry.defaults import standard_archive
 
 EXAMPLES = """Examples:
 

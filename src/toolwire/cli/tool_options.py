@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwire.builtin import builtin_tools
+from toolwire.builtin.toolsets import builtin_tools
 from toolwire.cli.console import CliError
 from toolwire.cli.input_files import named, read_tools
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError

@@ -17,7 +17,7 @@ from toolwire.cli.console import CliError
 from toolwire.cli.input_files import read_json
 from toolwire.messages import ImagePart, Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 from toolwire.runtime.state_dir import state_folder
-from toolwire.telemetry import keeps_content
+from toolwire.telemetry.defaults import keeps_content
 
 VERSION: Final = 1
 _MARK: Final = "toolwire_conversation"

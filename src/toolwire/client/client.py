@@ -13,7 +13,7 @@ from toolwire.client.transport import HttpAnswer, HttpRequest, HttpTransport, Tr
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.events import Event, collect, replay
 from toolwire.messages import Message, ParsedResponse
-from toolwire.providers import get_api
+from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import Json, ProviderApi
 from toolwire.providers.parsing import Merging, merge_text
 from toolwire.providers.request import ChatRequest, Notes

@@ -1,29 +1,19 @@
-"""Requests over HTTP, and stand-ins for tests: what is sent and what comes back, as bytes.
-
-`HttpTransport` talks to a server. `ScriptedTransport` answers what a test says, in any API's words; `ReplayTransport`
-answers what was recorded, and `RecordingTransport` records it.
-"""
+"""Requests to provider APIs over HTTP, and their responses as bytes; `toolwire.testing` has transports for tests."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from os import PathLike
-from pathlib import Path
 from time import time
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import httpx
 
 from toolwire.errors import ProviderError
-from toolwire.events import replay
-from toolwire.messages import ParsedResponse
-from toolwire.providers.base import ProviderApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,127 +170,3 @@ async def _body(response: httpx.Response) -> AsyncIterator[bytes]:
 
 def _why(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-async def _pieces(body: bytes, size: int) -> AsyncIterator[bytes]:
-    for at in range(0, len(body), size):
-        yield body[at : at + size]
-
-
-Scripted = ParsedResponse | bytes | tuple[int, bytes] | Exception
-
-
-class ScriptedTransport:
-    """Answers the requests of a test, one after another, in an API's words.
-
-    Args:
-        api: the API that answers.
-        answers: a response to be encoded, bytes of a body, a status with such bytes, or an exception to be raised.
-        piece: bytes that come at a time.
-
-    Attributes:
-        requests: the bodies that were sent, decoded.
-    """
-
-    offline = True
-
-    def __init__(self, api: ProviderApi, answers: Iterable[Scripted], *, piece: int = 97) -> None:
-        self._api = api
-        self._answers = list(answers)
-        self._piece = piece
-        self.requests: list[Any] = []
-
-    @asynccontextmanager
-    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
-        """The next answer.
-
-        Raises:
-            ProviderError: there is none left.
-        """
-        self.requests.append(json.loads(request.body))
-        if not self._answers:
-            raise ProviderError("the script has no answer left")
-        answer = self._answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        status, body = answer if isinstance(answer, tuple) else (200, answer)
-        if isinstance(body, ParsedResponse):
-            body = self._encoded(body, request)
-        yield HttpAnswer(status, {}, _pieces(body, self._piece))
-
-    def _encoded(self, response: ParsedResponse, request: HttpRequest) -> bytes:
-        if is_stream(request):
-            return b"".join(self._api.encode_stream(replay(response)))
-        return json.dumps(self._api.encode_response(response)).encode()
-
-
-def is_stream(request: HttpRequest) -> bool:
-    """Whether a request asks for an answer in pieces: by its body, or by its address."""
-    body = json.loads(request.body)
-    asked = body.get("stream") if isinstance(body, dict) else None
-    return bool(asked) or "stream" in request.url.rpartition("/")[2].lower()
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A request and its answer, as a line of a recording: no header that holds a secret."""
-
-    url: str
-    request: str
-    status: int
-    answer: str
-    """The bytes, each as the character of its number, so that any body is text."""
-
-
-class RecordingTransport:
-    """Passes requests on, and writes what was said into a file of JSON lines."""
-
-    def __init__(self, inner: Transport, path: str | PathLike[str]) -> None:
-        self._inner = inner
-        self._path = Path(path)
-
-    @asynccontextmanager
-    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
-        """Send a request; it is recorded when its answer was read to the end."""
-        async with self._inner.open(request) as answer:
-            yield HttpAnswer(answer.status, answer.headers, self._recorded(request, answer))
-
-    async def _recorded(self, request: HttpRequest, answer: HttpAnswer) -> AsyncIterator[bytes]:
-        came: list[bytes] = []
-        async for piece in answer.body:
-            came.append(piece)
-            yield piece
-        line = Exchange(
-            url=request.url.partition("?")[0],
-            request=request.body.decode("utf-8", "replace"),
-            status=answer.status,
-            answer=b"".join(came).decode("latin-1"),
-        )
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(line)) + "\n")
-
-
-class ReplayTransport:
-    """Answers what was recorded: each request gets the first answer to the same body that was not given yet.
-
-    Raises:
-        ProviderError: (of `open`) no such request was recorded, or each of its answers was given.
-    """
-
-    offline = True
-
-    def __init__(self, path: str | PathLike[str], *, piece: int = 97) -> None:
-        lines = Path(path).read_text("utf-8").splitlines()
-        self._left = [Exchange(**json.loads(line)) for line in lines if line.strip()]
-        self._piece = piece
-
-    @asynccontextmanager
-    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
-        """The recorded answer."""
-        asked = json.loads(request.body)
-        for at, one in enumerate(self._left):
-            if json.loads(one.request) == asked and one.url == request.url.partition("?")[0]:
-                del self._left[at]
-                yield HttpAnswer(one.status, {}, _pieces(one.answer.encode("latin-1"), self._piece))
-                return
-        raise ProviderError(f"no such request to {request.url.partition('?')[0]} was recorded")

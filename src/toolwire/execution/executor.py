@@ -25,7 +25,7 @@ from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import Caught
-from toolwire.runtime.isolation import run_isolated
+from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.schema.serialization import json_form, sound_text
 from toolwire.schema.validation import UNUSABLE, validate

@@ -15,7 +15,7 @@ from threading import RLock
 from typing import Any
 
 from toolwire.errors import DefinitionError, UnknownTool
-from toolwire.runtime.isolation import importable
+from toolwire.runtime.isolation.isolated_call import importable
 from toolwire.schema.signatures import Reader, typed_reader
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition

@@ -1,14 +1,15 @@
-"""MCP: tools of other programs in our registry (`McpRouter`), and our registry for other programs (`McpService`).
+"""MCP: tools of MCP servers in our registry (`McpRouter`), and our registry as an MCP server (`McpService`).
 
-All but reading configuration needs the extra `mcp`; names are imported when they are first used.
+Everything except reading configuration needs the extra `mcp`.
 """
 
-from toolwire._lazy import lazy_exports
+from toolwire._surface import lazy_exports
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "mcp.approvals": "Approvals",
+        "mcp.client_context": "Caller current_caller log report_progress",
         "mcp.http_server": "HttpOptions Listening serve_http",
         "mcp.oauth": "Logins",
         "mcp.router": "McpRouter ServerQuestion ServerStatus ToolProgress ToolStatus",

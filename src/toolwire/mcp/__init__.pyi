@@ -1,6 +1,10 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
 from toolwire.mcp.approvals import Approvals as Approvals
+from toolwire.mcp.client_context import Caller as Caller
+from toolwire.mcp.client_context import current_caller as current_caller
+from toolwire.mcp.client_context import log as log
+from toolwire.mcp.client_context import report_progress as report_progress
 from toolwire.mcp.http_server import HttpOptions as HttpOptions
 from toolwire.mcp.http_server import Listening as Listening
 from toolwire.mcp.http_server import serve_http as serve_http
@@ -17,6 +21,7 @@ from toolwire.mcp.servers import load_servers as load_servers
 
 __all__ = [
     "Approvals",
+    "Caller",
     "HttpOptions",
     "Listening",
     "Logins",
@@ -28,6 +33,9 @@ __all__ = [
     "ToolProgress",
     "ToolSettings",
     "ToolStatus",
+    "current_caller",
     "load_servers",
+    "log",
+    "report_progress",
     "serve_http",
 ]

@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolwire.errors import ProviderError, RenderError, ToolwireError
-from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult, Usage
+from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
+from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.providers.request import ChatRequest, Notes, settled
 from toolwire.runtime.foreign_code import Caught
 from toolwire.text.identity_cache import Memo
@@ -308,41 +308,3 @@ def _said(parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -
 
 def _text(message: Message) -> str:
     return "\n\n".join(part.text for part in message.parts if isinstance(part, TextPart))
-
-
-class ScriptedBackend:
-    """A model that says what it is told to say, for tests.
-
-    Args:
-        answers: for each request the next: a response, a text, the events of one, or an error to raise.
-        format: the wire format that it is taken to write; "" for fields of an API.
-
-    Attributes:
-        requests: what it was asked.
-
-    Raises:
-        ProviderError: (when it is asked) the answers are used up.
-    """
-
-    model = "scripted"
-    api = ""
-
-    def __init__(
-        self, answers: Iterable[ParsedResponse | str | Sequence[Event] | ProviderError], *, format: str = ""
-    ) -> None:
-        self.format = format
-        self.requests: list[ChatRequest] = []
-        self._answers = iter(answers)
-
-    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
-        """See `Backend`."""
-        self.requests.append(request)
-        answer = next(self._answers, None)
-        if answer is None:
-            raise ProviderError(f"the script has no answer {len(self.requests)}")
-        if isinstance(answer, ProviderError):
-            raise answer
-        if isinstance(answer, str):
-            answer = ParsedResponse(answer)
-        for event in replay(answer) if isinstance(answer, ParsedResponse) else answer:
-            yield event

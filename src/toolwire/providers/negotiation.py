@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from toolwire.errors import ConfigurationError, DefinitionError, UnknownFormat
 from toolwire.events import Event
 from toolwire.messages import ParsedResponse, ToolResult
-from toolwire.providers import apis, find_api
+from toolwire.providers.api_registry import apis, find_api
 from toolwire.providers.base import Json, StreamDecoder
 from toolwire.providers.parsing import merge_text, parse
 from toolwire.providers.request import Notes

@@ -28,7 +28,7 @@ from toolwire.events import (
     replay,
 )
 from toolwire.messages import FinishReason, ParsedResponse
-from toolwire.providers import api_of, get_api
+from toolwire.providers.api_registry import api_of, get_api
 from toolwire.providers.base import ProviderApi, as_dict
 from toolwire.tools import definitions
 from toolwire.wire import stream_parser

@@ -1,120 +1,16 @@
-"""What runs do, kept and told: records in a file of the user's, OpenTelemetry, figures, and the coach.
+"""Telemetry: run records in a local file, statistics, OpenTelemetry, and the format coach."""
 
-`standard_observers` says who is told of every run: TOOLWIRE_TELEMETRY is `on` (the default), `figures` to keep nothing
-of what was said, asked and given back, or `off`. OpenTelemetry has switches of its own, see `otel`.
-"""
+from toolwire._surface import lazy_exports
 
-from __future__ import annotations
-
-import os
-import sys
-import threading
-from typing import Final
-
-from toolwire.config.tables import COACH
-from toolwire.errors import ConfigurationError
-from toolwire.runtime.state_dir import state_folder
-from toolwire.telemetry.archive import Archive
-from toolwire.telemetry.coach import Advice, Tally, advise, choose
-from toolwire.telemetry.coached_backend import Coach, CoachedBackend, coached, text_backend
-from toolwire.telemetry.recorder import ENOUGH, FILE, Recorder
-from toolwire.telemetry.records import NATIVE, CallRecord, EndRecord, Observer, RunRecord, TurnRecord
-
-__all__ = [
-    "COACH",
-    "NATIVE",
-    "Advice",
-    "Archive",
-    "CallRecord",
-    "Coach",
-    "CoachedBackend",
-    "EndRecord",
-    "Observer",
-    "Recorder",
-    "RunRecord",
-    "Tally",
-    "TurnRecord",
-    "advise",
-    "choose",
-    "coached",
-    "flush",
-    "keeps_content",
-    "standard_archive",
-    "standard_observers",
-    "text_backend",
-]
-
-SWITCH: Final = "TOOLWIRE_TELEMETRY"
-_ON: Final = frozenset({"", "on", "yes", "true", "1"})
-_OFF: Final = frozenset({"off", "no", "false", "0", "none"})
-_FIGURES: Final = "figures"
-
-_recorders: dict[tuple[str, bool], Recorder] = {}
-_tracings: list[Observer] = []
-_lock = threading.Lock()
-
-
-def standard_observers() -> tuple[Observer, ...]:
-    """Who is told of every run, unless its agent says otherwise: the recorder, and OpenTelemetry where it is wanted.
-
-    Raises:
-        ConfigurationError: the switch says what it cannot.
-    """
-    switch = _switch()
-    kept: tuple[Observer, ...] = () if switch in _OFF else (_recorder(content=switch != _FIGURES),)
-    return (*kept, *_tracing())
-
-
-def keeps_content() -> bool:
-    """Whether this machine may keep what is said.
-
-    Raises:
-        ConfigurationError: the switch says what it cannot.
-    """
-    return _switch() in _ON
-
-
-def standard_archive() -> Archive:
-    """What was recorded on this machine; what this process has told so far is written first."""
-    flush()
-    return Archive(state_folder() / FILE)
-
-
-def flush(timeout: float = ENOUGH) -> None:
-    """Wait until what this process has told is written, but no more than these seconds for each file."""
-    for recorder in list(_recorders.values()):
-        recorder.flush(timeout)
-
-
-def _switch() -> str:
-    switch = os.environ.get(SWITCH, "").strip().lower()
-    if switch not in _ON | _OFF | {_FIGURES}:
-        raise ConfigurationError(f"{SWITCH} can be on, off or figures, not {switch!r:.80}")
-    return switch
-
-
-def _recorder(*, content: bool) -> Recorder:
-    path = state_folder() / FILE
-    key = str(path), content
-    with _lock:
-        if key not in _recorders:
-            _recorders[key] = Recorder(path, content=content)
-        return _recorders[key]
-
-
-def _tracing() -> tuple[Observer, ...]:
-    if "opentelemetry.sdk" not in sys.modules and not any(name.startswith("OTEL_") for name in os.environ):
-        return ()  # neither the program nor the environment has anything to do with it: nothing is imported
-    return _traced()
-
-
-def _traced() -> tuple[Observer, ...]:
-    with _lock:
-        if not _tracings:
-            try:
-                from toolwire.telemetry.otel import configured
-            except ImportError:
-                return ()
-            if (tracing := configured()) is not None:
-                _tracings.append(tracing)
-        return tuple(_tracings)
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "telemetry.archive": "Archive Figures Recorded",
+        "telemetry.coach": "Advice Choice Standing Tally advise choose",
+        "telemetry.coached_backend": "Coach CoachedBackend coached text_backend",
+        "telemetry.defaults": "flush keeps_content standard_archive standard_observers",
+        "telemetry.otel": "Tracing",
+        "telemetry.recorder": "OutcomeRecord Recorder",
+        "telemetry.records": "NATIVE CallRecord Consent EndRecord Observer RunRecord TurnRecord",
+    },
+)

@@ -14,7 +14,7 @@ from typing import Protocol
 from toolwire.events import Event
 from toolwire.execution.executor import Issue
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
-from toolwire.providers import apis
+from toolwire.providers.api_registry import apis
 
 NATIVE = "native"
 """Stands for the fields of an API where a format is named."""

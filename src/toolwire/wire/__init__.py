@@ -1,1 +1,19 @@
-"""Text formats of tool calls: one description each, read by a parser and a renderer."""
+"""Text formats of tool calls: one description each, read by a parser and a renderer.
+
+A plug-in describes its format with these nodes and registers the `WireFormat` under the entry point group
+`toolwire.formats`.
+"""
+
+from toolwire._surface import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "wire.format_registry": "get_format",
+        "wire.formats": "FORMATS",
+        "wire.syntax": (
+            "THINK THINKING AnyOrder Args Call Elements Header Ident JsonCall Key Listing Lit Many Mark Name Node "
+            "OneOf Params PyCalls Server Span Tag TokenArgs Value WireFormat"
+        ),
+    },
+)

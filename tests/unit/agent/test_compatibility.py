@@ -10,10 +10,10 @@ from toolwire import Tier
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
 from toolwire.agent.compatibility import changes, configuration
 from toolwire.agent.hooks import Hooks
-from toolwire.models.backends import ScriptedBackend
 from toolwire.policy.intent import TierGate
 from toolwire.telemetry import CoachedBackend
 from toolwire.telemetry.coached_backend import Coach
+from toolwire.testing import ScriptedBackend
 
 
 def add(number: int) -> int:

@@ -9,9 +9,9 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier, ToolCall, ToolError, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.run_events import CallDone, Corrected, MemberSpoke, RunEnded
-from toolwire.builtin import ending_tools
+from toolwire.builtin.toolsets import ending_tools
 from toolwire.messages import TextPart
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 
 
 @toolwire.tool

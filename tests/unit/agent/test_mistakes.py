@@ -7,7 +7,7 @@ import pytest
 
 import toolwire
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 
 
 @toolwire.tool

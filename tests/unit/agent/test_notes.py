@@ -7,8 +7,8 @@ from toolwire import FinishReason, ParsedResponse, ToolCall
 from toolwire.agent import Agent
 from toolwire.agent.run_events import Noted
 from toolwire.client.client import Client
-from toolwire.client.transport import ScriptedTransport
 from toolwire.models.backends import ApiBackend
+from toolwire.testing import ScriptedTransport
 
 
 @toolwire.tool

@@ -11,8 +11,9 @@ from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.run_events import CallDone
 from toolwire.agent.tool_calls import OVER
 from toolwire.events import ContentDelta, Event, UsageCounted
-from toolwire.models.backends import NO_OPTIONS, ScriptedBackend, StreamOptions
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.providers.request import ChatRequest
+from toolwire.testing import ScriptedBackend
 
 
 class Slow:

@@ -13,10 +13,11 @@ from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.run_events import CallBegun, CallDone, MemberSpoke, RunEnded, TaskBegun
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import NO_OPTIONS, ScriptedBackend, StreamOptions
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.policy import Limit, Policy, Rule
 from toolwire.policy.session import Session
+from toolwire.testing import ScriptedBackend
 
 
 @toolwire.tool(untrusted=True)

@@ -13,9 +13,10 @@ from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.loop import LAST_ROUND
 from toolwire.agent.recovery import EMPTY, REPEATED
 from toolwire.agent.run_events import CallDone, Corrected, RunEnded
-from toolwire.builtin import reading_tools
+from toolwire.builtin.toolsets import reading_tools
 from toolwire.events import Finish
-from toolwire.models.backends import ScriptedBackend, TextBackend, local_source, spoken
+from toolwire.models.backends import TextBackend, local_source, spoken
+from toolwire.testing import ScriptedBackend
 from toolwire.tools import Tier, tool
 
 FORMATS = ("forge_xml", "anthropic_xml", "hermes", "bare_json")

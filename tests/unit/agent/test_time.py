@@ -15,9 +15,10 @@ from toolwire.agent.run_events import CallDone, RunEnded
 from toolwire.errors import RunFailed
 from toolwire.events import ContentDelta, Event
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import NO_OPTIONS, ScriptedBackend, StreamOptions, TextBackend, local_source
+from toolwire.models.backends import NO_OPTIONS, StreamOptions, TextBackend, local_source
 from toolwire.policy.session import Session
 from toolwire.providers.request import ChatRequest
+from toolwire.testing import ScriptedBackend
 
 SHORT = Budget(seconds=0.05, last_seconds=5.0)
 

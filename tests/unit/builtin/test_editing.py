@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from toolwire import ToolCall
-from toolwire.builtin import editing_tools
 from toolwire.builtin.editing import Editing
 from toolwire.builtin.matching import Edit
+from toolwire.builtin.toolsets import editing_tools
 from toolwire.errors import ToolError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.builtin import builtin_tools, path_suggestions
+from toolwire.builtin import path_suggestions
 from toolwire.builtin.path_suggestions import passed_over
 from toolwire.builtin.reading import Reading
 from toolwire.builtin.searching import Searching
+from toolwire.builtin.toolsets import builtin_tools
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.builtin import reading, reading_tools
+from toolwire.builtin import reading
+from toolwire.builtin.toolsets import reading_tools
 from toolwire.errors import ToolError
 
 

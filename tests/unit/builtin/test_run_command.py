@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.builtin import CommandSettings, command_tools
-from toolwire.builtin.run_command import Commands, words
+from toolwire.builtin.run_command import Commands, CommandSettings, words
+from toolwire.builtin.toolsets import command_tools
 from toolwire.errors import ToolError
 from toolwire.runtime import processes
 from toolwire.runtime.allowed_roots import AllowedRoots

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import toolwire
-from toolwire.builtin import builtin_tools, ending_tools
+from toolwire.builtin.toolsets import builtin_tools, ending_tools
 from toolwire.execution.registry import ToolRegistry
 from toolwire.tools import Tier
 

@@ -12,7 +12,7 @@ from toolwire.agent.run_events import CallBegun, CallDone, RunEnded, TurnBegun
 from toolwire.cli.chat_session import STOPPED, _Kept
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, Finish, ProblemFound
 from toolwire.execution.executor import Outcome
-from toolwire.models.backends import ScriptedBackend
+from toolwire.testing import ScriptedBackend
 
 BROKEN: Sequence[Event] = (
     ContentDelta("Let me see. "),

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from toolwire.errors import ProviderError
-from toolwire.models.local import open_model, weights
+from toolwire.models.local import weights
+from toolwire.models.local.model_files import open_model
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import PROVENANCE, WEIGHTS, Weights, fetch
 

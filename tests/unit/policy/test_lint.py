@@ -8,15 +8,15 @@ import pytest
 
 from toolwire import ParsedResponse, Tier, ToolCall, ToolDefinition
 from toolwire.agent import Agent, load_agent
-from toolwire.builtin import builtin_tools
+from toolwire.builtin.toolsets import builtin_tools
 from toolwire.cli import run
 from toolwire.errors import ConfigurationError, PolicyWarning
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import ScriptedBackend
 from toolwire.policy.lint import BUILTIN, misnomers
 from toolwire.policy.policy import Limit, Policy, Rule, Text
 from toolwire.policy.session import Session
+from toolwire.testing import ScriptedBackend
 
 
 def delete_file(path: str, force: bool = False) -> str:

@@ -18,7 +18,7 @@ from toolwire import DefinitionError, Tier, ToolCall, ToolError, tool
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.session import Session
-from toolwire.runtime.isolation import importable, run_isolated
+from toolwire.runtime.isolation.isolated_call import importable, run_isolated
 from toolwire.tools import Isolation
 
 LIMITS = Isolation(seconds=20, cpu_seconds=5, memory=1 << 30, file_size=1 << 20, open_files=32)

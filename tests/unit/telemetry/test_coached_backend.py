@@ -13,9 +13,10 @@ from toolwire import ContentDelta, Event, Finish, FinishReason, Message
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.errors import DefinitionError
 from toolwire.messages import TextPart
-from toolwire.models.backends import ScriptedBackend, TextBackend
+from toolwire.models.backends import TextBackend
 from toolwire.telemetry import NATIVE, Archive, Coach, CoachedBackend, Recorder, Tally, coached, text_backend
 from toolwire.telemetry.coached_backend import candidates
+from toolwire.testing import ScriptedBackend
 
 FORMATS = ("hermes", "forge_xml", "qwen3_coder")
 

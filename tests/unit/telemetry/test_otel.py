@@ -28,9 +28,9 @@ from tests.unit.telemetry.scripts import ADD, add, go
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
-from toolwire.models.backends import ScriptedBackend
 from toolwire.telemetry import otel
 from toolwire.telemetry.otel import CONTENT, PROVIDERS, Tracing
+from toolwire.testing import ScriptedBackend
 
 KNOWN = {value for value in vars(gen_ai_attributes).values() if isinstance(value, str) and value.startswith("gen_ai.")}
 
@@ -230,7 +230,7 @@ PROGRAM = """
     import asyncio, sys
     from toolwire import ParsedResponse
     from toolwire.agent import Agent
-    from toolwire.models.backends import ScriptedBackend
+    from toolwire.testing import ScriptedBackend
     asyncio.run(Agent(ScriptedBackend([ParsedResponse("hi")])).ask("?"))
     print(*sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 """

@@ -22,7 +22,6 @@ from toolwire import ParsedResponse, ProviderError, ToolCall, ToolResult
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Member
 from toolwire.errors import ConfigurationError, RunFailed, StateError
 from toolwire.events import ArgumentsDelta, CallStart, ReasoningDelta
-from toolwire.models.backends import ScriptedBackend
 from toolwire.telemetry import (
     Archive,
     EndRecord,
@@ -36,6 +35,7 @@ from toolwire.telemetry import (
 )
 from toolwire.telemetry import recorder as module
 from toolwire.telemetry.row_codec import MAX_EVENTS, MAX_RAW, NOT_KEPT, kept, turn_rows
+from toolwire.testing import ScriptedBackend
 
 SECRET = "hunter2-and-more"
 LOGIN = '<tool_call>{"name": "wipe", "arguments": {"path": "/x", "password": "' + SECRET + '"}}</tool_call>'

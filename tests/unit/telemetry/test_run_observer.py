@@ -11,9 +11,10 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, ProviderError, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
 from toolwire.agent.hooks import Hooks, TurnInfo
-from toolwire.models.backends import ScriptedBackend, TextBackend
+from toolwire.models.backends import TextBackend
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.telemetry import NATIVE, TurnRecord
+from toolwire.testing import ScriptedBackend
 
 WIPE = '<tool_call>{"name": "wipe", "arguments": {"path": "/x"}}</tool_call>'
 

@@ -1,0 +1,149 @@
+"""The machinery of public packages: lazy exports, missing extras, checked arguments, deprecations.
+
+Importing Toolwire must cost next to nothing, so this module imports almost nothing itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import UnionType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolwire.errors import MissingExtra
+
+EXTRAS = {
+    "anyio": "mcp",
+    "botocore": "bedrock",
+    "dbos": "durable",
+    "filelock": "local",
+    "httpx": "agent",
+    "httpx2": "mcp",
+    "huggingface_hub": "local",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+    "opentelemetry": "otel",
+    "prompt_toolkit": "chat",
+    "re2": "agent",
+    "starlette": "mcp",
+    "uvicorn": "mcp",
+    "xllamacpp": "local",
+}
+"""The extra that installs each optional module."""
+
+
+def lazy_exports(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose names are imported when they are first used.
+
+    Args:
+        package: the package's `__name__`.
+        homes: modules, relative to `toolwire`, and the names that they define, separated by spaces.
+            `scripts/write_stubs` writes the package's `__init__.pyi`, which type checkers read, from the same table.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
+
+    def get_attribute(name: str) -> Any:
+        home = home_of.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with needs_extra(f"{package}.{name}"):
+            value = getattr(import_module(f"toolwire.{home}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return get_attribute, list_names, sorted(home_of)
+
+
+@contextmanager
+def needs_extra(feature: str) -> Iterator[None]:
+    """Run imports of optional modules; name the extra to install if one is missing.
+
+    Args:
+        feature: the subject of the message, such as "Bedrock".
+
+    Raises:
+        MissingExtra: an optional module is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(feature, error)) is None:
+            raise
+        raise missing from error
+
+
+def missing_extra(feature: str, error: ImportError) -> MissingExtra | None:
+    """Return the error that names the extra to install; None if no extra installs the module that is missing."""
+    from toolwire.errors import MissingExtra
+
+    module = (error.name or "").partition(".")[0]
+    return MissingExtra(feature, module, EXTRAS[module]) if module in EXTRAS else None
+
+
+def wrong_type(argument: str, value: object, expected: str) -> TypeError:
+    """Return the error for an argument of the wrong type; it shows short scalars and otherwise only the type.
+
+    Args:
+        argument: the parameter's name.
+        value: the value that was passed.
+        expected: a noun phrase, such as "a Tier, such as Tier.RUN".
+    """
+    if value is None or isinstance(value, str | int | float):
+        shown = f"{value!r:.60}"
+    elif isinstance(value, type):
+        shown = f"the class {value.__name__}"
+    else:
+        shown = type(value).__name__
+        if isinstance(value, list | tuple) and value:
+            shown += f" of {type(value[0]).__name__}"
+    return TypeError(f"{argument} must be {expected}, not {shown}")
+
+
+def check_type(argument: str, value: object, kind: type | UnionType, expected: str) -> None:
+    """Check an argument of the public surface.
+
+    Raises:
+        TypeError: it is of another type; see `wrong_type`.
+    """
+    if not isinstance(value, kind):
+        raise wrong_type(argument, value, expected)
+
+
+def check_options(function: str, options: Iterable[str], known: Collection[str]) -> None:
+    """Check the names of keyword arguments that are passed on as a dict.
+
+    Raises:
+        TypeError: a name is not known; the message suggests the nearest one.
+    """
+    for name in options:
+        if name not in known:
+            import difflib  # here, since only this needs it
+
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it takes {', '.join(sorted(known))}"
+            raise TypeError(f"{function} has no argument {name!r}{hint}")
+
+
+def warn_deprecated(thing: str, version: str, *, instead: str = "") -> None:
+    """Warn the caller of the function that calls this one.
+
+    Args:
+        thing: what is deprecated, such as "toolwire.parse(mode=...)".
+        version: the version that removes it.
+        instead: what to use in its place.
+    """
+    import warnings
+
+    from toolwire.errors import ToolwireDeprecationWarning
+
+    hint = f"; use {instead} instead" if instead else ""
+    message = f"{thing} is deprecated and will be removed in Toolwire {version}{hint}"
+    warnings.warn(message, ToolwireDeprecationWarning, stacklevel=3)

@@ -1,0 +1,43 @@
+# Written by scripts/write_stubs.py from the table in __init__.py.
+
+from toolwire.client.client import Client as Client
+from toolwire.client.transport import HttpAnswer as HttpAnswer
+from toolwire.client.transport import HttpRequest as HttpRequest
+from toolwire.client.transport import HttpTransport as HttpTransport
+from toolwire.client.transport import Retry as Retry
+from toolwire.client.transport import Transport as Transport
+from toolwire.models.backends import ApiBackend as ApiBackend
+from toolwire.models.backends import Backend as Backend
+from toolwire.models.backends import Source as Source
+from toolwire.models.backends import StreamOptions as StreamOptions
+from toolwire.models.backends import TextBackend as TextBackend
+from toolwire.models.backends import Writer as Writer
+from toolwire.models.backends import client_source as client_source
+from toolwire.models.backends import local_source as local_source
+from toolwire.models.local.model_files import locate as locate
+from toolwire.models.local.model_files import open_model as open_model
+from toolwire.models.local.runtime import LocalModel as LocalModel
+from toolwire.models.local.weights import WEIGHTS as WEIGHTS
+from toolwire.models.local.weights import fetch as fetch
+
+__all__ = [
+    "WEIGHTS",
+    "ApiBackend",
+    "Backend",
+    "Client",
+    "HttpAnswer",
+    "HttpRequest",
+    "HttpTransport",
+    "LocalModel",
+    "Retry",
+    "Source",
+    "StreamOptions",
+    "TextBackend",
+    "Transport",
+    "Writer",
+    "client_source",
+    "fetch",
+    "local_source",
+    "locate",
+    "open_model",
+]

@@ -1,0 +1,63 @@
+"""Find the file of a model by its name, fetch it if it is missing, and load it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from toolwire.errors import ProviderError
+from toolwire.models.local.runtime import LocalModel
+from toolwire.models.local.weights import WEIGHTS, fetch, silent
+
+HUB = "hf:"
+"""Begins the name of a file on the Hugging Face hub: `hf:OWNER/REPO/FILE`."""
+
+
+def open_model(
+    name: str = "1.5b",
+    *,
+    say: Callable[[str], None] = lambda text: None,
+    progress: Callable[[int, int], None] = silent,
+) -> LocalModel:
+    """Load a model, and fetch its weights first if they are not there yet: see `locate` and `LocalModel`."""
+    return LocalModel(locate(name, say=say, progress=progress))
+
+
+def locate(
+    name: str,
+    *,
+    say: Callable[[str], None] = lambda text: None,
+    progress: Callable[[int, int], None] = silent,
+) -> Path:
+    """The path of a model's file; known weights are fetched first if they are not there yet.
+
+    Args:
+        name: a size from `WEIGHTS` (`0.5b`, `1.5b`), the path of a GGUF file, or `hf:OWNER/REPO/FILE`.
+        say: told in a sentence what takes time, and once where the weights come from.
+        progress: called with bytes that have come and bytes in all.
+
+    Raises:
+        ProviderError: the weights cannot be had.
+    """
+    if name.startswith(HUB):
+        return _from_hub(name.removeprefix(HUB), say)
+    weights = WEIGHTS.get(name.lower())
+    return fetch(weights, say=say, progress=progress) if weights else Path(name).expanduser()
+
+
+def _from_hub(name: str, say: Callable[[str], None]) -> Path:
+    """A file of the hub, from its cache on this machine if it is there."""
+    owner, _, rest = name.partition("/")
+    repository, _, file = rest.partition("/")
+    if not (owner and repository and file):
+        raise ProviderError(f"{HUB}{name} names no file: it is {HUB}OWNER/REPO/FILE.gguf")
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise ProviderError("files of the hub need huggingface_hub: pip install 'toolwire[local]'") from error
+    say(f"{file} from {owner}/{repository}")
+    try:
+        return Path(hf_hub_download(f"{owner}/{repository}", file))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise ProviderError(f"{HUB}{name} cannot be had: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,94 @@
+"""Provider APIs: one file each, and the tuple that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.errors import UnknownApi
+from toolwire.providers import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere,
+    gemini,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
+from toolwire.providers.base import ProviderApi
+from toolwire.text.suggest import closest, did_you_mean
+
+APIS: tuple[ProviderApi, ...] = (
+    *openai_chat.APIS,
+    *openai_responses.APIS,
+    *anthropic_messages.APIS,
+    *bedrock_converse.APIS,
+    *gemini.APIS,
+    *ollama.APIS,
+    *cohere.APIS,
+    *mistral.APIS,
+)
+
+_ALIASES = {
+    "openai": "openai_chat",
+    "chat_completions": "openai_chat",
+    "responses": "openai_responses",
+    "anthropic": "anthropic_messages",
+    "claude": "anthropic_messages",
+    "google": "gemini",
+    "vertex": "gemini",
+    "bedrock": "bedrock_converse",
+    "llama.cpp": "llama_cpp",
+}
+
+_BY_NAME = {api.name: api for api in APIS}
+
+# What a response of each API holds; the first whose keys are all there counts.
+_SHAPES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("openai_chat", frozenset(("choices",))),
+    ("gemini", frozenset(("candidates",))),
+    ("gemini", frozenset(("promptFeedback",))),
+    ("bedrock_converse", frozenset(("stopReason", "output"))),
+    ("openai_responses", frozenset(("object", "output"))),
+    ("anthropic_messages", frozenset(("role", "content", "stop_reason"))),
+    ("ollama", frozenset(("message", "done"))),
+    ("cohere", frozenset(("message", "finish_reason"))),
+)
+
+
+def api_of(response: Mapping[str, Any]) -> ProviderApi | None:
+    """The API that a response is of, told by its keys."""
+    return next((_BY_NAME[name] for name, keys in _SHAPES if keys <= response.keys()), None)
+
+
+def apis() -> tuple[str, ...]:
+    """The names of all provider APIs."""
+    return tuple(_BY_NAME)
+
+
+def find_api(name: str) -> ProviderApi | None:
+    """The provider API of this name or alias; None if there is none."""
+    plain = _plain(name)
+    return _BY_NAME.get(_ALIASES.get(plain, plain))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def get_api(name: str | ProviderApi) -> ProviderApi:
+    """The provider API of this name or alias.
+
+    Raises:
+        UnknownApi: there is none; its message suggests the nearest ones.
+    """
+    if isinstance(name, ProviderApi):
+        return name
+    found = find_api(name)
+    if found is None:
+        names = sorted({*_BY_NAME, *_ALIASES})
+        near = closest(_plain(name), names, limit=3)
+        known = ", ".join(_BY_NAME)
+        raise UnknownApi(name, near, f"unknown provider API {name!r}{did_you_mean(near)} (known are {known})")
+    return found

@@ -1,0 +1,196 @@
+"""Tools in a process of their own, with limits: a fresh interpreter that imports the function and calls it once.
+
+Arguments and result travel as JSON. The process begins in an empty directory that is removed afterwards, with few
+environment variables; it may use so much processor time, memory, time, disk and so many files as `Isolation` says, and
+all of its group is killed when it ends. It is no cage: it may read what this process may read, and use the network.
+POSIX systems only.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolwire.errors import DefinitionError, ToolError
+from toolwire.schema.signatures import typed_reader
+from toolwire.tools import Isolation, Tool
+
+if TYPE_CHECKING:
+    from toolwire.runtime.processes import Ended
+
+MAX_RESULT = 16 << 20
+"""Bytes of a result."""
+MAX_PRINTED = 2_000
+"""Bytes of what it printed that an error may quote."""
+_WORKER = str(Path(__file__).with_name("worker.py"))
+_ENVIRONMENT = frozenset({"PATH", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"})
+
+
+def importable(function: Callable[..., Any], tool: str = "") -> tuple[str, str]:
+    """The module and the name by which another process can import a function.
+
+    Args:
+        function: what is to be isolated.
+        tool: its tool's name, for the message.
+
+    Raises:
+        DefinitionError: there are none: it is a lambda, was made inside another function, belongs to an object, stands
+            in the script that was started, or its name means something else by now.
+    """
+    name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "") or ""
+    tool = tool or getattr(function, "__name__", "") or type(function).__name__
+    if not name or "<" in name:
+        raise DefinitionError("cannot be isolated: it is made where it is used; define it in a module", tool=tool)
+    if inspect.ismethod(function) and not inspect.isclass(function.__self__):
+        raise DefinitionError("cannot be isolated: it belongs to an object; make it a function", tool=tool)
+    if module == "__main__":
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        if spec is None:
+            raise DefinitionError("cannot be isolated: it stands in the script itself; move it to a module", tool=tool)
+        found: Any = sys.modules["__main__"]
+        module = spec.name
+    else:
+        found = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if (found.function if isinstance(found, Tool) else found) != function:
+        raise DefinitionError(f"cannot be isolated: {module}.{name} is not this function (any more)", tool=tool)
+    return module, name
+
+
+async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], isolation: Isolation) -> Any:
+    """Run a tool's function in a process of its own.
+
+    Args:
+        function: plain or async, and importable by its module and name.
+        arguments: JSON values; the process makes of them what the function's signature asks for.
+        isolation: the limits.
+
+    Returns:
+        What the function gave back, as JSON.
+
+    Raises:
+        DefinitionError: it cannot be imported there, or this system knows no limits.
+        ToolError: it failed, or met a limit; the message says which.
+    """
+    import tempfile  # here, and the next one too, because a registry imports this module and runs nothing
+
+    from toolwire.runtime import processes
+
+    if sys.platform == "win32":
+        raise DefinitionError("cannot be isolated: this system has no limits for processes")
+    module, name = importable(function)
+    request = {
+        "module": module,
+        "file": _file(function),
+        "name": name,
+        "arguments": arguments,
+        "typed": _is_typed(function),
+        "path": [os.path.abspath(entry) for entry in sys.path],
+        "limits": _limits(isolation),
+    }
+    with tempfile.TemporaryDirectory(prefix="toolwire-", ignore_cleanup_errors=True) as directory, _noted(directory):
+        env = {key: value for key, value in processes.environment().items() if key in _ENVIRONMENT}
+        ended = await processes.run(
+            [sys.executable, "-I", "-B", _WORKER],
+            directory=directory,
+            env=env | {"HOME": directory, "TMPDIR": directory},
+            seconds=isolation.seconds,
+            most=2 * MAX_RESULT,
+            given=json.dumps(request).encode(),
+            apart=True,
+        )
+    return _answer(function.__name__, ended, isolation)
+
+
+def remove_all() -> None:
+    """Remove the directories of all that runs, for a process that has ended it and leaves without waiting."""
+    import shutil
+
+    for directory in tuple(_DIRECTORIES):
+        for _ in range(10):  # who was killed may still be writing there
+            shutil.rmtree(directory, ignore_errors=True)
+            if not os.path.lexists(directory):
+                break
+
+
+_DIRECTORIES: set[str] = set()
+
+
+@contextmanager
+def _noted(directory: str) -> Iterator[None]:
+    _DIRECTORIES.add(directory)
+    try:
+        yield
+    finally:
+        _DIRECTORIES.discard(directory)
+
+
+def _file(function: Callable[..., Any]) -> str:
+    """The file of a function's module; "" for one that has none."""
+    file = getattr(sys.modules[function.__module__], "__file__", None)
+    return os.path.abspath(file) if file else ""
+
+
+@lru_cache(maxsize=1_000)
+def _is_typed(function: Callable[..., Any]) -> bool:
+    return typed_reader(function) is not None
+
+
+def _limits(isolation: Isolation) -> dict[str, int]:
+    limits = {
+        "RLIMIT_CPU": isolation.cpu_seconds,
+        "RLIMIT_AS": isolation.memory,
+        "RLIMIT_FSIZE": isolation.file_size,
+        "RLIMIT_NOFILE": isolation.open_files,
+        "RLIMIT_CORE": 0,
+    }
+    return limits if isolation.processes is None else limits | {"RLIMIT_NPROC": isolation.processes}
+
+
+def _answer(tool: str, ended: Ended, isolation: Isolation) -> Any:
+    if ended.timed_out:
+        raise ToolError(f"{tool} took longer than {isolation.seconds:g} seconds and was stopped.")
+    if ended.status == -signal.SIGXCPU:
+        raise ToolError(f"{tool} used more than {isolation.cpu_seconds} seconds of processor time and was stopped.")
+    if ended.out.size > MAX_RESULT:
+        raise ToolError(f"{tool} gave back more than {MAX_RESULT >> 20} MB.")
+    try:
+        answer = json.loads(ended.out.whole())
+    except ValueError:
+        raise ToolError(_died(tool, ended)) from None
+    match answer:
+        case {"value": value}:
+            return value
+        case {"failed": "memory"}:
+            raise ToolError(f"{tool} needed more than {isolation.memory >> 20} MB of memory and was stopped.")
+        case {"failed": "file_size"}:
+            raise ToolError(f"{tool} wrote a file of more than {isolation.file_size:,} bytes and was stopped.")
+        case {"failed": "open_files"}:
+            raise ToolError(f"{tool} opened more than {isolation.open_files} files and was stopped.")
+        case {"failed": "result", "message": message}:
+            raise ToolError(f"{tool} ran, but what it gave back is no JSON: {message}")
+        case {"failed": "error", "message": str(message)}:
+            raise ToolError(message)
+    raise ToolError(_died(tool, ended))
+
+
+def _died(tool: str, ended: Ended) -> str:
+    """How a process ended that gave no answer."""
+    if ended.status >= 0:
+        how = f"ended its process (exit status {ended.status}) before it gave anything back."
+    else:
+        killer = signal.Signals(-ended.status).name
+        cause = ", perhaps by the system for want of memory" if ended.status == -signal.SIGKILL else ""
+        how = f"was killed ({killer}{cause})."
+    last = ended.err.parts()[1] or ended.err.parts()[0]
+    printed = last[-MAX_PRINTED:].decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return f"{tool} {how}" + (f" It printed last: {printed}" if printed else "")

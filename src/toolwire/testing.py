@@ -1,0 +1,222 @@
+"""Models and transports for tests: scripted answers, and recordings of real ones.
+
+`ScriptedBackend` stands in for a model. `ScriptedTransport` stands in for a server, so that a request and its answer
+pass through the whole client. `RecordingTransport` records what a real server answers, and `ReplayTransport` answers
+from the recording.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from toolwire.client.transport import HttpAnswer, HttpRequest, Transport
+from toolwire.errors import ProviderError
+from toolwire.events import Event, replay
+from toolwire.messages import ParsedResponse
+from toolwire.models.backends import NO_OPTIONS, StreamOptions
+from toolwire.providers.api_registry import get_api
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.request import ChatRequest
+from toolwire.text.redaction import GONE, redact_value, secret_name, secrets_in, spellings
+
+__all__ = ["RecordingTransport", "ReplayTransport", "ScriptedBackend", "ScriptedTransport"]
+
+PIECE = 97
+"""Bytes of an answer that arrive at a time by default: few enough to split events and characters."""
+
+
+class ScriptedBackend:
+    """A model that gives prepared answers.
+
+    Args:
+        answers: one answer per request: a response, its text, its events, or an error to raise.
+        format: the wire format that the model is taken to write; "" for an API with fields for tools.
+
+    Attributes:
+        requests: the requests so far.
+
+    Raises:
+        ProviderError: (from `stream`) no answer is left.
+    """
+
+    model = "scripted"
+    api = ""
+
+    def __init__(
+        self, answers: Iterable[ParsedResponse | str | Sequence[Event] | ProviderError], *, format: str = ""
+    ) -> None:
+        self.format = format
+        self.requests: list[ChatRequest] = []
+        self._answers = iter(answers)
+
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
+        """Yield the events of the next answer."""
+        self.requests.append(request)
+        answer = next(self._answers, None)
+        if answer is None:
+            raise ProviderError(f"the script has no answer {len(self.requests)}")
+        if isinstance(answer, ProviderError):
+            raise answer
+        if isinstance(answer, str):
+            answer = ParsedResponse(answer)
+        for event in replay(answer) if isinstance(answer, ParsedResponse) else answer:
+            yield event
+
+
+class ScriptedTransport:
+    """A server that gives prepared answers in the words of an API.
+
+    Args:
+        api: the API that answers, or its name.
+        answers: one answer per request: a response to encode, the bytes of a body, a status with such bytes, or an
+            exception to raise.
+        piece: bytes that arrive at a time.
+
+    Attributes:
+        requests: the JSON bodies of the requests so far.
+    """
+
+    offline = True
+
+    def __init__(
+        self,
+        api: str | ProviderApi,
+        answers: Iterable[ParsedResponse | bytes | tuple[int, bytes] | Exception],
+        *,
+        piece: int = PIECE,
+    ) -> None:
+        self._api = get_api(api)
+        self._answers = list(answers)
+        self._piece = piece
+        self.requests: list[Any] = []
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
+        """Give the next answer.
+
+        Raises:
+            ProviderError: no answer is left.
+        """
+        self.requests.append(json.loads(request.body))
+        if not self._answers:
+            raise ProviderError("the script has no answer left")
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        status, body = answer if isinstance(answer, tuple) else (200, answer)
+        if isinstance(body, ParsedResponse):
+            body = self._encode(body, request)
+        yield HttpAnswer(status, {}, _pieces(body, self._piece))
+
+    def _encode(self, response: ParsedResponse, request: HttpRequest) -> bytes:
+        if _is_stream(request):
+            return b"".join(self._api.encode_stream(replay(response)))
+        return json.dumps(self._api.encode_response(response)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """A request and its answer: a line of a recording.
+
+    Attributes:
+        url: without user, password, query and fragment.
+        request: the JSON body, redacted.
+        status: the HTTP status of the answer.
+        answer: the bytes of the answer as Latin-1 text, so that any body can be stored.
+    """
+
+    url: str
+    request: Any
+    status: int
+    answer: str
+
+
+class RecordingTransport:
+    """Passes requests to another transport and records the exchanges in a file of JSON lines.
+
+    No header and no query of a URL is recorded. Secrets in a request are redacted, as are their copies in the answer.
+
+    Args:
+        inner: the transport that carries the requests, such as `toolwire.models.HttpTransport`.
+        path: the file; new exchanges are appended.
+    """
+
+    def __init__(self, inner: Transport, path: str | PathLike[str]) -> None:
+        self._inner = inner
+        self._path = Path(path)
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
+        """Send a request; the exchange is recorded once its answer was read to the end."""
+        async with self._inner.open(request) as answer:
+            yield HttpAnswer(answer.status, answer.headers, self._record(request, answer))
+
+    async def _record(self, request: HttpRequest, answer: HttpAnswer) -> AsyncIterator[bytes]:
+        pieces: list[bytes] = []
+        async for piece in answer.body:
+            pieces.append(piece)
+            yield piece
+        body = b"".join(pieces)
+        keys = [value.rpartition(" ")[2] for name, value in request.headers.items() if secret_name(name)]
+        for secret in spellings([*keys, *secrets_in(json.loads(request.body))]):
+            body = body.replace(secret.encode(), GONE.encode())
+        exchange = _Exchange(*_recorded(request), answer.status, body.decode("latin-1"))
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(exchange)) + "\n")
+
+
+class ReplayTransport:
+    """Answers from a recording: a request gets the first answer to an equal request that was not given yet.
+
+    Args:
+        path: a file that `RecordingTransport` wrote.
+        piece: bytes that arrive at a time.
+    """
+
+    offline = True
+
+    def __init__(self, path: str | PathLike[str], *, piece: int = PIECE) -> None:
+        lines = Path(path).read_text("utf-8").splitlines()
+        self._exchanges = [_Exchange(**json.loads(line)) for line in lines if line.strip()]
+        self._piece = piece
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
+        """Give the recorded answer.
+
+        Raises:
+            ProviderError: no equal request was recorded, or all of its answers were given.
+        """
+        url, body = _recorded(request)
+        for at, exchange in enumerate(self._exchanges):
+            if exchange.url == url and exchange.request == body:
+                del self._exchanges[at]
+                yield HttpAnswer(exchange.status, {}, _pieces(exchange.answer.encode("latin-1"), self._piece))
+                return
+        raise ProviderError(f"no such request to {url} was recorded")
+
+
+def _recorded(request: HttpRequest) -> tuple[str, Any]:
+    """Return the URL and the body of a request as a recording holds them."""
+    url = urlsplit(request.url)
+    host = url.netloc.rpartition("@")[2]
+    return url._replace(netloc=host, query="", fragment="").geturl(), redact_value(json.loads(request.body))
+
+
+def _is_stream(request: HttpRequest) -> bool:
+    """Return whether a request asks for a stream, in its body or in the last part of its URL."""
+    body = json.loads(request.body)
+    streams = body.get("stream") if isinstance(body, dict) else None
+    return bool(streams) or "stream" in request.url.rpartition("/")[2].lower()
+
+
+async def _pieces(body: bytes, size: int) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]

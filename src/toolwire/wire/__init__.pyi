@@ -1,0 +1,59 @@
+# Written by scripts/write_stubs.py from the table in __init__.py.
+
+from toolwire.wire.format_registry import get_format as get_format
+from toolwire.wire.formats import FORMATS as FORMATS
+from toolwire.wire.syntax import THINK as THINK
+from toolwire.wire.syntax import THINKING as THINKING
+from toolwire.wire.syntax import AnyOrder as AnyOrder
+from toolwire.wire.syntax import Args as Args
+from toolwire.wire.syntax import Call as Call
+from toolwire.wire.syntax import Elements as Elements
+from toolwire.wire.syntax import Header as Header
+from toolwire.wire.syntax import Ident as Ident
+from toolwire.wire.syntax import JsonCall as JsonCall
+from toolwire.wire.syntax import Key as Key
+from toolwire.wire.syntax import Listing as Listing
+from toolwire.wire.syntax import Lit as Lit
+from toolwire.wire.syntax import Many as Many
+from toolwire.wire.syntax import Mark as Mark
+from toolwire.wire.syntax import Name as Name
+from toolwire.wire.syntax import Node as Node
+from toolwire.wire.syntax import OneOf as OneOf
+from toolwire.wire.syntax import Params as Params
+from toolwire.wire.syntax import PyCalls as PyCalls
+from toolwire.wire.syntax import Server as Server
+from toolwire.wire.syntax import Span as Span
+from toolwire.wire.syntax import Tag as Tag
+from toolwire.wire.syntax import TokenArgs as TokenArgs
+from toolwire.wire.syntax import Value as Value
+from toolwire.wire.syntax import WireFormat as WireFormat
+
+__all__ = [
+    "FORMATS",
+    "THINK",
+    "THINKING",
+    "AnyOrder",
+    "Args",
+    "Call",
+    "Elements",
+    "Header",
+    "Ident",
+    "JsonCall",
+    "Key",
+    "Listing",
+    "Lit",
+    "Many",
+    "Mark",
+    "Name",
+    "Node",
+    "OneOf",
+    "Params",
+    "PyCalls",
+    "Server",
+    "Span",
+    "Tag",
+    "TokenArgs",
+    "Value",
+    "WireFormat",
+    "get_format",
+]
