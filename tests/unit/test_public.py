@@ -68,8 +68,9 @@ def _loaded(statement: str) -> set[str]:
 
 
 RUNNING = {
-    "Agreement", "AllowedRoots", "Approval", "Disclosure", "Envelope", "Issue", "Outcome", "ToolExecutor",
-    "ToolRegistry", "builtin_tools", "count_definitions", "load_configuration", "present",
+    "Agent", "Agreement", "AllowedRoots", "Approval", "Client", "CommandSettings", "Disclosure", "Envelope", "Issue",
+    "Outcome", "ToolExecutor", "ToolRegistry", "builtin_tools", "command_tools", "count_definitions", "editing_tools",
+    "ending_tools", "load_configuration", "present", "read_envelope", "read_handle", "reading_tools",
 }  # fmt: skip
 """Names from the part that runs things, which may do IO."""
 

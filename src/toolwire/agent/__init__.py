@@ -19,5 +19,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.run_store": "RunInfo",
         "agent.team": "AgentTeam Member",
         "config.tables": "AgentTable AgentTeamConfig Configuration ModelProfile",
+        "errors": "RunFailed",
     },
 )

@@ -37,6 +37,7 @@ from toolwire.config.tables import AgentTable as AgentTable
 from toolwire.config.tables import AgentTeamConfig as AgentTeamConfig
 from toolwire.config.tables import Configuration as Configuration
 from toolwire.config.tables import ModelProfile as ModelProfile
+from toolwire.errors import RunFailed as RunFailed
 
 __all__ = [
     "Agent",
@@ -68,6 +69,7 @@ __all__ = [
     "ResultHook",
     "Resumed",
     "RunEnded",
+    "RunFailed",
     "RunInfo",
     "TaskBegun",
     "TurnBegun",
