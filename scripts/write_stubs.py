@@ -24,14 +24,19 @@ def table_of(source: str) -> Mapping[str, str]:
     return {}
 
 
+def isort_key(name: str) -> tuple[bool, bool, str]:
+    """Sort constants first, then classes, then functions, as ruff does."""
+    return not name.isupper(), name[0].islower(), name
+
+
 def stub_of(homes: Mapping[str, str]) -> str:
     """Return the stub: one import a name, each marked as a re-export."""
     lines = [
         f"from toolwire.{home} import {name} as {name}\n"
         for home, names in sorted(homes.items())
-        for name in sorted(names.split())
+        for name in sorted(names.split(), key=isort_key)
     ]
-    listed = "".join(f"    {name!r},\n".replace("'", '"') for name in sorted(" ".join(homes.values()).split()))
+    listed = "".join(f"    {name!r},\n".replace("'", '"') for name in sorted(" ".join(homes.values()).split(), key=isort_key))
     return MARK + "\n" + "".join(lines) + f"\n__all__ = [\n{listed}]\n"
 
 
