@@ -36,7 +36,9 @@ def stub_of(homes: Mapping[str, str]) -> str:
         for home, names in sorted(homes.items())
         for name in sorted(names.split(), key=isort_key)
     ]
-    listed = "".join(f"    {name!r},\n".replace("'", '"') for name in sorted(" ".join(homes.values()).split(), key=isort_key))
+    listed = "".join(
+        f"    {name!r},\n".replace("'", '"') for name in sorted(" ".join(homes.values()).split(), key=isort_key)
+    )
     return MARK + "\n" + "".join(lines) + f"\n__all__ = [\n{listed}]\n"
 
 
