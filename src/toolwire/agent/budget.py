@@ -49,7 +49,7 @@ class Budget:
             when it has passed is stopped; a plain function is abandoned in its thread.
         money: cost by `prices`, including that of members by theirs.
         prices: prices of the model; required for `money`. `Prices()` describes a model that costs nothing.
-        last_seconds: seconds for the last answer, in addition to `seconds`.
+        last_seconds: seconds for each attempt at the last answer, in addition to `seconds`.
     """
 
     rounds: int = 20

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import FinishReason, Message, ParsedResponse, Problem, ToolCall, ToolResult
+from toolwire.agent.budget import Budget, RunLimits
 from toolwire.agent.history import LEFT_OUT, trim
 from toolwire.agent.recovery import NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
 
@@ -199,3 +200,27 @@ def test_very_many_results_are_cut_once_each_and_short_ones_not_at_all() -> None
     assert sum(map(len, texts)) <= 3_000
     assert texts[10:] == ["xxxxx"] * 290
     assert sum(counted) < 10 * 600, "a message is not counted anew for each of its results"
+
+
+@pytest.mark.parametrize(
+    ("own", "of_parent", "left"),
+    [(None, None, None), (10.0, None, 7.0), (None, 5.0, 2.0), (10.0, 5.0, 2.0), (5.0, 10.0, 2.0), (1.0, 10.0, 0.0)],
+)
+def test_nested_run_has_no_more_time_than_its_parent(
+    own: float | None, of_parent: float | None, left: float | None
+) -> None:
+    now = 100.0
+    parent = RunLimits(Budget(seconds=of_parent), None, lambda: now)
+    nested = RunLimits(Budget(seconds=own), parent, lambda: now)
+    now += 3.0
+    assert nested.seconds_left() == left
+    assert nested.out_of_time is (left == 0)
+
+
+def test_budget_of_the_parent_run_ends_nested_runs() -> None:
+    now = 100.0
+    parent = RunLimits(Budget(seconds=5.0), None, lambda: now)
+    nested = RunLimits(Budget(seconds=10.0), parent, lambda: now)
+    assert nested.exceeded() == ""
+    now += 6.0
+    assert nested.exceeded() == nested.shared_exceeded() == "the budget of 5 seconds"

@@ -110,6 +110,23 @@ def test_the_words_of_a_model_unlock_no_more_than_those_of_the_user(task: str, a
     assert begun.intent.tier is allowed
 
 
+def test_fixed_tier_of_a_member_unlocks_nothing_for_its_own_members() -> None:
+    helper = Agent(script(ParsedResponse("done")), config=AgentConfig(name="helper"))
+    worker_script = script(calling("helper", task="Write and delete files!"), ParsedResponse("done"))
+    worker = Agent(worker_script, config=AgentConfig(name="worker", tier=Tier.RUN))
+    AgentTeam(worker, [Member(helper, "Helps.")])
+    coordinator = Agent(script(calling("worker", task="Write!"), ParsedResponse("end")))
+    events, _ = run(AgentTeam(coordinator, [Member(worker, "Works.")]), "What is there?")
+    (started,) = [
+        event.event.event
+        for event in events
+        if isinstance(event, MemberSpoke)
+        and isinstance(event.event, MemberSpoke)
+        and isinstance(event.event.event, TaskBegun)
+    ]
+    assert started.intent.tier is Tier.CRAWL, "what the user asked for, however much the worker may do itself"
+
+
 def test_no_rule_takes_a_models_words_for_the_users() -> None:
     sent.clear()
     policy = Policy([Rule("allow", "mail", asked_for=("send",), confirm=False)])
