@@ -90,8 +90,6 @@ def test_answer_that_ran_out_of_time_is_not_recorded() -> None:
     assert list(records) == ["answer.1"]
     other = Agent(Silent(last=False), [forever], AgentConfig(budget=SHORT))
     _, again = run_agent(other, journal=MemoryJournal(records))
-        Agent(Silent(last=False), [forever], AgentConfig(budget=SHORT)), journal=MemoryJournal(records)
-    )
     assert (again.reason, again.answer) == (end.reason, end.answer)
 
 
