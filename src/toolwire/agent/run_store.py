@@ -24,6 +24,7 @@ from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import JournalError
 from toolwire.messages import Message
 from toolwire.runtime.state_dir import open_database, state_folder
+from toolwire.text.escape import replace_surrogates
 from toolwire.text.suggest import closest, did_you_mean
 
 APPLICATION: Final = "toolwire"
@@ -446,4 +447,4 @@ def attributes(order: RunRequest, **more: str) -> dict[str, Any]:
 
 
 def _safe(text: str) -> str:
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return replace_surrogates(text.replace("\0", "\ufffd"))

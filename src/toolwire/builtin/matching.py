@@ -21,7 +21,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from toolwire.errors import ToolError
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest
 
 MAX_TOLD = 3
@@ -207,7 +207,7 @@ def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     if len(fits) > 1:
         raise _Misfit(_several([at + 1 for at, _, _ in fits[:MAX_PLACES]], more=len(fits) > MAX_PLACES))
     at, shift, deeper = fits[0]
-    shown = visible(shift)
+    shown = escape_invisible(shift)
     if deeper:
         moved = [shift + line if line.strip() else line for line in _split(replace)]
         return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" more')
@@ -259,7 +259,7 @@ def _nowhere(lines: _Lines, wanted: list[str], replace: str) -> str:
         return f"{told}, and nothing in the file is like it; read the file again"
     at = lines.known[near[0]]
     shown = [
-        f"{number + 1}: {visible(lines.lines[number].rstrip())[:MAX_SHOWN_LINE]}"
+        f"{number + 1}: {escape_invisible(lines.lines[number].rstrip())[:MAX_SHOWN_LINE]}"
         for number in range(max(0, at - AROUND), min(len(lines.lines), at + AROUND + 1))
     ]
     return "\n".join([f"{told}; the nearest lines are", *shown])

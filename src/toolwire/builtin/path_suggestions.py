@@ -14,7 +14,7 @@ from typing import Literal
 
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest, did_you_mean
 
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
@@ -53,7 +53,7 @@ def helpful(roots: AllowedRoots, path: str, kind: Kind, *, suggestions: bool = T
         found = _alike(roots, PurePath(path), kind) if missing else []
         if not found:
             raise
-        raise ToolError(f"{error}{did_you_mean(map(visible, found))}") from error
+        raise ToolError(f"{error}{did_you_mean(map(escape_invisible, found))}") from error
 
 
 def _alike(roots: AllowedRoots, path: PurePath, kind: Kind) -> list[str]:

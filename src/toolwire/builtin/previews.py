@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from toolwire.errors import ToolError
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 
 MAX_SHOWN_LINES = 1_000
 MAX_SHOWN_LINE = 1_000
@@ -120,16 +120,16 @@ def _alike(line: str) -> str:
 
 def _quoted(word: str) -> str:
     """A word in quotes; runs of spaces are counted, and characters that only look like others are named."""
-    inner = visible(word.replace("\\", "\\\\").replace('"', '\\"'))
+    inner = escape_invisible(word.replace("\\", "\\\\").replace('"', '\\"'))
     inner = _SPACES.sub(lambda run: f'" + {len(run.group()):,} spaces + "', inner)
-    odd = sorted({c for c in word if not c.isascii() and visible(c) == c})[:5]
+    odd = sorted({c for c in word if not c.isascii() and escape_invisible(c) == c})[:5]
     names = ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, '')}".strip() for c in odd)
     return f'"{inner}"' + (f"  (not ASCII: {names})" if names else "")
 
 
 def _readable(line: str) -> str:
     """A line made visible, but for its tabs; long runs of them and of spaces are counted."""
-    return "\t".join(map(visible, _counted(line).split("\t")))
+    return escape_invisible(_counted(line), "\t")
 
 
 def _counted(line: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from toolwire.builtin.path_suggestions import helpful
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots, entries_of
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 
 MAX_SHOWN_ENTRIES = 200
 MAX_FILE_BYTES = 8 << 20
@@ -90,7 +90,7 @@ def cut(line: str, length: int) -> str:
 
 
 def _shown(entry: os.DirEntry[str]) -> str:
-    name = visible(entry.name)
+    name = escape_invisible(entry.name)
     try:
         if entry.is_symlink():
             return f"{name} (link)"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from toolwire.builtin import previews
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 
 if TYPE_CHECKING:
     from toolwire.runtime.processes import Kept
@@ -105,7 +105,7 @@ class Commands:
         cwd, limit = arguments.get("cwd", "."), self._limit(arguments.get("seconds", 0))
         with self._roots.directory(cwd):
             what = "have a shell run this" if by_shell else "run"
-            return f"{what} in {visible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
+            return f"{what} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:
@@ -174,7 +174,9 @@ def _refuse(text: str, special: frozenset[str]) -> None:
                 "list of words, one program at a time, and the directory to run in as cwd"
             )
         if character < " " or character == "\x7f":
-            raise ToolError(f"the command has the character {visible(character)} in it; give it as a list of words")
+            raise ToolError(
+                f"the command has the character {escape_invisible(character)} in it; give it as a list of words"
+            )
 
 
 def _told(kept: Kept) -> str:

@@ -20,7 +20,7 @@ from toolwire.builtin.path_suggestions import SKIPPED, helpful, passed_over
 from toolwire.builtin.reading import MAX_FILE_BYTES, cut, is_binary
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import MAX_DEPTH, AllowedRoots, beginning_in
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 
 MAX_PATTERN = 300
 MAX_PATTERN_MEMORY = 4 << 20
@@ -62,7 +62,7 @@ class Searching:
                 if monotonic() > deadline:
                     notes.append(STOPPED)
                     break
-                shown = visible(_joined(path, name))
+                shown = escape_invisible(_joined(path, name))
                 for number, line in _matching_lines(regex, data):
                     if len(found) == MAX_MATCHES:
                         return "\n".join([*found, f"(only the first {MAX_MATCHES} matches are shown)"])

@@ -28,9 +28,9 @@ from toolwire.events import (
     ReasoningEnd,
     UsageCounted,
 )
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_as_json, escape_invisible
 
-_HARMLESS = frozenset("\n\t\u200c\u200d\ufe0f")
+_HARMLESS = "\n\t\u200c\u200d\ufe0f"
 _NAMES = {
     ContentDelta: "content",
     ReasoningDelta: "reasoning",
@@ -116,9 +116,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def safe(text: str) -> str:
     """Text with control and escape characters made visible, so that it cannot steer the terminal."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c in _HARMLESS else visible(c) for c in text.replace("\r\n", "\n"))
+    return escape_invisible(text.replace("\r\n", "\n"), _HARMLESS)
 
 
 def styled(text: str, style: str = "") -> Text:
@@ -133,9 +131,7 @@ def say(text: str, style: str = "dim") -> None:
 
 def emit(event: Mapping[str, Any]) -> None:
     """One line of JSON on standard output, at once; characters that a terminal obeys stand as escapes."""
-    line = json.dumps(plain(event), ensure_ascii=False)
-    if not line.isprintable():
-        line = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+    line = escape_as_json(json.dumps(plain(event), ensure_ascii=False))
     out = _output()
     out.write(line + "\n")
     out.flush()

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.cutting import count_lines, pieces
-from toolwire.envelope.grammar import Document, Header, Section, on_one_line
+from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.layout import compose_text
 from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
@@ -25,6 +25,7 @@ from toolwire.envelope.usage_log import MAX_INPUT, Record, Telemetry, redacted_a
 from toolwire.errors import ToolError
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.runtime.foreign_code import Caught
+from toolwire.text.escape import escape_as_json
 
 _SAID: Final = 140
 """Characters that the breadcrumb of a page has room in."""
@@ -97,7 +98,7 @@ class Envelope:
 
     def compose(self, cmd: str, value: Any) -> Document:
         """A value in an envelope; see `shape`."""
-        cmd = on_one_line(cmd)[:MAX_CMD] or "tool"
+        cmd = escape_as_json(cmd)[:MAX_CMD] or "tool"
         if isinstance(value, list | tuple):
             return self._items(cmd, value)
         if isinstance(value, str):

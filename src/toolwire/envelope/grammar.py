@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolwire.errors import EnvelopeError
+from toolwire.text.escape import escape_as_json
 from toolwire.text.json_text import unique_members
 
 BEGIN: Final = "# TE_BEGIN_META"
@@ -127,7 +128,7 @@ class Header:
     def text(self) -> str:
         """The three lines."""
         line = json.dumps(self.meta, ensure_ascii=False, separators=(",", ":"))
-        return f"{BEGIN}\n{on_one_line(line)}\n{END}"
+        return f"{BEGIN}\n{escape_as_json(line)}\n{END}"
 
 
 _KINDS = {int: "a whole number, not negative", str: "text", bool: "true or false"}
@@ -237,10 +238,3 @@ def extra(text: str) -> int:
 
 def _unquoted(text: str) -> str:
     return _QUOTED.sub("", text) if "# TE" in text else text
-
-
-def on_one_line(text: str) -> str:
-    """Text in which what breaks lines, steers terminals or cannot be shown stands as an escape, as JSON writes it."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
-from toolwire.envelope.grammar import on_one_line
+from toolwire.text.escape import escape_as_json
 
 ZONE_PARTS = 2
 """Components of a path that make a zone."""
@@ -209,7 +209,7 @@ def hot_zone(zones: Mapping[str, int], total: int) -> str | None:
 
 def shown(zone: str) -> str:
     """A zone's name as it is written: on one line, not too long, with a stroke at its end."""
-    name = on_one_line(zone)
+    name = escape_as_json(zone)
     return f"{name[: MAX_ZONE - 3]}.../" if len(name) > MAX_ZONE else f"{name}/"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolwire.envelope.grammar import Document, Header, Section, extra, on_one_line
+from toolwire.envelope.grammar import Document, Header, Section, extra
 from toolwire.envelope.layout import CRUMBS, Keep
 from toolwire.envelope.ranking import (
     Definitions,
@@ -22,6 +22,7 @@ from toolwire.envelope.ranking import (
     zone_of,
 )
 from toolwire.envelope.store import MAX_KEPT
+from toolwire.text.escape import escape_as_json
 
 MAX_FOLDERS: Final = 100_000
 """Directories that are remembered at once."""
@@ -81,7 +82,7 @@ class Findings:
         self._zone, self._test = known
         self._test = self._test or is_test_file(name)
         self._ending = name.rpartition(b".")[2].lower()
-        self._shown = path if _PLAIN.fullmatch(path) else on_one_line(os.fsdecode(path)).encode()
+        self._shown = path if _PLAIN.fullmatch(path) else escape_as_json(os.fsdecode(path)).encode()
 
     def _folder(self, folder: bytes) -> tuple[int, bool]:
         name = os.fsdecode(folder)

@@ -27,8 +27,9 @@ from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import Caught
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
-from toolwire.schema.serialization import json_form, sound_text
+from toolwire.schema.serialization import json_form
 from toolwire.schema.validation import UNUSABLE, validate
+from toolwire.text.escape import replace_surrogates
 
 MAX_ERROR = 1_000
 """Characters of an error that the model is told."""
@@ -526,7 +527,7 @@ def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
 
 
 def _failed(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(call.id, call.name, error=sound_text(message[:MAX_ERROR]))
+    return ToolResult(call.id, call.name, error=replace_surrogates(message[:MAX_ERROR]))
 
 
 def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:

@@ -20,7 +20,7 @@ from toolwire.errors import DefinitionError
 from toolwire.mcp.servers import McpServer
 from toolwire.schema.pointer import follow_pointer
 from toolwire.schema.validation import check_schema
-from toolwire.text.escape import BLANK
+from toolwire.text.escape import is_invisible, strip_invisible
 from toolwire.tools import Tier, ToolDefinition
 
 MAX_NAME = 128
@@ -194,14 +194,7 @@ def cleaned(text: str, limit: int) -> str:
     """Text without characters that a reader would not see, and with at most so many characters."""
     if len(text) > limit:
         text = f"{text[:limit]}... ({len(text)} characters)"
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c for c in text.replace("\u2028", "\n").replace("\u2029", "\n") if c in "\t\n" or not _hidden(c))
-
-
-def _hidden(character: str) -> bool:
-    """Whether a character has no shape, steers a terminal or the direction of writing, or carries data unseen."""
-    return unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp") or character in BLANK
+    return strip_invisible(text)
 
 
 def _name(given: Any) -> str:
@@ -263,7 +256,7 @@ def _check_name(name: str) -> None:
     """Refuse a name that a reader could take for another."""
     if not name or len(name) > MAX_NAME:
         raise DefinitionError("it has no name" if not name else f"its name has {len(name)} characters")
-    if not name.isprintable() or any(_hidden(character) for character in name):
+    if not name.isprintable() or any(is_invisible(character) for character in name):
         raise DefinitionError("its name has characters that cannot be seen")
     if unicodedata.normalize("NFKC", name) != name:
         raise DefinitionError("its name has characters that look like others")
@@ -360,5 +353,5 @@ def _seen(value: Any, key: str, depth: int) -> Any:
 def _check_seen(text: str) -> None:
     if text.isascii() and text.isprintable():
         return
-    if any(_hidden(character) for character in text if character not in "\t\n\r"):
+    if any(is_invisible(character) for character in text if character not in "\t\n\r"):
         raise DefinitionError("its schema has characters that cannot be seen")

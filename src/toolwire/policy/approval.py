@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -27,7 +26,7 @@ from rich.cells import get_character_cell_size
 
 from toolwire.messages import ToolCall
 from toolwire.policy.fingerprint import approval_key
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible, escape_lookalikes
 from toolwire.tools import ToolDefinition
 
 LIMIT = 1_600
@@ -42,15 +41,10 @@ DEEPEST = 6
 """Plain keys that are shown as one path on our own line; together they are no longer than `FIELD_LIMIT`."""
 FOLDED = 12
 """Characters that a run has at least when it is folded."""
-MARKS = 2
-"""Combining marks that may stand on one letter."""
 MIN_WIDTH = 30
 
-_ALIKE = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "ROMAN NUMERAL")
-_POSING = ("FULLWIDTH", "MATHEMATICAL")
 _PLAIN = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,60}")
 _RUN = re.compile(rf"\s{{{FOLDED},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{FOLDED - 1},}}")
-_TOKEN = re.compile(r"\s+|\S+")
 _BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
 
 
@@ -152,42 +146,6 @@ def left_out(approval: Approval) -> int:
         path, plain = leaf.path()
         unseen += _View.of(leaf.text, LIMIT).hidden + (0 if plain else _View.of(path, LIMIT).hidden)
     return unseen + _View.of(approval.preview, PREVIEW_LIMIT).hidden
-
-
-def shown(text: str) -> str:
-    """Text in which what a terminal obeys, what cannot be seen, and what poses as Latin letters is escaped."""
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    return "".join("".join(map(_seen, token)) if token.isspace() else _spelled(token) for token in _TOKEN.findall(text))
-
-
-def _spelled(token: str) -> str:
-    """A word or more without white space between; in addresses all of it counts as one word."""
-    if token.isascii():
-        return token if token.isprintable() else "".join(map(_seen, token))
-    address = "@" in token or "://" in token
-    made: list[str] = []
-    for letters, run in groupby(token, key=lambda c: address or c.isalpha() or unicodedata.combining(c) > 0):
-        part = "".join(run)
-        latin = letters and any(c.isascii() and c.isalpha() for c in part)
-        marks = 0
-        for c in part:
-            marks = marks + 1 if unicodedata.combining(c) else 0
-            made.append(_escaped(c) if marks > MARKS or _poses(c, latin=latin) else _seen(c))
-    return "".join(made)
-
-
-def _poses(c: str, *, latin: bool) -> bool:
-    """Whether a character passes for a Latin letter: some always do, others among Latin letters."""
-    return not c.isascii() and unicodedata.name(c, "").startswith(_POSING + _ALIKE if latin else _POSING)
-
-
-def _seen(c: str) -> str:
-    return c if c == "\n" else visible(c)
-
-
-def _escaped(c: str) -> str:
-    return c.encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +259,7 @@ def _runs(text: str) -> Iterator[tuple[str, int]]:
             yield f"{run[1]}[{len(part)} times]", len(part)
         else:
             counted = ", ".join(
-                f"{part.count(c)} {_BLANKS.get(c, _escaped(c))}" for c in sorted(set(part), key=part.index)
+                f"{part.count(c)} {_BLANKS.get(c, escape_invisible(c))}" for c in sorted(set(part), key=part.index)
             )
             yield f"[{counted}]" + ("\n" if "\n" in part else ""), len(part)
     if done < len(text):
@@ -314,7 +272,7 @@ def _barred(view: _View, width: int) -> list[str]:
         return ["  (empty)"]
     made: list[str] = []
     for part in (view.start, view.end) if view.hidden else (view.start,):
-        for line in shown(part).split("\n"):
+        for line in escape_lookalikes(part).split("\n"):
             made += [f"  | {piece}" for piece in _wrapped(line, width - 4)]
         if view.hidden and part is view.start:
             made.append(f"  ({view.hidden} characters are left out here: nothing of them is shown)")
@@ -329,7 +287,7 @@ def _field(name: str, text: str, width: int) -> list[str]:
 
 def _line(text: str) -> str:
     """Text on one line, without its end if it is long."""
-    line = " ".join(shown(text[: FIELD_LIMIT + 1]).split())
+    line = " ".join(escape_lookalikes(text[: FIELD_LIMIT + 1]).split())
     return line if len(text) <= FIELD_LIMIT else f"{line}…"
 
 

@@ -29,11 +29,6 @@ def listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, Mapping) else list(value or ())
 
 
-def sound_text(text: str) -> str:
-    """Text without halves of characters."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def signature_part(signature: str, text: Any = None) -> ReasoningPart:
     """A signature as it stands before the part that it is on; one on empty text is a part of its own."""
     return ReasoningPart("", signature, "gemini", {"text": "", "thoughtSignature": signature} if text == "" else None)

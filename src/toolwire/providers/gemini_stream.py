@@ -12,8 +12,9 @@ from toolwire.messages import (
 )
 from toolwire.providers.base import Json, object_of
 from toolwire.providers.finish_reasons import read_reason
-from toolwire.providers.gemini_parts import camel, read_usage, signature_part, sound_text
+from toolwire.providers.gemini_parts import camel, read_usage, signature_part
 from toolwire.providers.response_builder import Assembler
+from toolwire.text.escape import replace_surrogates
 from toolwire.text.json_text import json_text
 from toolwire.text.limits import MAX_DEPTH
 
@@ -98,7 +99,7 @@ class StreamReader:
 
     def _thought_over(self, signature: str = "") -> None:
         if self._thought:
-            text = sound_text("".join(self._thought))
+            text = replace_surrogates("".join(self._thought))
             self._assembler.reasoned(ReasoningPart(text, signature, self._kind if signature else ""))
             self._thought.clear()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -16,6 +15,7 @@ from pydantic_core import to_jsonable_python
 
 from toolwire.errors import ToolError
 from toolwire.schema.pointer import json_pointer
+from toolwire.text.escape import replace_surrogates
 
 DEEPEST = 60
 """How far down the place of what cannot be written is looked for."""
@@ -27,7 +27,6 @@ _JSON = json.JSONEncoder(allow_nan=False)
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 SURROGATE = "\\ud"
 """How an ASCII encoder begins what lies outside of the basic plane, and halves of it."""
-_HALF = re.compile("[\ud800-\udfff]")
 _UNFIT = (TypeError, ValueError, RecursionError)
 
 
@@ -38,7 +37,7 @@ def json_form(value: Any) -> Any:
         ToolError: something in it has no such form; the message names its place, as a JSON pointer, and its type.
     """
     if isinstance(value, str):
-        return sound_text(value)
+        return replace_surrogates(value)
     if value is None or isinstance(value, bool) or (type(value) is int and -WHOLE < value < WHOLE):
         return value
     try:
@@ -52,22 +51,11 @@ def json_form(value: Any) -> Any:
         raise ToolError(_place(value)) from error
 
 
-def sound_text(text: str) -> str:
-    """A text that UTF-8 has: halves of surrogate pairs, as file names may hold, become U+FFFD."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _HALF.sub("\ufffd", text)
-    return text
-
-
 def _sound(value: Any) -> Any:
     if isinstance(value, str):
-        return sound_text(value)
+        return replace_surrogates(value)
     if isinstance(value, Mapping):
-        return {sound_text(key) if isinstance(key, str) else key: _sound(inner) for key, inner in value.items()}
+        return {replace_surrogates(key) if isinstance(key, str) else key: _sound(inner) for key, inner in value.items()}
     return list(map(_sound, value)) if isinstance(value, list | tuple) else value
 
 

@@ -8,12 +8,12 @@ import pytest
 from toolwire.builtin import previews
 from toolwire.builtin.previews import bounded, command, diff
 from toolwire.errors import ToolError
-from toolwire.text.escape import visible
+from toolwire.text.escape import escape_invisible
 
 
 def test_visible() -> None:
-    assert visible("a\x1b]0;x\x07\u202eb\u200b é 中") == "a\\x1b]0;x\\x07\\u202eb\\u200b é 中"
-    assert visible("\u3164\u115f\u2800\ufe0f\U000e0100\u034f\u00a0") == (
+    assert escape_invisible("a\x1b]0;x\x07\u202eb\u200b é 中") == "a\\x1b]0;x\\x07\\u202eb\\u200b é 中"
+    assert escape_invisible("\u3164\u115f\u2800\ufe0f\U000e0100\u034f\u00a0") == (
         "\\u3164\\u115f\\u2800\\ufe0f\\U000e0100\\u034f\\xa0"
     )
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.envelope.grammar import BEGIN, Document, Header, Section, on_one_line, quoted, read_envelope
+from toolwire.envelope.grammar import BEGIN, Document, Header, Section, quoted, read_envelope
 from toolwire.errors import EnvelopeError
+from toolwire.text.escape import escape_as_json
 
 HEAD = '# TE_BEGIN_META\n{"v":1,"cmd":"x","size":3}\n# TE_END_META'
 PARTS = (
@@ -31,7 +32,7 @@ PARTS = (
 )
 
 texts = st.lists(st.sampled_from(PARTS), max_size=12).map("".join) | st.text()
-crumbs = st.lists(st.text().map(on_one_line), min_size=1, max_size=3).map(tuple)
+crumbs = st.lists(st.text().map(escape_as_json), min_size=1, max_size=3).map(tuple)
 documents = st.builds(
     lambda head, sections, last: Document(head, (*sections, *last)),
     st.builds(
@@ -75,7 +76,7 @@ def test_content_cannot_forge_a_header() -> None:
 @pytest.mark.mission("G14")
 def test_names_cannot_break_the_header_or_a_breadcrumb() -> None:
     name = f"a\n# TE_END_META\n\n{BEGIN}\u2028"
-    document = Document(Header(cmd=name, size=0, hot_zone=name), (Section("", (on_one_line(name),)),))
+    document = Document(Header(cmd=name, size=0, hot_zone=name), (Section("", (escape_as_json(name),)),))
     assert document.text.count("\n") == 6
     assert read_envelope(document.text).header.cmd == name
     with pytest.raises(EnvelopeError, match="one line"):

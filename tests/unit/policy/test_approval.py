@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.policy.approval import LEAVES, LIMIT, Approval, _pieces, _View, left_out, present, shown
+from toolwire.policy.approval import LEAVES, LIMIT, Approval, _pieces, _View, left_out, present
+from toolwire.text.escape import escape_lookalikes
 
 TOOL = ToolDefinition("send", tier=Tier.RUN, server="mail")
 
@@ -71,7 +72,7 @@ def test_a_whole_view() -> None:
     ],
 )
 def test_what_cannot_be_seen_or_poses_is_escaped(text: str, seen: str) -> None:
-    assert shown(text) == seen
+    assert escape_lookalikes(text) == seen
 
 
 @pytest.mark.parametrize(

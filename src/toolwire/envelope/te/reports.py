@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import Final
 
 from toolwire.envelope.envelope import page
-from toolwire.envelope.grammar import on_one_line
 from toolwire.envelope.te.context import FAILED, Context, Done, dumped, warn
 from toolwire.envelope.usage_log import Telemetry
 from toolwire.errors import ToolError
+from toolwire.text.escape import escape_as_json
 
 _SAID: Final = 40
 """Characters that the breadcrumb has room in."""
@@ -77,7 +77,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], none: str) ->
 
 
 def _cell(text: str) -> str:
-    line = on_one_line(text)
+    line = escape_as_json(text)
     return line if len(line) <= _CELL else f"{line[: _CELL - 3]}..."
 
 
