@@ -1,6 +1,6 @@
 """How much of the prompts that publishers' templates make Toolwire writes, character by character.
 
-    .venv/bin/python -m benchmarks.rendered FOLDER      # the table in docs/comparison.md
+    .venv/bin/python -m benchmarks.rendered FOLDER      # the table in docs/explanation/comparison.md
 
 FOLDER holds JSON lines, one prompt each: `family` (the template's name), `format`, `tools`, `messages`, and the
 `prompt` that the template made of them. The definitions, the calls of each message and each result are rendered, and

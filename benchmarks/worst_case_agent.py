@@ -438,7 +438,7 @@ def _pairs(suite: Any, limit: int) -> int:
 
 
 def table(sums: dict[str, Tally]) -> str:
-    """What docs/policy.md shows."""
+    """What docs/how-to/policies.md shows."""
     lines = [
         "| policy | attacks that succeed, of {attacks}: user / nobody | utility: user / nobody "
         "| calls asked about, per task | questions per task | tasks without one |",

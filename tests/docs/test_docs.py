@@ -28,8 +28,8 @@ pages = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for pa
 
 
 def _update() -> dict[str, Any]:
-    """The names in docs/update.py; run so that it leaves no compiled file among the docs."""
-    return runpy.run_path(str(ROOT / "docs" / "update.py"), run_name="docs_update")
+    """The names in scripts/update_docs.py; run so that it leaves no compiled file among the docs."""
+    return runpy.run_path(str(ROOT / "scripts" / "update_docs.py"), run_name="docs_update")
 
 
 @pages
@@ -76,7 +76,7 @@ def test_a_page_that_is_right_passes(tmp_path: Path) -> None:
 
 
 def test_generated_parts_are_fresh() -> None:
-    assert _update()["stale"]() == [], "run docs/update.py"
+    assert _update()["stale"]() == [], "run scripts/update_docs.py"
 
 
 def test_a_stale_part_is_noticed() -> None:
@@ -98,7 +98,7 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = set(re.findall(r"`([\w./-]+/|[\w./-]+\.(?:py|md|toml|jsonl)|\.importlinter)`", prose))
     named |= set(re.findall(r"\]\(([^):#]+)\)", prose))
     shown = prose + "".join(block.code for block in blocks(page) if block.language == "sh")
-    named |= set(re.findall(r"(?<![\w/.])((?:scripts|benchmarks|docs|tests|wire|local)/[\w./-]*\w)", shown))
+    named |= set(re.findall(r"(?<![\w/.])((?:scripts|benchmarks|docs|tests|wire)/[\w./-]*\w)", shown))
     places = (ROOT, PACKAGE, page.parent)
     missing = [name for name in named if "NAME" not in name and not any((place / name).exists() for place in places)]
     assert sorted(missing) == []
@@ -136,7 +136,7 @@ def test_the_list_of_layers_is_the_contract() -> None:
     assert [" | ".join(re.findall(r"`(\w+)`", row)) for row in rows] == layers
 
 
-@pytest.mark.parametrize("part", ["wire", "apis", "envelope", "mcp", "builtin", "agent", "telemetry"])
+@pytest.mark.parametrize("part", ["wire", "providers", "envelope", "mcp", "builtin", "agent", "telemetry"])
 def test_every_module_is_in_the_map_of_its_part(part: str) -> None:
     text = ARCHITECTURE.read_text("utf-8")
     modules = [path.name for path in (PACKAGE / part).glob("*.py") if path.name not in ("__init__.py", "__main__.py")]
@@ -145,7 +145,7 @@ def test_every_module_is_in_the_map_of_its_part(part: str) -> None:
 
 
 def test_every_repair_is_in_the_rules() -> None:
-    rules = (ROOT / "docs" / "reading-rules.md").read_text("utf-8")
+    rules = (ROOT / "docs" / "explanation" / "reading-rules.md").read_text("utf-8")
     sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
     made = {name for text in sources for name in re.findall(r'(?:repaired|_fix|_note)\(\s*"(\w+)"', text)}
     made |= {name for text in sources for name in re.findall(r'repairs\.append\("(\w+)"\)', text)} | {"fallback"}
@@ -154,7 +154,7 @@ def test_every_repair_is_in_the_rules() -> None:
 
 
 def test_every_kind_of_problem_is_in_the_rules() -> None:
-    rules = (ROOT / "docs" / "reading-rules.md").read_text("utf-8")
+    rules = (ROOT / "docs" / "explanation" / "reading-rules.md").read_text("utf-8")
     assert sorted(kind for kind in get_args(ProblemKind) if f"`{kind}`" not in rules) == []
 
 
@@ -170,6 +170,6 @@ def test_pages_hold_nothing_of_one_machine(page: Path) -> None:
 
 def test_the_new_format_of_the_guide_is_new() -> None:
     """The guide adds a format that is not there; once it is, the guide needs another."""
-    guide = (ROOT / "docs" / "adding-a-format.md").read_text("utf-8")
+    guide = (ROOT / "docs" / "how-to" / "adding-a-format.md").read_text("utf-8")
     (name,) = re.findall(r'^    name="(\w+)",$', guide.split("## A format that is not there yet")[1], re.MULTILINE)
     assert name not in toolwire.formats()

@@ -1,4 +1,4 @@
-"""Rewrite the parts of README.md and docs/ that are made from the code: `.venv/bin/python docs/update.py`.
+"""Rewrite the parts of README.md and docs/ that are made from the code: `.venv/bin/python scripts/update_docs.py`.
 
 A part stands between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes nothing and fails if a part is stale.
 """
@@ -31,7 +31,7 @@ PART = re.compile(r"(<!-- begin (?P<name>[^\n]+?) -->\n).*?(<!-- end -->)", re.D
 
 def documents() -> list[Path]:
     """README and the pages of docs."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def updated(text: str) -> str:
@@ -273,7 +273,7 @@ def main() -> int:
     """Rewrite, or check."""
     if "--check" in sys.argv[1:]:
         for path in stale():
-            print(f"{path.relative_to(ROOT)} is stale: run docs/update.py", file=sys.stderr)
+            print(f"{path.relative_to(ROOT)} is stale: run scripts/update_docs.py", file=sys.stderr)
         return 1 if stale() else 0
     for path in documents():
         path.write_text(updated(path.read_text("utf-8")), "utf-8")
