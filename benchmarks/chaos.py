@@ -33,7 +33,8 @@ from toolwire import FinishReason, Message, ParsedResponse, ProviderError, ToolC
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.run_events import CallBegun, EndReason, RunEnded
 from toolwire.client.client import Client
-from toolwire.client.transport import HttpAnswer, HttpRequest, HttpTransport, Retry, Transport
+from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
+from toolwire.client.transport import HttpTransport, Retry
 from toolwire.events import replay
 from toolwire.models.backends import ApiBackend, Backend, TextBackend, client_source
 from toolwire.providers.base import ProviderApi

@@ -10,10 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import UnionType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from toolwire.errors import MissingExtra
+from typing import Any
 
 EXTRAS = {
     "anyio": "mcp",
@@ -63,29 +60,26 @@ def lazy_exports(
 
 
 @contextmanager
-def needs_extra(feature: str) -> Iterator[None]:
-    """Run imports of optional modules; name the extra to install if one is missing.
+def needs_extra(feature: str, extra: str = "") -> Iterator[None]:
+    """Run imports of optional modules; name the extra to install if one of them fails.
 
     Args:
         feature: the subject of the message, such as "Bedrock".
+        extra: the extra, if not the one in `EXTRAS`.
 
     Raises:
-        MissingExtra: an optional module is not installed.
+        MissingExtra: an optional module cannot be imported.
     """
     try:
         yield
-    except ModuleNotFoundError as error:
-        if (missing := missing_extra(feature, error)) is None:
+    except ImportError as error:
+        from toolwire.errors import MissingExtra
+
+        module = (error.name or "").partition(".")[0]
+        if isinstance(error, MissingExtra) or module not in EXTRAS:
             raise
-        raise missing from error
-
-
-def missing_extra(feature: str, error: ImportError) -> MissingExtra | None:
-    """Return the error that names the extra to install; None if no extra installs the module that is missing."""
-    from toolwire.errors import MissingExtra
-
-    module = (error.name or "").partition(".")[0]
-    return MissingExtra(feature, module, EXTRAS[module]) if module in EXTRAS else None
+        reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
+        raise MissingExtra(feature, module, reason, extra or EXTRAS[module]) from error
 
 
 def wrong_type(argument: str, value: object, expected: str) -> TypeError:
@@ -129,7 +123,7 @@ def check_options(function: str, options: Iterable[str], known: Collection[str])
 
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; it takes {', '.join(sorted(known))}"
-            raise TypeError(f"{function} has no argument {name!r}{hint}")
+            raise TypeError(f"{function}() has no argument {name!r}{hint}")
 
 
 def warn_deprecated(thing: str, version: str, *, instead: str = "") -> None:

@@ -79,14 +79,14 @@ class ConfigurationError(ToolwireError):
 
 
 class MissingExtra(ToolwireError, ImportError):
-    """An optional dependency is not installed; the message names the extra to install.
+    """An optional dependency cannot be imported; the message names the extra to install.
 
     Attributes:
         extra: the extra that installs the dependency, such as "agent".
     """
 
-    def __init__(self, feature: str, module: str, extra: str) -> None:
-        super().__init__(f"{feature} needs {module}, which is not installed: pip install 'toolwire[{extra}]'")
+    def __init__(self, feature: str, module: str, reason: str, extra: str) -> None:
+        super().__init__(f"{feature} needs {module}, which {reason}: pip install 'toolwire[{extra}]'")
         self.name = module
         self.extra = extra
 

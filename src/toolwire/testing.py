@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolwire.client.transport import HttpAnswer, HttpRequest, Transport
+from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.errors import ProviderError
 from toolwire.events import Event, replay
 from toolwire.messages import ParsedResponse

@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolwire._surface import needs_extra
 from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget, Prices
 from toolwire.agent.config import AgentConfig
@@ -222,13 +223,11 @@ class _Building:
         """
         if not table.tools.mcp:
             return
-        try:
+        with needs_extra("MCP"):
             from toolwire.mcp.approvals import Approvals
             from toolwire.mcp.oauth import Logins, login
             from toolwire.mcp.router import McpRouter
             from toolwire.mcp.servers import McpServer, load_servers
-        except ImportError as error:
-            raise ConfigurationError(f"MCP servers need {error.name}: pip install 'toolwire[mcp]'") from error
         if self._source:
             servers = load_servers(self._source)
         else:

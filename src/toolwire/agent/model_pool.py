@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from toolwire.client.client import Client
-from toolwire.client.transport import Transport
+from toolwire.client.exchange import Transport
 from toolwire.config.tables import COACH, ModelProfile
 from toolwire.errors import ConfigurationError
 from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source

@@ -111,11 +111,6 @@ class Wanted:
         return self
 
 
-def missing(error: ImportError) -> CliError:
-    """What to install for an agent."""
-    return CliError(f"agents need {error.name}: pip install 'toolwire[agent]', or 'toolwire[local]'", status=1)
-
-
 def _check_local(name: str) -> None:
     from toolwire.models.local.model_files import HUB
     from toolwire.models.local.weights import WEIGHTS

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from toolwire._surface import needs_extra
 from toolwire.cli.agent_options import (
     Api,
     BaseUrl,
@@ -21,7 +22,6 @@ from toolwire.cli.agent_options import (
     Trace,
     Wanted,
     Yes,
-    missing,
 )
 from toolwire.cli.console import CliError, output_is_ours, say
 from toolwire.cli.tool_options import Roots, ToolFiles
@@ -71,10 +71,8 @@ def ask(
     wanted = Wanted(
         root, tools, format, model, api, base_url, key_env, tier, policy, config, agent, max_rounds
     ).checked()
-    try:
+    with needs_extra("An agent"):
         from toolwire.cli.ask_run import answered  # here, since an agent is much to load for a command that needs none
-    except ImportError as error:
-        raise missing(error) from error
 
     with output_is_ours():
         end, ran, tooled = asyncio.run(answered(question, wanted, agree=yes, trace=trace, json=json))

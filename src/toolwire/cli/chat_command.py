@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from toolwire._surface import needs_extra
 from toolwire.cli.agent_options import (
     BY_WORDS,
     Api,
@@ -24,7 +25,6 @@ from toolwire.cli.agent_options import (
     Trace,
     Wanted,
     Yes,
-    missing,
 )
 from toolwire.cli.approval_prompt import somebody
 from toolwire.cli.console import output_is_ours
@@ -77,10 +77,8 @@ def chat(
     ).checked()
     if tier is None and config is None and wanted.remote:
         wanted = replace(wanted, tier=BY_WORDS)
-    try:
+    with needs_extra("An agent"):
         from toolwire.cli.chat_session import talk  # here, since an agent is much to load for a command that needs none
-    except ImportError as error:
-        raise missing(error) from error
 
     with nullcontext() if somebody() else output_is_ours():
         asyncio.run(talk(wanted, resume or "", agree=yes, trace=trace))

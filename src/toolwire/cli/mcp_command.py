@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.status import Status
 
+from toolwire._surface import needs_extra
 from toolwire.cli.approval_prompt import Consent, somebody
 from toolwire.cli.call_command import DENIED, STATUS, described
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
@@ -222,11 +223,9 @@ def serve(
     ] = None,
 ) -> None:
     """Serve tools over MCP, to whoever speaks on standard input, or over HTTP."""
-    try:
+    with needs_extra("MCP"):
         from toolwire.mcp.http_server import HttpOptions, Listening, serve_http
         from toolwire.mcp.server import McpService
-    except ImportError as error:
-        raise _missing(error) from error
     registry = gather(root, tools)
     for definition in registry.definitions():
         if registry.lookup(definition.name).ends_turn:  # that is between a model and its own loop
@@ -279,10 +278,6 @@ def _leave(number: int, _: object) -> None:
     os._exit(128 + number)
 
 
-def _missing(error: ImportError) -> CliError:
-    return CliError(f"MCP needs {error.name}: pip install 'toolwire[mcp]'", status=1)
-
-
 def quiet() -> None:
     """The SDK tells of what servers send on standard error; what matters of it is told here."""
     for name in ("mcp", "client", "httpx2"):
@@ -299,13 +294,11 @@ def _routed(
     yes: bool = False,
 ) -> Result:
     """Do something with the servers that a file names."""
-    try:
+    with needs_extra("MCP"):
         from toolwire.mcp.approvals import Approvals
         from toolwire.mcp.oauth import Logins, login
         from toolwire.mcp.router import McpRouter
         from toolwire.mcp.servers import load_servers
-    except ImportError as error:
-        raise _missing(error) from error
     quiet()
     servers = load_servers(config if config is not None else _own_file())
 

@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from toolwire._surface import needs_extra
 from toolwire.agent.agent import Agent
 from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, Corrected, MemberSpoke, RunEnded
 from toolwire.agent.team import AgentTeam
@@ -236,12 +237,8 @@ class NoRuns(CliError):
 
 
 def _store(database: str) -> RunStore:
-    try:
+    with needs_extra("A recorded run", "durable"):
         from toolwire.agent.run_store import RunStore, sqlite_file
-    except ImportError as error:
-        raise CliError(
-            f"recorded runs need more than is installed ({error.name}): pip install 'toolwire[durable]'"
-        ) from error
     path = sqlite_file(database)
     if path is not None and not path.exists():
         raise NoRuns(f"no run has been recorded in {path} yet", status=1)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote
 
-from toolwire.client.transport import HttpAnswer, HttpRequest, HttpTransport, Transport
+from toolwire._surface import needs_extra
+from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
+from toolwire.client.transport import HttpTransport
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.events import Event, collect, replay
 from toolwire.messages import Message, ParsedResponse
@@ -310,14 +312,13 @@ def signed_headers(url: str, body: bytes, headers: Mapping[str, str]) -> dict[st
     """The headers of a request to Bedrock, signed with the credentials that botocore finds.
 
     Raises:
-        ConfigurationError: botocore is not installed, or finds no credentials.
+        MissingExtra: botocore is not installed.
+        ConfigurationError: botocore finds no credentials.
     """
-    try:
+    with needs_extra("Bedrock"):
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.session import Session
-    except ImportError as error:
-        raise ConfigurationError("Bedrock needs botocore: pip install 'toolwire[bedrock]'") from error
     credentials = Session().get_credentials()
     if credentials is None:
         raise ConfigurationError("no AWS credentials were found")

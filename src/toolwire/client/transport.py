@@ -5,50 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Protocol, Self
+from typing import Self
 
 import httpx
 
+from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.errors import ProviderError
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """A request; its secret headers are not shown."""
-
-    url: str
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(slots=True)
-class HttpAnswer:
-    """An answer whose body is still coming."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: AsyncIterator[bytes]
-
-    @property
-    def good(self) -> bool:
-        """Whether the server did what it was asked; a redirection is none of that."""
-        return 200 <= self.status < 300
-
-    async def read(self) -> bytes:
-        """The whole body."""
-        return b"".join([piece async for piece in self.body])
-
-
-class Transport(Protocol):
-    """Carries requests. One with `offline = True` asks nobody, so it needs no key."""
-
-    def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
-        """Send a request; the answer's body can be read until the context ends, which also cancels it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

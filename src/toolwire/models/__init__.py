@@ -6,7 +6,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "client.client": "Client",
-        "client.transport": "HttpAnswer HttpRequest HttpTransport Retry Transport",
+        "client.exchange": "HttpAnswer HttpRequest Transport",
+        "client.transport": "HttpTransport Retry",
         "models.backends": "ApiBackend Backend Source StreamOptions TextBackend Writer client_source local_source",
         "models.local.model_files": "locate open_model",
         "models.local.runtime": "LocalModel",

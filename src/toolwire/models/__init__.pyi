@@ -1,11 +1,11 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
 from toolwire.client.client import Client as Client
-from toolwire.client.transport import HttpAnswer as HttpAnswer
-from toolwire.client.transport import HttpRequest as HttpRequest
+from toolwire.client.exchange import HttpAnswer as HttpAnswer
+from toolwire.client.exchange import HttpRequest as HttpRequest
+from toolwire.client.exchange import Transport as Transport
 from toolwire.client.transport import HttpTransport as HttpTransport
 from toolwire.client.transport import Retry as Retry
-from toolwire.client.transport import Transport as Transport
 from toolwire.models.backends import ApiBackend as ApiBackend
 from toolwire.models.backends import Backend as Backend
 from toolwire.models.backends import Source as Source

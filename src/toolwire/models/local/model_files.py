@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import WEIGHTS, fetch, silent
@@ -51,11 +52,9 @@ def _from_hub(name: str, say: Callable[[str], None]) -> Path:
     repository, _, file = rest.partition("/")
     if not (owner and repository and file):
         raise ProviderError(f"{HUB}{name} names no file: it is {HUB}OWNER/REPO/FILE.gguf")
-    try:
+    with needs_extra("A file of the Hugging Face hub"):
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise ProviderError("files of the hub need huggingface_hub: pip install 'toolwire[local]'") from error
     say(f"{file} from {owner}/{repository}")
     try:
         return Path(hf_hub_download(f"{owner}/{repository}", file))

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 from toolwire.events import Finish
 from toolwire.messages import FinishReason
@@ -159,10 +160,6 @@ def _runtime() -> Any:
     """Import the runtime, its OpenMP told to sleep while it waits: on a busy machine that is ten times as fast."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
-    try:
+    with needs_extra("A model on this machine"):
         import xllamacpp
-    except ImportError as error:
-        raise ProviderError(
-            f"no local runtime ({error}): install the extra `local`; in a clone: pip install '.[local]'"
-        ) from error
     return xllamacpp

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 
 BLOCK = 1 << 20
@@ -136,12 +137,8 @@ def fetch(
     Raises:
         ProviderError: they could not be fetched, or are not what was pinned.
     """
-    try:
+    with needs_extra("A model on this machine"):
         import filelock
-    except ImportError as error:
-        raise ProviderError(
-            f"{error.name} is missing: install the extra `local`; in a clone: pip install '.[local]'"
-        ) from error
 
     folder = cache_folder()
     target = folder / weights.filename

@@ -1,0 +1,43 @@
+"""A request to a provider API and its answer, as bytes, and the protocol of what carries them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request; its headers may hold secrets, so they are not shown."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(slots=True)
+class HttpAnswer:
+    """An answer whose body is still arriving."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: AsyncIterator[bytes]
+
+    @property
+    def good(self) -> bool:
+        """Whether the request succeeded; a redirection is not a success."""
+        return 200 <= self.status < 300
+
+    async def read(self) -> bytes:
+        """Return the whole body."""
+        return b"".join([piece async for piece in self.body])
+
+
+class Transport(Protocol):
+    """Carries requests. One with `offline = True` reaches no server, so it needs no key."""
+
+    def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
+        """Send a request; the answer's body can be read until the context ends, which also cancels the request."""
+        ...

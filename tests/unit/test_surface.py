@@ -1,0 +1,113 @@
+"""The machinery of public packages: missing extras, deprecations, checked arguments."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from toolwire._surface import check_options, needs_extra, warn_deprecated, wrong_type
+from toolwire.errors import MissingExtra, ToolwireDeprecationWarning
+
+BLOCKED = """
+import sys
+for name in {modules!r}:
+    sys.modules[name] = None
+try:
+    {statement}
+except ImportError as error:
+    print(type(error).__name__, error, sep=": ")
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "modules", "message"),
+    [
+        ("from toolwire import Client", ["httpx"], "toolwire.Client needs httpx, which is not installed: [agent]"),
+        (
+            "from toolwire.models import HttpTransport",
+            ["httpx"],
+            "toolwire.models.HttpTransport needs httpx, which is not installed: [agent]",
+        ),
+        (
+            "from toolwire.agent import DurableRuns",
+            ["dbos"],
+            "toolwire.agent.DurableRuns needs dbos, which is not installed: [durable]",
+        ),
+        (
+            "from toolwire.mcp import McpService",
+            ["mcp"],
+            "toolwire.mcp.McpService needs mcp, which is not installed: [mcp]",
+        ),
+        (
+            "from toolwire.telemetry import Tracing",
+            ["opentelemetry"],
+            "toolwire.telemetry.Tracing needs opentelemetry, which is not installed: [otel]",
+        ),
+        (
+            "from toolwire.models.local.runtime import _runtime; _runtime()",
+            ["xllamacpp"],
+            "A model on this machine needs xllamacpp, which is not installed: [local]",
+        ),
+        (
+            "from toolwire.models import locate; locate('hf:a/b/c.gguf')",
+            ["huggingface_hub"],
+            "A file of the Hugging Face hub needs huggingface_hub, which is not installed: [local]",
+        ),
+        (
+            "from toolwire.client.client import signed_headers; signed_headers('https://x', b'', {})",
+            ["botocore"],
+            "Bedrock needs botocore, which is not installed: [bedrock]",
+        ),
+    ],
+)  # fmt: skip
+def test_a_missing_extra_is_named(statement: str, modules: list[str], message: str) -> None:
+    code = BLOCKED.format(statement=statement, modules=modules)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    head, _, extra = message.rpartition(" ")
+    assert run.stdout.strip() == f"MissingExtra: {head} pip install 'toolwire{extra}'"
+
+
+def test_an_optional_module_that_is_broken_is_not_called_missing() -> None:
+    with pytest.raises(MissingExtra, match=r"which cannot be imported \(libgomp") as caught, needs_extra("It"):
+        raise ImportError("libgomp.so.1 is missing", name="xllamacpp.core")
+    assert (caught.value.extra, caught.value.name) == ("local", "xllamacpp")
+
+
+def test_a_module_that_no_extra_installs_is_a_plain_import_error() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nothing") as caught, needs_extra("It"):
+        raise ModuleNotFoundError("No module named 'nothing'", name="nothing")
+    assert not isinstance(caught.value, MissingExtra)
+
+
+def test_a_deprecation_points_at_the_caller() -> None:
+    def old() -> None:
+        warn_deprecated("old()", "0.3", instead="new()")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        old()
+    message = "old() is deprecated and will be removed in Toolwire 0.3; use new() instead"
+    shown = [(str(warning.message), warning.category, warning.filename) for warning in caught]
+    assert shown == [(message, ToolwireDeprecationWarning, __file__)]
+
+
+def test_an_unknown_option_is_an_error_with_a_suggestion() -> None:
+    check_options("f", {"format": 1}, {"format", "tools"})
+    with pytest.raises(TypeError, match=r"f\(\) has no argument 'formt'; did you mean 'format'\?"):
+        check_options("f", {"formt": 1}, {"format", "tools"})
+    with pytest.raises(TypeError, match=r"f\(\) has no argument 'zzz'; it takes format, tools"):
+        check_options("f", {"zzz": 1}, {"format", "tools"})
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "None"), ("run", "'run'"), (3, "3"), ([], "list"), ([{}], "list of dict"), (dict, "the class dict"),
+        (b"x", "bytes"), ("x" * 99, "'" + "x" * 59),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_shown_briefly(value: object, shown: str) -> None:
+    assert str(wrong_type("tier", value, "a Tier")) == f"tier must be a Tier, not {shown}"
