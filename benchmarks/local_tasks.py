@@ -3,7 +3,7 @@
     nice python -m benchmarks.local_tasks [--model 1.5b] [--format forge_xml] [--task NAME] [--threads 2] [--show]
 
 Results go to benchmarks/local_tasks.json one by one; what stands there is not run again, so it can be stopped at any
-time. `--show` runs nothing and prints the table. `scripts/update_docs.py` makes the table of docs/how-to/agents.md of the same file.
+time. `--show` runs nothing and prints the table. `scripts/update_docs.py` makes a table of the same file.
 
 A task counts as done if the run ended in an answer (the last one that a run in circles is asked for is one too), the
 calls that it takes were made and went well, and the answer holds what only they could tell; a refusal counts if nothing
