@@ -26,7 +26,7 @@ from pathlib import Path
 
 import toolwire
 from toolwire.envelope.grammar import read_envelope
-from toolwire.envelope.search import find_ripgrep
+from toolwire.search.ripgrep import find_ripgrep
 
 LIMIT = 0.150
 """Seconds that `te grep` may take above ripgrep's own time."""

@@ -23,7 +23,8 @@ from toolwire.agent.process_locks import FileLiveProcesses, LiveProcesses, Postg
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import JournalError
 from toolwire.messages import Message
-from toolwire.runtime.state_dir import open_database, state_folder
+from toolwire.runtime.sqlite import open_database
+from toolwire.runtime.state_dir import state_folder
 from toolwire.text.escape import replace_surrogates
 from toolwire.text.suggest import closest, did_you_mean
 

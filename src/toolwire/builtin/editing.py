@@ -17,9 +17,9 @@ from typing import Any
 
 from toolwire.builtin import previews
 from toolwire.builtin.matching import Edit, applied
-from toolwire.builtin.reading import is_binary
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.search.re2_search import is_binary
 
 MAX_WRITTEN = 4 << 20
 """Bytes of a file that is written or edited."""

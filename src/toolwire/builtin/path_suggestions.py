@@ -14,10 +14,10 @@ from typing import Literal
 
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.search.re2_search import is_skipped
 from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest, did_you_mean
 
-SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 LOOKED_AT = 5_000
 """Names, of files and directories, at which the search for one ends."""
 SECONDS = 0.2
@@ -26,11 +26,6 @@ NAMED = 3
 ALIKE = 0.8
 
 Kind = Literal["file", "directory", "any"]
-
-
-def passed_over(name: str) -> bool:
-    """Whether files and directories of this name are left out where nobody named them."""
-    return name.startswith(".") or name in SKIPPED
 
 
 @contextmanager
@@ -83,7 +78,7 @@ class _Room:
     def names(self, roots: AllowedRoots, path: str, kind: Kind, *, deep: bool) -> Iterator[str]:
         """What is in a directory, of that kind, as far as there is room; what is passed over takes room as well."""
         with suppress(ToolError):  # the directory may be what is not there
-            for name, directory in roots.names(path, passed_over, deep=deep, most=self._entries):
+            for name, directory in roots.names(path, is_skipped, deep=deep, most=self._entries):
                 self._entries -= 1
                 if monotonic() > self._until:
                     return

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from toolwire.builtin.path_suggestions import helpful
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots, entries_of
+from toolwire.search.re2_search import is_binary
 from toolwire.text.escape import escape_invisible
 
 MAX_SHOWN_ENTRIES = 200
 MAX_FILE_BYTES = 8 << 20
 MAX_READ_LINES = 200
 MAX_READ_CHARACTERS = 16_000
-PROBE = 8_192
-"""Bytes at the beginning of a file; a null byte among them tells that it is no text."""
 
 
 class Reading:
@@ -77,11 +76,6 @@ class Reading:
             whole = f"{len(lines)}" if size == len(data) else f"more than {len(lines)}"
             text += f"\n(these are lines {start_line} to {last} of {whole})"
         return text or "(empty file)"
-
-
-def is_binary(data: bytes) -> bool:
-    """Whether a file that begins like this holds no text."""
-    return b"\0" in data[:PROBE]
 
 
 def cut(line: str, length: int) -> str:

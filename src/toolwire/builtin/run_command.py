@@ -23,7 +23,7 @@ from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.text.escape import escape_invisible
 
 if TYPE_CHECKING:
-    from toolwire.runtime.processes import Kept
+    from toolwire.runtime.process_groups import CapturedOutput
 
 MAX_OUTPUT = 20_000
 """Bytes of output that the model is told, half of them from its end."""
@@ -90,7 +90,7 @@ class Commands:
         env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
         with self._roots.directory(cwd) as directory:
             ended = await processes.run(
-                argv, directory=directory, env=env, seconds=limit, most=settings.output, ask_first=True
+                argv, directory=directory, env=env, seconds=limit, max_output=settings.output, ask_first=True
             )
         text = _told(ended.out)
         if ended.timed_out:
@@ -179,12 +179,12 @@ def _refuse(text: str, special: frozenset[str]) -> None:
             )
 
 
-def _told(kept: Kept) -> str:
+def _told(output: CapturedOutput) -> str:
     """What a program wrote, and how much of it is not told."""
-    if not kept.left_out:
-        return kept.whole().decode("utf-8", "replace")
-    head, tail = (part.decode("utf-8", "replace") for part in kept.parts())
-    return f"{head}\n({kept.left_out:,} bytes are left out here)\n{tail}"
+    if not output.left_out:
+        return output.joined().decode("utf-8", "replace")
+    head, tail = (part.decode("utf-8", "replace") for part in output.parts())
+    return f"{head}\n({output.left_out:,} bytes are left out here)\n{tail}"
 
 
 def _status(status: int) -> str:

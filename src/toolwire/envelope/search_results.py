@@ -68,7 +68,7 @@ class Findings:
             rank = Rank.TEST_DEFINITION if self._test else Rank.DEFINITION
         self._hits.append((rank, self._zone, self._shown, number, line))
 
-    def not_text(self) -> None:
+    def binary_file(self) -> None:
         """Count a file that matches and is no text."""
         self._not_text += 1
 

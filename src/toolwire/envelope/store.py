@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolwire.envelope.cutting import count_lines
-from toolwire.envelope.database import Database, storable
 from toolwire.envelope.settings import Settings
 from toolwire.errors import ToolError
+from toolwire.runtime.sqlite import Database, storable
 
 HANDLE: Final = re.compile(r"res_[0-9a-f]{12}")
 MAX_KEPT: Final = 16 << 20
@@ -75,7 +75,7 @@ class HandleStore:
         max_age: float = 7 * 86_400.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._database = Database(os.fspath(path), _SCHEMA, wait=WAIT)
+        self._database = Database(os.fspath(path), _SCHEMA, 1, wait=WAIT)
         self._max_bytes = max_bytes
         self._max_age = max_age
         self._clock = clock

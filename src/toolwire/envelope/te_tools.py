@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from toolwire.builtin import previews
 from toolwire.envelope.envelope import Envelope, EnvelopeText
-from toolwire.envelope.programs import SHARED_GROUP
 from toolwire.envelope.settings import AGENT_NAMES, SESSION_NAMES
 from toolwire.errors import ToolError
+from toolwire.runtime.process_groups import SHARED_GROUP
 from toolwire.runtime.processes import environment, run
 from toolwire.tools import Tier, Tool, tool
 
@@ -115,7 +115,13 @@ def _environment(
 async def _ran(argv: Sequence[str], environ: Mapping[str, str], directory: str, seconds: float) -> dict[str, Any]:
     try:
         ended = await run(
-            argv, directory=directory, env=environ, seconds=seconds, most=MAX_OUT, apart=True, ask_first=True
+            argv,
+            directory=directory,
+            env=environ,
+            seconds=seconds,
+            max_output=MAX_OUT,
+            separate_stderr=True,
+            ask_first=True,
         )
     except ToolError as error:
         return {"data": None, "meta": {"returncode": -1, "error": True, "message": str(error)}}

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from toolwire.envelope.database import Database, storable
 from toolwire.envelope.settings import Settings
 from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.sqlite import Database, storable
 
 MAX_OUTPUT_TEXT: Final = 8_192
 """Characters of a call's output that may be recorded."""
@@ -101,7 +101,7 @@ class Telemetry:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, enabled: bool = True, output_text: bool = False) -> None:
-        self._database = Database(os.fspath(path), _SCHEMA, wait=WAIT)
+        self._database = Database(os.fspath(path), _SCHEMA, 1, wait=WAIT)
         self.enabled = enabled
         self._output_text = output_text
 

@@ -18,7 +18,8 @@ from typing import Any, Self
 
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.mcp.servers import Launch, McpServer
-from toolwire.runtime.state_dir import open_database, state_folder
+from toolwire.runtime.sqlite import open_database
+from toolwire.runtime.state_dir import state_folder
 
 
 @dataclass(frozen=True, slots=True)

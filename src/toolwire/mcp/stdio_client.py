@@ -23,6 +23,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from toolwire.mcp.servers import Launch
+from toolwire.runtime.process_groups import signal_group
+from toolwire.runtime.processes import happens
 
 GRACE = 2.0
 """Seconds that a program has to end in once nobody writes to it, and again once it was asked to."""
@@ -82,7 +84,7 @@ async def open_program(
                         await _stop(transport, program)
                     group.cancel_scope.cancel()
     finally:
-        _signal(transport, signal.SIGKILL)  # what it left behind in its group
+        signal_group(transport.get_pid(), signal.SIGKILL)  # what it left behind in its group
         transport.close()
 
 
@@ -134,19 +136,6 @@ async def _stop(transport: asyncio.SubprocessTransport, program: _Program) -> No
     """Let the program end: by itself, then asked to."""
     assert program.stdin is not None
     program.stdin.close()
-    if not await _ends(program):
-        _signal(transport, signal.SIGTERM)
-        await _ends(program)
-
-
-async def _ends(program: _Program) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(GRACE):
-            await program.ended.wait()
-    return program.ended.is_set()
-
-
-def _signal(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
-    """Send a signal to the group, which is named after its first process and outlives it while it has members."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(transport.get_pid(), number)
+    if not await happens(program.ended, GRACE):
+        signal_group(transport.get_pid(), signal.SIGTERM)
+        await happens(program.ended, GRACE)

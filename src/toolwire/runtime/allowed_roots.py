@@ -128,7 +128,13 @@ class AllowedRoots:
             return None if walk.missing else self._there(walk, path, most)
 
     def files(
-        self, path: str, skipped: Callable[[str], bool], left_out: Callable[[str], None]
+        self,
+        path: str,
+        skipped: Callable[[str], bool],
+        left_out: Callable[[str], None],
+        *,
+        depth: int = MAX_DEPTH,
+        entries: int = MAX_ENTRIES,
     ) -> Iterator[tuple[str, int]]:
         """The regular files at or below a path, opened: each one's name below it ("" if it is the path), a descriptor.
 
@@ -138,7 +144,9 @@ class AllowedRoots:
         Args:
             path: a directory or a file.
             skipped: names, of files and directories, that are passed over.
-            left_out: is told why something was not looked at for being too much.
+            left_out: receives the reason if something exceeds a limit.
+            depth: maximum number of directories inside one another.
+            entries: maximum number of names in one directory.
         """
         with self._walked(path) as walk:
             if walk.name:
@@ -148,7 +156,7 @@ class AllowedRoots:
                 finally:
                     os.close(file)
             else:
-                yield from self._below(os.dup(walk.top), "", 0, skipped, left_out)
+                yield from self._below(os.dup(walk.top), "", (depth, entries), skipped, left_out)
 
     def names(self, path: str, skipped: Callable[[str], bool], *, deep: bool, most: int) -> Iterator[tuple[str, bool]]:
         """The names of what is in a directory, and whether each is a directory; no file is opened.
@@ -188,13 +196,19 @@ class AllowedRoots:
             os.close(directory)
 
     def _below(
-        self, directory: int, prefix: str, depth: int, skipped: Callable[[str], bool], left_out: Callable[[str], None]
+        self,
+        directory: int,
+        prefix: str,
+        limits: tuple[int, int],
+        skipped: Callable[[str], bool],
+        left_out: Callable[[str], None],
     ) -> Iterator[tuple[str, int]]:
         below = []
+        depth, most = limits
         try:
-            entries, more = entries_of(directory)
+            entries, more = entries_of(directory, most)
             if more:
-                left_out(f"only {MAX_ENTRIES} names of {prefix or 'the directory'} were looked at")
+                left_out(f"only {most} names of {prefix or 'the directory'} were looked at")
             for entry in entries:
                 if skipped(entry.name):
                     continue
@@ -207,8 +221,8 @@ class AllowedRoots:
                             yield prefix + entry.name, file
                         finally:
                             os.close(file)
-            if below and depth == MAX_DEPTH:
-                left_out(f"nothing deeper than {MAX_DEPTH} directories was looked at")
+            if below and prefix.count("/") == depth:
+                left_out(f"nothing deeper than {depth} directories was looked at")
                 return
             for name in below:
                 with suppress(OSError):
@@ -216,7 +230,7 @@ class AllowedRoots:
                     if not self.mounts and os.fstat(inner).st_dev != os.fstat(directory).st_dev:
                         os.close(inner)
                         continue
-                    yield from self._below(inner, f"{prefix}{name}/", depth + 1, skipped, left_out)
+                    yield from self._below(inner, f"{prefix}{name}/", limits, skipped, left_out)
         finally:
             os.close(directory)
 
@@ -434,12 +448,12 @@ class _Walk:
             os.close(self._stack.pop())
 
 
-def entries_of(directory: int) -> tuple[list[os.DirEntry[str]], bool]:
+def entries_of(directory: int, most: int = MAX_ENTRIES) -> tuple[list[os.DirEntry[str]], bool]:
     """What is in an open directory, sorted by name, and whether there was too much to look at all."""
     found: list[os.DirEntry[str]] = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            if len(found) == MAX_ENTRIES:
+            if len(found) == most:
                 return sorted(found, key=lambda one: one.name), True
             found.append(entry)
     return sorted(found, key=lambda one: one.name), False

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import StateError
-from toolwire.runtime.state_dir import open_database
+from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.coach import Tally
 from toolwire.telemetry.row_codec import SCHEMA, VERSION
 from toolwire.telemetry.run_rows import name_of, number, of_one_name

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from toolwire.errors import StateError
 from toolwire.runtime.foreign_code import Caught
-from toolwire.runtime.state_dir import open_database
+from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.row_codec import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from toolwire.builtin import path_suggestions
-from toolwire.builtin.path_suggestions import passed_over
 from toolwire.builtin.reading import Reading
 from toolwire.builtin.searching import Searching
 from toolwire.builtin.toolsets import builtin_tools
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.search.re2_search import is_skipped
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_directories_count_and_no_file_is_opened(
     for at in range(20):
         (tmp_path / "work" / "aaa" / str(at)).mkdir(parents=True)
     monkeypatch.setattr(AllowedRoots, "_opened", None)
-    assert len(list(roots.names(".", passed_over, deep=True, most=100))) == 27
-    assert len(list(roots.names(".", passed_over, deep=False, most=100))) == 5
+    assert len(list(roots.names(".", is_skipped, deep=True, most=100))) == 27
+    assert len(list(roots.names(".", is_skipped, deep=False, most=100))) == 5
     monkeypatch.setattr(path_suggestions, "LOOKED_AT", 10)
     with pytest.raises(ToolError, match=r"No such file or directory$"):
         Searching(roots, ripgrep=False).search_files("workers", "other/usage.md")

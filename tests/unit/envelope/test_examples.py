@@ -20,11 +20,11 @@ from tests.unit.envelope.tree import build, te
 from toolwire.envelope.envelope import Envelope
 from toolwire.envelope.grammar import CRUMB, Document, Header, Section, read_envelope
 from toolwire.envelope.ranking import hot_zone
-from toolwire.envelope.search import find_ripgrep
 from toolwire.envelope.search_results import Findings
 from toolwire.envelope.te_tools import te_run
 from toolwire.errors import EnvelopeError
 from toolwire.messages import ToolCall, ToolResult
+from toolwire.search.ripgrep import find_ripgrep
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "mission" / "te_examples.jsonl"
 

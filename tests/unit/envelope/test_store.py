@@ -159,7 +159,7 @@ def test_a_file_that_breaks_later_is_put_aside(tmp_path: Path) -> None:
 def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch()
     os.symlink("elsewhere", tmp_path / "handles.db")
-    with pytest.raises(ToolError, match="no regular file"):
+    with pytest.raises(ToolError, match="not a regular file"):
         HandleStore(tmp_path / "handles.db").put("x", cmd="x")
     assert (tmp_path / "elsewhere").stat().st_size == 0
 

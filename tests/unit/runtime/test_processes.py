@@ -10,11 +10,11 @@ import pytest
 
 from toolwire import ToolError
 from toolwire.runtime import processes
-from toolwire.runtime.processes import Ended, Kept
+from toolwire.runtime.process_groups import CapturedOutput, ProgramResult
 
 
-def run(*argv: str, **options: Any) -> Ended:
-    settings: dict[str, Any] = {"directory": "/", "env": processes.environment(), "seconds": 20, "most": 1_000}
+def run(*argv: str, **options: Any) -> ProgramResult:
+    settings: dict[str, Any] = {"directory": "/", "env": processes.environment(), "seconds": 20, "max_output": 1_000}
     return asyncio.run(processes.run(argv, **(settings | options)))
 
 
@@ -22,7 +22,7 @@ def test_the_beginning_and_the_end_are_kept() -> None:
     draw = random.Random(2)
     for _ in range(500):
         text = bytes(draw.randrange(256) for _ in range(draw.randrange(60)))
-        kept, at = Kept(20), 0
+        kept, at = CapturedOutput(10, 10), 0
         while at < len(text):
             size = draw.randint(1, 15)
             kept.add(text[at : at + size])
@@ -31,14 +31,14 @@ def test_the_beginning_and_the_end_are_kept() -> None:
         assert kept.size == len(text)
         assert kept.left_out == max(0, len(text) - 20)
         if len(text) <= 20:
-            assert kept.whole() == text
+            assert kept.joined() == text
         else:
             assert (head, tail) == (text[:10], text[-10:])
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
 def test_the_least_that_is_kept(most: int) -> None:
-    kept = Kept(most)
+    kept = CapturedOutput.of_both_ends(most)
     kept.add(b"hello")
     kept.add(b"!")
     assert (kept.parts(), kept.left_out) == ((b"h", b"!"), 4)
@@ -46,17 +46,17 @@ def test_the_least_that_is_kept(most: int) -> None:
 
 def test_streams_together_and_apart() -> None:
     script = "echo out; echo err >&2; cat; exit 3"
-    together = run("sh", "-c", script, given=b"in")
-    assert (together.status, together.out.whole(), together.err.size) == (3, b"out\nerr\nin", 0)
-    apart = run("sh", "-c", script, given=b"in", apart=True)
-    assert (apart.out.whole(), apart.err.whole()) == (b"out\nin", b"err\n")
+    together = run("sh", "-c", script, stdin=b"in")
+    assert (together.status, together.out.joined(), together.err.size) == (3, b"out\nerr\nin", 0)
+    apart = run("sh", "-c", script, stdin=b"in", separate_stderr=True)
+    assert (apart.out.joined(), apart.err.joined()) == (b"out\nin", b"err\n")
 
 
 def test_large_input_and_output() -> None:
     given = b"x" * 5_000_000
-    ended = run("cat", given=given, most=1 << 24)
-    assert ended.out.whole() == given
-    assert run("true", given=given).status == 0  # it reads nothing of it
+    ended = run("cat", stdin=given, max_output=1 << 24)
+    assert ended.out.joined() == given
+    assert run("true", stdin=given).status == 0  # it reads nothing of it
     assert run(sys.executable, "-c", "print('y' * 3_000_000)").out.size == 3_000_001
 
 
@@ -67,14 +67,14 @@ def test_time_is_limited_whatever_the_program_ignores(monkeypatch: pytest.Monkey
     monkeypatch.setattr(processes, "GRACE", 20)
     willing = run("sh", "-c", "trap 'echo bye; exit 4' TERM; while :; do sleep 0.01; done", seconds=0.3, ask_first=True)
     assert (willing.timed_out, willing.status) == (True, 4)
-    assert willing.out.whole().endswith(b"bye\n")
+    assert willing.out.joined().endswith(b"bye\n")
 
 
 def test_whoever_left_the_group_does_not_hold_us_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.2)
     script = "import os, time\nif not os.fork():\n os.setsid()\n time.sleep(3)\nelse: print('done', flush=True)"
     ended = run(sys.executable, "-c", script)
-    assert (ended.status, ended.out.whole()) == (0, b"done\n")
+    assert (ended.status, ended.out.joined()) == (0, b"done\n")
 
 
 def test_what_cannot_be_started() -> None:
@@ -90,9 +90,11 @@ def test_search_paths_hold_no_current_directory() -> None:
 
 
 def test_a_process_that_leaves_can_end_all_that_runs() -> None:
-    async def main() -> processes.Ended:
+    async def main() -> ProgramResult:
         env = processes.environment()
-        running = asyncio.create_task(processes.run(["sleep", "300"], directory="/", env=env, seconds=60, most=99))
+        running = asyncio.create_task(
+            processes.run(["sleep", "300"], directory="/", env=env, seconds=60, max_output=99)
+        )
         while not processes._LIVE:
             await asyncio.sleep(0)
         processes.kill_all()

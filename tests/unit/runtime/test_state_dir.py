@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolwire.errors import StateError
-from toolwire.runtime.state_dir import open_database, state_folder
+from toolwire.runtime.sqlite import open_database
+from toolwire.runtime.state_dir import state_folder
 
 SCHEMA = ("CREATE TABLE notes (text TEXT)",)
 

@@ -13,15 +13,14 @@ from typing import Any, Final
 
 from toolwire.envelope.grammar import Document, Header, Section
 from toolwire.envelope.layout import compose_text
-from toolwire.envelope.programs import Ran
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
+from toolwire.envelope.te.options import WRONG
 from toolwire.envelope.usage_log import MAX_INPUT, Record, Telemetry, redacted_command
 from toolwire.errors import ToolError
 from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.process_groups import ProgramResult
 
-FAILED: Final = 1
-WRONG: Final = 2
 MIN_ROOM: Final = 500
 """Characters in which a document says that it shows nothing, whatever it is of."""
 MAX_ERROR: Final = 600
@@ -61,7 +60,7 @@ class Context:
     as_json: bool = False
     raw: bool = False
     seconds: float | None = None
-    ran: Ran | None = None
+    ran: ProgramResult | None = None
     began: float = field(default_factory=time.perf_counter)
 
     @cached_property

@@ -16,54 +16,18 @@ from typing import Final
 from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.cutting import count_lines
 from toolwire.envelope.grammar import Document, Header, Section
-from toolwire.envelope.programs import TIMED_OUT
-from toolwire.envelope.search import Place, check_depth, find_ripgrep, not_ignored
 from toolwire.envelope.search_results import Findings
 from toolwire.envelope.store import MAX_KEPT
-from toolwire.envelope.te.context import FAILED, Context, Done
-from toolwire.envelope.te.grep import NONE_FOUND, root_of
-from toolwire.envelope.te.options import Command, Given, Option
+from toolwire.envelope.te.commands import CAT, FAILED, FIND, NONE_FOUND, READ, root_of
+from toolwire.envelope.te.context import Context, Done
+from toolwire.envelope.te.options import Command, Given
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.process_groups import TIMED_OUT
+from toolwire.search.re2_search import MAX_DEPTH, is_binary
+from toolwire.search.ripgrep import PinnedPath, find_ripgrep, not_ignored
 
 _PIECE: Final = 1 << 20
-_PROBE: Final = 8_192
-_ROOT: Final = Option("--root", "the directory to stay in, instead of the working directory", "DIR")
-_LINES: Final = Option("--lines", "only these lines, counted from 1", "A-B")
-_PREVIEW: Final = Option("--preview", "lines that are shown (50)", "N")
-
-CAT: Final = Command(
-    "te cat [OPTION]... FILE...",
-    "Show files, one behind the other; - is standard input.",
-    (_LINES, _PREVIEW, _ROOT),
-    "examples:\n  te cat src/app.py\n  te cat --lines 120-180 src/app.py\n  make 2>&1 | te cat -",
-)
-READ: Final = Command(
-    "te repo read [OPTION]... --path FILE",
-    "Show a file of a repository.",
-    (
-        Option("--root", "the repository, instead of the working directory", "DIR"),
-        Option("--path", "the file, relative to it", "FILE"),
-        *(_LINES, _PREVIEW),
-    ),
-    "example:\n  te repo read --root . --path src/app.py",
-)
-FIND: Final = Command(
-    "te find [PATH]... [OPTION]...",
-    "List files and directories; those of tests come last. Without a path, all below the working directory.",
-    (
-        Option("--name", "only such names", "GLOB"),
-        Option("--iname", "the same, whatever the case", "GLOB"),
-        Option("--path", "only such paths", "GLOB"),
-        Option("--type", "f for files only, d for directories only", "f|d"),
-        Option("--maxdepth", "directories that are gone down into, counted from 0", "N"),
-        Option("--no-ignore", "also what .gitignore leaves out"),
-        *(_PREVIEW, _ROOT),
-    ),
-    "examples:\n  te find src -name '*.py'\n  te find -type d\n\nOptions may have one stroke, as find has them; "
-    "`te -i find` is find itself.",
-)
-
 
 # -- cat -------------------------------------------------------------------------------------------------------------
 
@@ -176,7 +140,7 @@ def _read_from(descriptor: int, asked: tuple[int, int] | None, until: float) -> 
         if not (piece := os.read(descriptor, _PIECE)):
             break
         if not size:
-            is_text = b"\0" not in piece[:_PROBE]
+            is_text = not is_binary(piece)
         if asked:
             piece, before = _within(piece, before, first, last)
             if before >= last and not piece:
@@ -248,10 +212,12 @@ def find(context: Context, arguments: Sequence[str]) -> Done:
         with ExitStack() as stack:
             roots = AllowedRoots(root_of(given.last("root")))
             for path in given.arguments or ["."]:
-                place = Place(roots, path, stack)
+                place = PinnedPath(roots, path, stack)
                 try:
                     left = until - time.monotonic()
-                    shown = None if everything or place.is_file else not_ignored(program, place, seconds=left)
+                    shown = (
+                        None if everything or place.is_file else not_ignored(program, place.descriptor, seconds=left)
+                    )
                 except TimeoutError:
                     late = True
                     break
@@ -287,7 +253,7 @@ def _asked(given: Given, path: str) -> bool:
     )
 
 
-def _names(place: Place, depth: int, kind: str, shown: Collection[bytes] | None) -> Iterator[str]:
+def _names(place: PinnedPath, depth: int, kind: str, shown: Collection[bytes] | None) -> Iterator[str]:
     """Paths below a place, of files (`f`), directories (`d`) or both; links are not followed, and .git is left out.
 
     Where it is known which files and directories are shown, others are left out; but not empty directories, nor links.
@@ -313,8 +279,10 @@ def _names(place: Place, depth: int, kind: str, shown: Collection[bytes] | None)
                 yield where + name
         if folder.count("/") + 1 >= depth:
             folders[:] = []
-        elif folders:
-            check_depth(folder)
+        elif folders and folder.count("/") >= MAX_DEPTH:
+            raise ToolError(
+                f"nothing deeper than {MAX_DEPTH} directories was looked at; start in a directory that is deeper"
+            )
 
 
 def _holds_nothing(name: str, folder: int) -> bool:

@@ -3,53 +3,27 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from toolwire.envelope.programs import TIMED_OUT
-from toolwire.envelope.search import MAX_PATTERN, Place, Query, Ripgrep, SearchError, Sink, find_ripgrep
-from toolwire.envelope.te.options import Command, Given, Option
+from toolwire.envelope.te.commands import GREP, NONE_FOUND, root_of
+from toolwire.envelope.te.options import WRONG, Given
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.process_groups import TIMED_OUT
+from toolwire.search.ripgrep import PinnedPath, Query, RipgrepSearch, SearchError, Sink, find_ripgrep
 
 if TYPE_CHECKING:
-    from toolwire.envelope.scan import Scan
     from toolwire.envelope.search_results import Findings
     from toolwire.envelope.te.context import Context, Done
+    from toolwire.search.re2_search import Re2Search
 
-NONE_FOUND: Final = 1
-COMMAND: Final = Command(
-    "te grep [OPTION]... PATTERN [PATH]...",
-    "Search files: definitions come first and tests last. Without a path, all of the working directory.",
-    (
-        Option("-e --regexp", "the pattern, where it begins with a dash", "PATTERN"),
-        Option("-i --ignore-case", "small letters find capital ones"),
-        Option("-S --smart-case", "so they do if the pattern has no capital letter"),
-        Option("-w --word-regexp", "whole words only"),
-        Option("-F --fixed-strings", "the pattern is text"),
-        Option("-g --include --glob", "only such files; all others with ! before it; may be given again", "GLOB"),
-        Option("-t --type", "only files of a type that ripgrep knows; may be given again", "TYPE"),
-        Option("-l --files-with-matches", "files, and not the lines in them"),
-        Option("-c --count", "files, and how many lines of each match"),
-        Option("--hidden", "also files whose names begin with a dot"),
-        Option("--no-ignore", "also files that .gitignore leaves out"),
-        Option("--root", "the directory to stay in, instead of the working directory", "DIR"),
-        Option("--preview", "lines that are shown (10)", "N"),
-        Option("--annotate", "say behind a line why it comes first"),
-        Option("-r -R -n -H -E -s --as-grep"),
-    ),
-    """examples:
-  te grep database_connection
-  te grep -w -g '*.py' 'def \\w+_handler' src
-  te grep -e --verbose
-  te grep -c TODO src
-  te -i grep -C3 database_connection    # ripgrep itself, with all that it knows
-
--r, -n, -H and -E are what happens anyway. Exit status: 0 found, 1 nothing found, 2 wrong usage or a pattern that
-cannot be read, 124 too slow.""",
-)
+MAX_PATTERN: Final = 4_096
+"""Maximum length of a pattern, in characters."""
 
 
 def query_of(given: Given) -> Query:
@@ -57,11 +31,11 @@ def query_of(given: Given) -> Query:
     arguments = given.arguments
     pattern = given.last("regexp")
     if len(given.all("regexp")) > 1:
-        COMMAND.wrong("one pattern at a time: join them with |")
+        GREP.wrong("one pattern at a time: join them with |")
     if not pattern:
         pattern, arguments = (arguments or [""])[0], arguments[1:]
     if not pattern or len(pattern) > MAX_PATTERN or "\0" in pattern:
-        COMMAND.wrong(f"a pattern has 1 to {MAX_PATTERN} characters, none of them null")
+        GREP.wrong(f"a pattern has 1 to {MAX_PATTERN} characters, none of them null")
     return Query(
         pattern,
         tuple(arguments) or (".",),
@@ -102,9 +76,9 @@ class PerFile:
         self._lines += 1
         self.total += 1
 
-    def not_text(self) -> None:
+    def binary_file(self) -> None:
         """See `Sink`."""
-        self._findings.not_text()
+        self._findings.binary_file()
 
     def finish(self) -> None:
         """The file is over."""
@@ -125,20 +99,20 @@ class Search:
     """
 
     def __init__(self, arguments: Sequence[str], stack: ExitStack) -> None:
-        given = COMMAND.read(arguments)
+        given = GREP.read(arguments)
         self.root = given.last("root")
         self.query = query_of(given)
-        self.preview = COMMAND.number(given, "preview")
+        self.preview = GREP.number(given, "preview")
         self.annotate = given.has("annotate")
         self.files = given.has("files-with-matches")
         self.count = given.has("count")
         if self.files and self.count:
-            COMMAND.wrong("-l or -c, not both")
+            GREP.wrong("-l or -c, not both")
         self.problem: ToolError | None = None
         self._stack = stack
         self._roots: AllowedRoots | None = None
         self._program = find_ripgrep(os.environ.get("TE_RG", ""))
-        self._first: Ripgrep | Scan | None = None
+        self._first: RipgrepSearch | Re2Search | None = None
         try:
             self._roots = AllowedRoots(root_of(given.last("root")))
             self._first = self._begun(self.query.paths[0])
@@ -160,50 +134,71 @@ class Search:
                 return False
         return True
 
-    def _begun(self, path: str) -> Ripgrep | Scan:
+    def _begun(self, path: str) -> RipgrepSearch | Re2Search:
         assert self._roots is not None
-        place = Place(self._roots, path, self._stack)
         if not self._program:
-            from toolwire.envelope.scan import Scan
+            from toolwire.search.re2_search import Re2Search
 
-            return Scan(self.query, place)
+            return Re2Search(self.query, self._roots, path)
+        pinned = PinnedPath(self._roots, path, self._stack)
         try:
-            begun = Ripgrep(self._program, self.query, place)
+            begun = RipgrepSearch(self._program, self.query, pinned)
         except OSError as error:
             raise SearchError("internal", f"{self._program}: {error.strerror}") from error
         self._stack.callback(begun.close)
         return begun
 
 
-def root_of(named: str) -> str:
-    """The directory to stay in: TE_ROOT or the working directory, or one below it that is named.
+class _GrepLines:
+    """Writes hits as grep does."""
 
-    Raises:
-        ToolError: what is named lies outside of TE_ROOT.
+    def __init__(self) -> None:
+        self.status = NONE_FOUND
+
+    def hit(self, path: bytes, number: int, line: bytes) -> None:
+        sys.stdout.buffer.write(b"%b:%b\n" % (path, line))
+        self.status = 0
+
+    def binary_file(self) -> None:
+        self.status = 0
+
+
+def grep_raw(arguments: Sequence[str], *, root: str = "") -> Done:
+    """Run ripgrep itself; where it is not installed, write what grep would write.
+
+    Args:
+        arguments: of ripgrep, or of `te grep`.
+        root: the directory to run in; "" for the working directory.
     """
-    outer = os.environ.get("TE_ROOT", "")
-    if not named:
-        return outer or "."
-    if outer:
-        AllowedRoots(outer).inside(os.path.realpath(named))
-    return named
+    from toolwire.envelope.te.context import Done, warn
+    from toolwire.envelope.te.passthrough import run_raw
+
+    if program := find_ripgrep(os.environ.get("TE_RG", "")):
+        # Without a path ripgrep would read a standard input that is not a terminal; it is to read files.
+        stdin = None if "-" in arguments else subprocess.DEVNULL
+        return run_raw([program, *arguments], cmd="grep", stdin=stdin, root=root)
+    lines = _GrepLines()
+    try:
+        with ExitStack() as stack:
+            Search(arguments, stack).feed(lines, seconds=sys.maxsize)
+    except ToolError as error:
+        warn(str(error))
+        return Done(WRONG, "grep", "raw", error="not_searched")
+    return Done(lines.status, "grep", "raw")
 
 
-def itself(search: Search) -> Done:
-    """What ripgrep writes for the same search, without options that are ours alone."""
-    from toolwire.envelope.te.passthrough import raw
-
+def repeat_raw(search: Search) -> Done:
+    """Run ripgrep itself for the same search, without the options that are ours alone."""
     query = search.query
-    ours = (("--files-with-matches", search.files), ("--count", search.count))
+    switches = (("--files-with-matches", search.files), ("--count", search.count))
     argv = [
-        "grep",
         *query.options,
-        *(option for option, wanted in ours if wanted),
+        *(option for option, is_set in switches if is_set),
         f"--regexp={query.pattern}",
         "--",
         *query.paths,
     ]
-    return raw(argv, root=root_of(search.root))
+    return grep_raw(argv, root=root_of(search.root))
 
 
 def grep(search: Search, context: Context) -> Done:
@@ -222,7 +217,7 @@ def grep(search: Search, context: Context) -> Done:
     except SearchError as error:
         if error.code == "internal" and context.human:
             warn(f"internal error ({error}); here is what ripgrep itself finds")
-            return itself(search)
+            return repeat_raw(search)
         return context.failed("grep", error.code, str(error))
     except ToolError as error:
         return context.failed("grep", "not_readable", str(error))

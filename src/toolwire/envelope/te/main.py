@@ -8,46 +8,15 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from toolwire.envelope.te.options import Command, Given, Option
+from toolwire.envelope.te.commands import INTERRUPTED, TE
+from toolwire.envelope.te.options import Given
 from toolwire.errors import ConfigurationError
 from toolwire.runtime.foreign_code import Caught
 
 if TYPE_CHECKING:
     from toolwire.envelope.te.context import Context, Done
-
-INTERRUPTED: Final = 130
-COMMAND: Final = Command(
-    "te [OPTION]... COMMAND [ARGUMENT]...",
-    "What commands give, with a header that says how much it is, cut to what its reader can hold.",
-    (
-        Option("-i --raw", "nothing of this: the command's own output"),
-        Option("--json", "one JSON object"),
-        Option("--timeout", "seconds that the command may take", "SECONDS"),
-        Option("--handle", "show what is kept under a handle", "ID"),
-        Option("--chunk", "a later part of it, counted from 1", "N"),
-        Option("--list-handles", "list what is kept"),
-        Option("--stats", "what was called, and how long it took"),
-        Option("--version", "show the version and end"),
-    ),
-    """commands:
-  grep        search files: definitions first, tests last
-  cat         show files
-  find        list files
-  repo read   show a file of a repository
-  run         run a command and show its output so
-  any other   is run as it is; its output has a header only where it is too long
-
-examples:
-  te grep database_connection src
-  te run pytest -x
-  te --handle res_5f0c1e7a9b3d --chunk 2
-
-`te COMMAND --help` says more of the first five. Who reads, and how much, is said by the environment: TE_AGENT_ID,
-TE_BUDGET. Exit status: the command's; 1 it could not be started, 2 wrong usage, 124 too slow, 130 interrupted.""",
-    mixed=False,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -72,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
-    given = COMMAND.read(arguments)
+    given = TE.read(arguments)
     try:
         return _run(given)
     except ConfigurationError as error:
@@ -103,10 +72,10 @@ def _run(given: Given) -> int:
 
         context = Context(given.has("json"), raw, _seconds(given))
         if begun is not None:
-            from toolwire.envelope.te.grep import grep, itself
+            from toolwire.envelope.te.grep import grep, repeat_raw
 
             search = begun
-            done = _guarded(context, argv, lambda: grep(search, context), lambda: itself(search))
+            done = _guarded(context, argv, lambda: grep(search, context), lambda: repeat_raw(search))
         else:
             done = _guarded(context, argv, lambda: _done(given, context))
         if done.mode:
@@ -123,7 +92,7 @@ def _seconds(given: Given) -> float | None:
     except ValueError:
         seconds = 0
     if not 0 < seconds < 1e6:
-        COMMAND.wrong(f"--timeout takes a number of seconds above 0, not {given.last('timeout')!r:.80}")
+        TE.wrong(f"--timeout takes a number of seconds above 0, not {given.last('timeout')!r:.80}")
     return seconds
 
 
@@ -136,10 +105,14 @@ def _done(given: Given, context: Context) -> Done:
         from toolwire.envelope.te import reports
 
         if given.has("handle"):
-            return reports.one_page(context, given.last("handle"), COMMAND.number(given, "chunk") or 1)
+            return reports.one_page(context, given.last("handle"), TE.number(given, "chunk") or 1)
         return reports.handles(context) if given.has("list-handles") else reports.stats(context)
     if not argv:
-        COMMAND.wrong("a command is needed")
+        TE.wrong("a command is needed")
+    if context.raw and argv[0] == "grep":
+        from toolwire.envelope.te.grep import grep_raw
+
+        return grep_raw(argv[1:])
     if context.raw:
         return passthrough.raw(argv)
     if argv[0] == "run":
@@ -154,7 +127,7 @@ def _done(given: Given, context: Context) -> Done:
 
 
 def _guarded(
-    context: Context, argv: Sequence[str], work: Callable[[], Done], itself: Callable[[], Done] | None = None
+    context: Context, argv: Sequence[str], work: Callable[[], Done], repeat: Callable[[], Done] | None = None
 ) -> Done:
     """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke.
 
@@ -164,14 +137,15 @@ def _guarded(
         return work()
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
-    from toolwire.envelope.te.context import FAILED, Done, warn
+    from toolwire.envelope.te.commands import FAILED
+    from toolwire.envelope.te.context import Done, warn
     from toolwire.envelope.te.passthrough import READING, raw, unshaped
 
     warn(f"internal error: {caught.message}")
     cmd = argv[0] if argv else "te"
     if context.human and context.ran is not None:
         unshaped(context.ran)
-        return Done(context.ran.status, cmd, "raw", error="internal")
+        return Done(context.ran.exit_status, cmd, "raw", error="internal")
     if context.human and cmd in READING and not isinstance(caught.error, OSError):
-        return itself() if itself is not None else raw(argv)
+        return repeat() if repeat is not None else raw(argv)
     return context.failed(cmd, "internal", status=FAILED)

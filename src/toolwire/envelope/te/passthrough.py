@@ -7,18 +7,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.cutting import count_lines, cut
 from toolwire.envelope.grammar import BEGIN, Document, Header, Section
-from toolwire.envelope.programs import Ran, run
-from toolwire.envelope.search import find_ripgrep
 from toolwire.envelope.store import MAX_KEPT
-from toolwire.envelope.te.context import FAILED, WRONG, Context, Done, dumped, short, warn
-from toolwire.envelope.te.options import Command
-from toolwire.errors import ToolError
+from toolwire.envelope.te.commands import FAILED, READ, RUN
+from toolwire.envelope.te.context import Context, Done, dumped, short, warn
+from toolwire.runtime.process_groups import ProgramResult, run_program
 
 READING: Final = frozenset({"grep", "cat", "find", "repo"})
 """The commands of `te` that change nothing, so that they may be done again."""
@@ -28,15 +25,6 @@ MIN_SHOWN: Final = 40
 """Characters of both outputs together that are shown at least."""
 TAIL: Final = 0.5
 """The share of what is shown that is for the end: that is where commands say how it went."""
-
-RUN: Final = Command(
-    "te run COMMAND [ARGUMENT]...",
-    "Run a command, and show what it gives in an envelope; its exit status is ours.",
-    (),
-    "example:\n  te run pytest -x\n\nIt is ended after 30 seconds, with all that it started: status 124. "
-    "TE_TIMEOUT or te --timeout allow more.",
-    mixed=False,
-)
 
 
 def run_shown(context: Context, arguments: Sequence[str]) -> Done:
@@ -60,19 +48,19 @@ def _shaped(context: Context, argv: Sequence[str], *, passed: bool) -> Done:
         return Done(FAILED, cmd, "pass", error="not_started")
     if ran.timed_out:
         warn(f"{_late(context, argv)}; te --timeout {2 * _seconds(context):g} gives it twice as long")
-    out, err = _text(ran.out), _text(ran.err)
+    out, err = _text(ran.out.joined()), _text(ran.err.joined())
     error = "timeout" if ran.timed_out else None
-    if passed and not ran.dropped and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
+    if passed and not ran.left_out and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
         unshaped(ran)
-        return Done(ran.status, cmd, "pass", out + err, error=error or "")
+        return Done(ran.exit_status, cmd, "pass", out + err, error=error or "")
     text = out if not err else f"{out.removesuffix(chr(10))}\n{err}" if out else err
     kind = content_type(text[:2_000] + text[-200:])
     header = Header(
         cmd=cmd, lines=count_lines(text), content_type=None if kind in (TEXT, "json") else kind, error=error
     )
-    more = f"{ran.dropped} bytes behind the first {MAX_KEPT >> 20} MB" if ran.dropped else ""
+    more = f"{ran.left_out} bytes behind the first {MAX_KEPT >> 20} MB" if ran.left_out else ""
     limit = context.settings.budget
-    done = context.text(text, header, limit=limit, lines=None, tail=TAIL, more=more, status=ran.status)
+    done = context.text(text, header, limit=limit, lines=None, tail=TAIL, more=more, status=ran.exit_status)
     done.mode = "pass"
     return done
 
@@ -86,15 +74,15 @@ def _json(context: Context, argv: Sequence[str]) -> Done:
         sys.stdout.write(text + "\n")
         return Done(FAILED, cmd, "pass", text, error="not_started")
     value: dict[str, Any] = {
-        "stdout": _text(ran.out),
-        "stderr": _text(ran.err),
-        "exit_code": ran.status,
+        "stdout": _text(ran.out.joined()),
+        "stderr": _text(ran.err.joined()),
+        "exit_code": ran.exit_status,
         "error": _late(context, argv) if ran.timed_out else None,
     }
     budget = context.settings.budget
     text = dumped(value)
     handle = ""
-    if len(text) > budget or ran.dropped:
+    if len(text) > budget or ran.left_out:
         keep = context.keep()
         whole = value["stdout"] + value["stderr"]
         header = Header(cmd=cmd, lines=count_lines(whole))
@@ -109,7 +97,7 @@ def _json(context: Context, argv: Sequence[str]) -> Done:
                 break
             room = max(room * budget // len(text) - 32, MIN_SHOWN)
     sys.stdout.write(text + "\n")
-    return Done(ran.status, cmd, "pass", text, "truncated" in value, handle, "timeout" if ran.timed_out else "")
+    return Done(ran.exit_status, cmd, "pass", text, "truncated" in value, handle, "timeout" if ran.timed_out else "")
 
 
 def _ends(text: str, room: int) -> str:
@@ -121,10 +109,10 @@ def _ends(text: str, room: int) -> str:
     return Document(header, (Section(shown.head, (shown.left_out,)), Section(shown.tail))).body
 
 
-def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> Ran | str:
+def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> ProgramResult | str:
     """What a command did, or why it could not be started."""
     try:
-        context.ran = run(argv, seconds=_seconds(context), keep=MAX_KEPT, merge=merge)
+        context.ran = run_program(argv, seconds=_seconds(context), max_output=MAX_KEPT, separate_stderr=not merge)
         return context.ran
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -143,9 +131,9 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def unshaped(ran: Ran) -> None:
+def unshaped(ran: ProgramResult) -> None:
     """Write what a command wrote, where it wrote it."""
-    for stream, data in ((sys.stdout, ran.out), (sys.stderr, ran.err)):
+    for stream, data in ((sys.stdout, ran.out.joined()), (sys.stderr, ran.err.joined())):
         stream.buffer.write(data)
         stream.buffer.flush()
 
@@ -153,62 +141,29 @@ def unshaped(ran: Ran) -> None:
 # -- raw -------------------------------------------------------------------------------------------------------------
 
 
-def raw(argv: Sequence[str], *, root: str = "") -> Done:
-    """The tool itself, with nothing between it and its reader: no header, no limit.
+def raw(argv: Sequence[str]) -> Done:
+    """Run the tool itself, with nothing between it and its reader; for `grep` see `grep.grep_raw`."""
+    cmd = argv[0]
+    if cmd == "run":
+        argv = argv[1:]
+    elif argv[:2] == ["repo", "read"]:
+        given = READ.read(argv[2:])
+        argv = ["cat", "--", os.path.join(given.last("root", "."), given.last("path"))]
+    return run_raw(argv, cmd=cmd)
+
+
+def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: str = "") -> Done:
+    """Run a program that reads and writes our own streams.
 
     Args:
-        argv: the command.
-        root: where it runs; "" for the working directory.
+        argv: the program and its arguments.
+        cmd: the command's name for the usage log.
+        stdin: standard input; None for ours.
+        root: the directory to run in; "" for the working directory.
     """
-    cmd, *rest = argv
-    stdin = None
-    if cmd == "grep":
-        program = find_ripgrep(os.environ.get("TE_RG", ""))
-        if not program:
-            return _searched(rest)
-        argv, stdin = [program, *rest], None if "-" in rest else subprocess.DEVNULL  # files, whatever stdin is
-    elif cmd == "run":
-        argv = rest
-    elif argv[:2] == ["repo", "read"]:
-        argv = _read_raw(argv[2:])
     try:
         status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
     except (OSError, ValueError, IndexError) as error:
         warn(f"{cmd}: {error.strerror if isinstance(error, OSError) else error}")
         return Done(FAILED, short(cmd), "raw", error="not_started")
     return Done(status if status >= 0 else 128 - status, short(cmd), "raw")
-
-
-class _Lines:
-    """Writes hits as grep does."""
-
-    def __init__(self) -> None:
-        self.status = 1
-
-    def hit(self, path: bytes, number: int, line: bytes) -> None:
-        sys.stdout.buffer.write(b"%b:%b\n" % (path, line))
-        self.status = 0
-
-    def not_text(self) -> None:
-        self.status = 0
-
-
-def _searched(arguments: Sequence[str]) -> Done:
-    """What grep would write, where there is no ripgrep."""
-    from toolwire.envelope.te.grep import Search
-
-    lines = _Lines()
-    try:
-        with ExitStack() as stack:
-            Search(arguments, stack).feed(lines, seconds=sys.maxsize)
-    except ToolError as error:
-        warn(str(error))
-        return Done(WRONG, "grep", "raw", error="not_searched")
-    return Done(lines.status, "grep", "raw")
-
-
-def _read_raw(arguments: Sequence[str]) -> list[str]:
-    from toolwire.envelope.te.files import READ
-
-    given = READ.read(arguments)
-    return ["cat", "--", os.path.join(given.last("root", "."), given.last("path"))]

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import Final
 
 from toolwire.envelope.envelope import page
-from toolwire.envelope.te.context import FAILED, Context, Done, dumped, warn
+from toolwire.envelope.te.commands import FAILED
+from toolwire.envelope.te.context import Context, Done, dumped, warn
 from toolwire.envelope.usage_log import Telemetry
 from toolwire.errors import ToolError
 from toolwire.text.escape import escape_as_json

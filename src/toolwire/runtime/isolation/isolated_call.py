@@ -24,7 +24,7 @@ from toolwire.schema.signatures import typed_reader
 from toolwire.tools import Isolation, Tool
 
 if TYPE_CHECKING:
-    from toolwire.runtime.processes import Ended
+    from toolwire.runtime.process_groups import ProgramResult
 
 MAX_RESULT = 16 << 20
 """Bytes of a result."""
@@ -104,9 +104,9 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
             directory=directory,
             env=env | {"HOME": directory, "TMPDIR": directory},
             seconds=isolation.seconds,
-            most=2 * MAX_RESULT,
-            given=json.dumps(request).encode(),
-            apart=True,
+            max_output=2 * MAX_RESULT,
+            stdin=json.dumps(request).encode(),
+            separate_stderr=True,
         )
     return _answer(function.__name__, ended, isolation)
 
@@ -156,7 +156,7 @@ def _limits(isolation: Isolation) -> dict[str, int]:
     return limits if isolation.processes is None else limits | {"RLIMIT_NPROC": isolation.processes}
 
 
-def _answer(tool: str, ended: Ended, isolation: Isolation) -> Any:
+def _answer(tool: str, ended: ProgramResult, isolation: Isolation) -> Any:
     if ended.timed_out:
         raise ToolError(f"{tool} took longer than {isolation.seconds:g} seconds and was stopped.")
     if ended.status == -signal.SIGXCPU:
@@ -164,7 +164,7 @@ def _answer(tool: str, ended: Ended, isolation: Isolation) -> Any:
     if ended.out.size > MAX_RESULT:
         raise ToolError(f"{tool} gave back more than {MAX_RESULT >> 20} MB.")
     try:
-        answer = json.loads(ended.out.whole())
+        answer = json.loads(ended.out.joined())
     except ValueError:
         raise ToolError(_died(tool, ended)) from None
     match answer:
@@ -183,7 +183,7 @@ def _answer(tool: str, ended: Ended, isolation: Isolation) -> Any:
     raise ToolError(_died(tool, ended))
 
 
-def _died(tool: str, ended: Ended) -> str:
+def _died(tool: str, ended: ProgramResult) -> str:
     """How a process ended that gave no answer."""
     if ended.status >= 0:
         how = f"ended its process (exit status {ended.status}) before it gave anything back."

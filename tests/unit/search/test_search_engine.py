@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from tests.unit.envelope.tree import wait_until_gone
 
-from toolwire.envelope.scan import Scan
-from toolwire.envelope.search import MAX_LINE, Place, Query, Ripgrep, SearchError, find_ripgrep
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.search.re2_search import Re2Search
+from toolwire.search.ripgrep import MAX_LINE, PinnedPath, Query, RipgrepSearch, SearchError, find_ripgrep
 
 SEARCHERS = [pytest.param(True, id="ripgrep", marks=pytest.mark.skipif(not find_ripgrep(), reason="no ripgrep")), False]
 
@@ -32,7 +32,7 @@ class Sink:
     def hit(self, path: bytes, number: int, line: bytes) -> None:
         self.hits.append((os.fsdecode(path), number, line.decode("utf-8", "replace")))
 
-    def not_text(self) -> None:
+    def binary_file(self) -> None:
         self.binaries += 1
 
 
@@ -41,9 +41,13 @@ def search(root: Path, *, ripgrep: Any, seconds: float = 30.0, program: str = ""
     query = Query(**options)
     with ExitStack() as stack:
         for path in query.paths:
-            place = Place(AllowedRoots(root), path, stack)
-            begun = Ripgrep(program or find_ripgrep(), query, place) if ripgrep else Scan(query, place)
-            assert begun.feed(sink, seconds=seconds)
+            roots = AllowedRoots(root)
+            running = (
+                RipgrepSearch(program or find_ripgrep(), query, PinnedPath(roots, path, stack))
+                if ripgrep
+                else Re2Search(query, roots, path)
+            )
+            assert running.feed(sink, seconds=seconds)
     sink.hits.sort()
     return sink
 
@@ -155,11 +159,11 @@ def test_a_sibling_of_the_root_is_outside(tree: Path) -> None:
 @pytest.mark.skipif(not find_ripgrep() or not os.path.isdir("/proc/self/fd"), reason="no ripgrep, or no /proc")
 def test_a_directory_stays_pinned(tree: Path) -> None:
     with ExitStack() as stack:
-        place = Place(AllowedRoots(tree), "src", stack)
+        place = PinnedPath(AllowedRoots(tree), "src", stack)
         os.rename(tree / "src", tree / "moved")
         os.symlink("../ws-evil", tree / "src")  # swapped between looking and searching
         sink = Sink()
-        Ripgrep(find_ripgrep(), Query("fetch"), place).feed(sink, seconds=30)
+        RipgrepSearch(find_ripgrep(), Query("fetch"), place).feed(sink, seconds=30)
     assert {path for path, _, _ in sink.hits} == {"src/a.py", "src/deep/b.js"}
 
 
@@ -239,7 +243,7 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(tree: Path, tmp_p
     program = stand_in(tmp_path, f"printf 'a.py\\0007:found\\n'; sleep 60 & echo $! > {tmp_path}/child; wait")
     sink = Sink()
     with ExitStack() as stack:
-        begun = Ripgrep(program, Query("x"), Place(AllowedRoots(tree), ".", stack))
+        begun = RipgrepSearch(program, Query("x"), PinnedPath(AllowedRoots(tree), ".", stack))
         while not (tmp_path / "child").is_file() or not (tmp_path / "child").read_text().endswith("\n"):
             pass
         assert begun.feed(sink, seconds=0.1) is False

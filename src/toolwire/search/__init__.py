@@ -1,0 +1,1 @@
+"""One search engine for files below allowed directories: ripgrep where it is installed, RE2 otherwise."""
