@@ -31,7 +31,7 @@ from rich.progress import Progress
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, ProviderError, ToolCall, ToolError, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.run_events import CallBegun, EndReason, RunEnded
+from toolwire.agent.run_events import EndReason, RunEnded, ToolStarted
 from toolwire.client.client import Client
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.transport import HttpTransport, Retry
@@ -493,7 +493,7 @@ async def _ended(agent: Agent, made: Ran) -> tuple[RunEnded | None, int]:
             async for event in events:
                 if ends:
                     made.failures.append(f"{type(event).__name__} came behind the end")
-                begun += isinstance(event, CallBegun)
+                begun += isinstance(event, ToolStarted)
                 if isinstance(event, RunEnded):
                     ends.append(event)
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.hooks import Hooks, TurnInfo
-from toolwire.agent.run_events import CallDone, RunEnded
+from toolwire.agent.run_events import ToolFinished, RunEnded
 from toolwire.builtin.toolsets import editing_tools, reading_tools
 from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.messages import ToolCall, ToolResult
@@ -245,7 +245,7 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
         calls: Calls = []
         begun = process_time()
         async for event in agent.run(task.question, run_id=task.name):
-            if isinstance(event, CallDone):
+            if isinstance(event, ToolFinished):
                 call, result = event.outcome.call, event.outcome.result
                 calls.append(Made(call.name, call.arguments, result.success, result.text))
             if isinstance(event, RunEnded):

@@ -25,7 +25,15 @@ from toolwire.agent.durable import DurableRuns, run_durably
 from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.agent.journal import UNKNOWN
 from toolwire.agent.process_locks import FileLiveProcesses, PostgresLiveProcesses
-from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, CaughtUp, Resumed, RunEnded, TaskBegun
+from toolwire.agent.run_events import (
+    AgentEvent,
+    ReplayEnded,
+    RunEnded,
+    RunResumed,
+    TaskStarted,
+    ToolFinished,
+    ToolStarted,
+)
 from toolwire.agent.run_store import HERE, RunStore, database_url
 from toolwire.errors import DefinitionError, JournalError
 from toolwire.events import Event, replay
@@ -99,7 +107,7 @@ def ended(events: list[AgentEvent]) -> RunEnded:
 
 
 def results(events: list[AgentEvent]) -> list[str]:
-    return [event.outcome.result.text for event in events if isinstance(event, CallDone)]
+    return [event.outcome.result.text for event in events if isinstance(event, ToolFinished)]
 
 
 def test_a_run_is_recorded_and_told_again(tmp_path: Path) -> None:
@@ -112,9 +120,9 @@ def test_a_run_is_recorded_and_told_again(tmp_path: Path) -> None:
             assert (info.id, info.state, info.agent, info.task) == ("one", "ended", "writer", "Write.")
             assert (info.reason, info.rounds, info.calls) == ("answered", 4, 3)
             again = await heard(runs.resume("one"))
-            assert again[0] == Resumed()
-            told = [event for event in events if not isinstance(event, CallDone | TaskBegun)]
-            assert [event for event in again[1:] if not isinstance(event, CallDone)] == told
+            assert again[0] == RunResumed()
+            told = [event for event in events if not isinstance(event, ToolFinished | TaskStarted)]
+            assert [event for event in again[1:] if not isinstance(event, ToolFinished)] == told
             assert results(again) == results(events) == ["wrote 1", "wrote 2", "wrote 3"]
             assert await heard(runs.watch("one")) == again[1:]
             assert await runs.ask("Write.", run_id="one") == "Done."
@@ -143,7 +151,7 @@ def test_what_is_recorded_is_json_that_only_its_user_may_read(tmp_path: Path) ->
 def test_a_run_that_is_left_is_stopped_and_goes_on(tmp_path: Path) -> None:
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path, waits=2), database=file(tmp_path)) as runs:
-            await heard(runs.run("Write.", run_id="one", history=[Message("user", "Hello.")]), CallDone)
+            await heard(runs.run("Write.", run_id="one", history=[Message("user", "Hello.")]), ToolFinished)
             (info,) = await runs.all()
             assert info.state == "stopped"
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
@@ -166,7 +174,7 @@ def test_what_a_conversation_had_come_to_goes_on_with_it(tmp_path: Path) -> None
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
-            await heard(runs.run("Write.", run_id="one", session=session), CallDone)
+            await heard(runs.run("Write.", run_id="one", session=session), ToolFinished)
             await heard(runs.resume("one", session=again))
 
     asyncio.run(main())
@@ -217,7 +225,7 @@ def test_another_agent_of_the_same_name_is_refused_unless_it_is_meant(tmp_path: 
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
-            await heard(runs.run("Write.", run_id="one"), CallDone)
+            await heard(runs.run("Write.", run_id="one"), ToolFinished)
         async with DurableRuns(other(), database=file(tmp_path)) as runs:
             with pytest.raises(JournalError) as caught:
                 await heard(runs.resume("one"))
@@ -295,7 +303,7 @@ def _lived(folder: Path, database: str, told: Connection, worker: bool) -> None:
             if worker:
                 await runs.serve()
             async for event in runs.run("Write.", run_id="one"):
-                if isinstance(event, CallBegun):
+                if isinstance(event, ToolStarted):
                     told.send(event.call.id)
 
     asyncio.run(main())
@@ -372,10 +380,10 @@ def test_workers_take_what_is_submitted_and_what_dead_ones_leave(
     assert written(tmp_path) == ["1", "2", "3"]
 
 
-async def _first(events: AsyncGenerator[AgentEvent], calls: int) -> AsyncGenerator[CallBegun]:
+async def _first(events: AsyncGenerator[AgentEvent], calls: int) -> AsyncGenerator[ToolStarted]:
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, CallBegun):
+            if isinstance(event, ToolStarted):
                 yield event
                 calls -= 1
                 if not calls:
@@ -396,7 +404,7 @@ def test_a_process_whose_run_was_taken_writes_nothing_more(tmp_path: Path) -> No
         async with DurableRuns(agent, database=file(tmp_path)) as runs:
             events = runs.run("Write.", run_id="one")
             async for event in events:
-                if isinstance(event, CallBegun):
+                if isinstance(event, ToolStarted):
                     break
             runs.store.put_down("one")
             go_on.set()
@@ -501,9 +509,9 @@ def test_what_is_not_gone_on_with_is_marked_only_once(tmp_path: Path) -> None:
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
             events = await heard(runs.run("Write.", run_id="one"))
-            assert CaughtUp() not in events
-            await heard(runs.run("Write again.", run_id="two"), CallDone)
+            assert ReplayEnded() not in events
+            await heard(runs.run("Write again.", run_id="two"), ToolFinished)
             again = await heard(runs.resume("two"))
-            assert again.count(Resumed()) == again.count(CaughtUp()) == 1
+            assert again.count(RunResumed()) == again.count(ReplayEnded()) == 1
 
     asyncio.run(main())

@@ -17,7 +17,7 @@ from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
 from toolwire.agent import Agent, AgentConfig, Budget, durable
 from toolwire.agent.durable import DurableRuns
 from toolwire.agent.process_locks import FileLiveProcesses
-from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone
+from toolwire.agent.run_events import AgentEvent, ToolFinished, ToolStarted
 from toolwire.agent.run_store import RunStore, RunTail
 from toolwire.errors import JournalError, ProviderError, RunFailed
 from toolwire.testing import ScriptedBackend
@@ -124,7 +124,7 @@ def test_a_budget_may_grow_until_the_run_has_ended(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with DurableRuns(budget(3, waits=2), database=file(tmp_path)) as runs:
-            await heard(runs.run("Write.", run_id="one"), CallDone)
+            await heard(runs.run("Write.", run_id="one"), ToolFinished)
         async with DurableRuns(budget(3), database=file(tmp_path)) as runs:
             assert ended(await heard(runs.run("Write.", run_id="two"))).reason == "budget"
         async with DurableRuns(budget(9), database=file(tmp_path)) as runs:
@@ -194,7 +194,7 @@ def test_workers_that_end_of_their_own_will_are_no_deaths(tmp_path: Path, monkey
                 await runs.submit("Write.", run_id="one")
                 async with aclosing(runs.watch("one")) as events:
                     async for event in events:
-                        if isinstance(event, CallBegun) and event.call.id == life:
+                        if isinstance(event, ToolStarted) and event.call.id == life:
                             break
                 assert runs.store.info("one").state == "running"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.run_events import CallDone, RunEnded
+from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.builtin.toolsets import reading_tools
 from toolwire.errors import ProviderError
 from toolwire.models.backends import TextBackend, local_source
@@ -40,7 +40,7 @@ def test_a_call_is_read_and_executed(model: LocalModel, tmp_path: Path) -> None:
         return [event async for event in agent.run("When is the meeting? Read notes.txt.")]
 
     events = asyncio.run(main())
-    assert any(isinstance(event, CallDone) and event.outcome.result.success for event in events)
+    assert any(isinstance(event, ToolFinished) and event.outcome.result.success for event in events)
     assert isinstance(events[-1], RunEnded)
     assert events[-1].reason != "error"
 

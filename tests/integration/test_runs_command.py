@@ -9,7 +9,7 @@ import pytest
 from tests.integration.test_durable import agent_of, file, heard, written
 
 from toolwire.agent.durable import DurableRuns
-from toolwire.agent.run_events import CallDone
+from toolwire.agent.run_events import ToolFinished
 from toolwire.agent.run_store import RunStore
 from toolwire.cli import run
 
@@ -44,7 +44,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
             await heard(runs.run("Write\neverything.", run_id="whole"))
-            await heard(runs.run("Write it\x1b[31m.", run_id="half", session=None), CallDone)
+            await heard(runs.run("Write it\x1b[31m.", run_id="half", session=None), ToolFinished)
 
     asyncio.run(main())
     (tmp_path / "written").unlink()

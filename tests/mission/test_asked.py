@@ -11,7 +11,7 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall, ToolDefinition, ToolResult
 from toolwire.agent import Agent, AgentConfig
 from toolwire.agent.hooks import NO_TOOLS, PREFIX, Hooks, ManifestInjector, TurnInfo
-from toolwire.agent.run_events import ApprovalAsked, CallBegun, CallDone
+from toolwire.agent.run_events import ApprovalRequested, ToolFinished, ToolStarted
 from toolwire.testing import ScriptedBackend
 
 WEATHER = ToolDefinition(
@@ -121,7 +121,7 @@ def test_steps_come_in_their_order_behind_the_reading() -> None:
         ]
     )
     found = events(Agent(backend, [add], AgentConfig(hooks=hooks)))
-    results = [event.outcome.result.result for event in found if isinstance(event, CallDone)]
+    results = [event.outcome.result.result for event in found if isinstance(event, ToolFinished)]
     assert order == [
         *["one sees 1", "two sees 1", "twice", "held", "runs"],
         *["one sees 1", "two sees 1", "twice", "held"],
@@ -155,7 +155,7 @@ def test_what_became_of_a_call_is_told_while_others_run() -> None:
     async def main() -> list[Any]:
         told = []
         async for event in Agent(backend, [slow, fast]).run("go"):
-            if isinstance(event, CallDone):
+            if isinstance(event, ToolFinished):
                 told.append(event.outcome.result.result)
                 heard.set()
         return told
@@ -181,8 +181,8 @@ def test_what_becomes_of_a_call_is_told(agreed: bool, how: str) -> None:
 
     backend = ScriptedBackend([calling(ToolCall("act", {"how": how}, "1")), ParsedResponse("x")])
     found = events(Agent(backend, [act], confirm=confirm))
-    told = [event for event in found if isinstance(event, CallBegun | ApprovalAsked | CallDone)]
-    assert [type(event).__name__ for event in told] == ["CallBegun", "ApprovalAsked", "CallDone"]
+    told = [event for event in found if isinstance(event, ToolStarted | ApprovalRequested | ToolFinished)]
+    assert [type(event).__name__ for event in told] == ["ToolStarted", "ApprovalRequested", "ToolFinished"]
     result = told[-1].outcome.result
     assert (result.success, result.error) == {
         (True, "works"): (True, None),

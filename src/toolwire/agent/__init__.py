@@ -13,8 +13,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.loading": "Environment load_agent load_team open_agent open_team",
         "agent.model_pool": "Models",
         "agent.run_events": (
-            "AgentEvent ApprovalAsked CallBegun CallDone CaughtUp Corrected MemberSpoke Noted Resumed RunEnded "
-            "TaskBegun TurnBegun"
+            "AgentEvent ApprovalRequested CorrectionAdded MemberEvent ReplayEnded RunEnded RunResumed TaskStarted "
+            "ToolFinished ToolStarted TranslationNoted TurnStarted"
         ),
         "agent.run_store": "RunInfo",
         "agent.team": "AgentTeam Member",

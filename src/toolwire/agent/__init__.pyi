@@ -19,17 +19,17 @@ from toolwire.agent.loading import open_agent as open_agent
 from toolwire.agent.loading import open_team as open_team
 from toolwire.agent.model_pool import Models as Models
 from toolwire.agent.run_events import AgentEvent as AgentEvent
-from toolwire.agent.run_events import ApprovalAsked as ApprovalAsked
-from toolwire.agent.run_events import CallBegun as CallBegun
-from toolwire.agent.run_events import CallDone as CallDone
-from toolwire.agent.run_events import CaughtUp as CaughtUp
-from toolwire.agent.run_events import Corrected as Corrected
-from toolwire.agent.run_events import MemberSpoke as MemberSpoke
-from toolwire.agent.run_events import Noted as Noted
-from toolwire.agent.run_events import Resumed as Resumed
+from toolwire.agent.run_events import ApprovalRequested as ApprovalRequested
+from toolwire.agent.run_events import CorrectionAdded as CorrectionAdded
+from toolwire.agent.run_events import MemberEvent as MemberEvent
+from toolwire.agent.run_events import ReplayEnded as ReplayEnded
 from toolwire.agent.run_events import RunEnded as RunEnded
-from toolwire.agent.run_events import TaskBegun as TaskBegun
-from toolwire.agent.run_events import TurnBegun as TurnBegun
+from toolwire.agent.run_events import RunResumed as RunResumed
+from toolwire.agent.run_events import TaskStarted as TaskStarted
+from toolwire.agent.run_events import ToolFinished as ToolFinished
+from toolwire.agent.run_events import ToolStarted as ToolStarted
+from toolwire.agent.run_events import TranslationNoted as TranslationNoted
+from toolwire.agent.run_events import TurnStarted as TurnStarted
 from toolwire.agent.run_store import RunInfo as RunInfo
 from toolwire.agent.team import AgentTeam as AgentTeam
 from toolwire.agent.team import Member as Member
@@ -46,34 +46,34 @@ __all__ = [
     "AgentTable",
     "AgentTeam",
     "AgentTeamConfig",
-    "ApprovalAsked",
+    "ApprovalRequested",
     "Budget",
-    "CallBegun",
-    "CallDone",
     "CallHook",
-    "CaughtUp",
     "Configuration",
-    "Corrected",
+    "CorrectionAdded",
     "DurableRuns",
     "Environment",
     "Hooks",
     "ManifestInjector",
     "Member",
-    "MemberSpoke",
+    "MemberEvent",
     "ModelProfile",
     "Models",
-    "Noted",
     "Prices",
     "PromptHook",
+    "ReplayEnded",
     "ResponseHook",
     "ResultHook",
-    "Resumed",
     "RunEnded",
     "RunFailed",
     "RunInfo",
-    "TaskBegun",
-    "TurnBegun",
+    "RunResumed",
+    "TaskStarted",
+    "ToolFinished",
+    "ToolStarted",
+    "TranslationNoted",
     "TurnInfo",
+    "TurnStarted",
     "load_agent",
     "load_team",
     "open_agent",

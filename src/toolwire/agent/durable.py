@@ -33,7 +33,7 @@ from toolwire.agent.dbos_workflow import (
     work,
 )
 from toolwire.agent.journal import MemoryJournal, told
-from toolwire.agent.run_events import AgentEvent, Resumed, RunEnded
+from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
 from toolwire.agent.run_store import (
     APPLICATION,
     END,
@@ -347,7 +347,7 @@ class DurableRuns:
             changed: go on though its agent has other tools, another format or another model than it had.
 
         Yields:
-            What was recorded, behind `Resumed`; then what happens, behind `CaughtUp`.
+            What was recorded, behind `RunResumed`; then what happens, behind `ReplayEnded`.
 
         Raises:
             JournalError: there is no such run, another process has it, its agent is not here or is another one.
@@ -364,7 +364,7 @@ class DurableRuns:
                     yield event
             return
         records, _ = await outside(self.store.records, run_id)
-        yield Resumed()
+        yield RunResumed()
         for event in told(MemoryJournal(records)):
             yield event
         yield from_json(RunEnded, records[END])

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from toolwire.agent.budget import Spending
 from toolwire.agent.codec import SessionRecord, dumps, loads, read, written
-from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, TurnBegun
+from toolwire.agent.run_events import AgentEvent, ToolFinished, ToolStarted, TurnStarted
 from toolwire.errors import JournalError
 from toolwire.events import replay
 from toolwire.execution.executor import Outcome
@@ -312,12 +312,12 @@ def told(journal: Journal) -> Iterator[AgentEvent]:
     for name, record in sorted(records.items(), key=lambda one: one[1].get("at", 0)):
         kind, _, place = name.partition(".")
         if kind == "answer":
-            yield TurnBegun(int(place))
+            yield TurnStarted(int(place))
             yield from replay(read(RecordedAnswer, record["answer"]).response)
         elif kind == "begun":
-            yield CallBegun(read(RecordedStart, record["begun"]).call)
+            yield ToolStarted(read(RecordedStart, record["begun"]).call)
         elif kind == "done":
             done = read(RecordedOutcome, record["done"])
             if f"begun.{place}" not in records:  # it was refused, or a step answered it
-                yield CallBegun(done.outcome.call)
-            yield CallDone(done.outcome, done.seconds)
+                yield ToolStarted(done.outcome.call)
+            yield ToolFinished(done.outcome, done.seconds)

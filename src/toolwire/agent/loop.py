@@ -21,7 +21,16 @@ from toolwire.agent.model_turn import ModelTurn, OutOfTime
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.recovery import HIDDEN, OFFENCE, REPEATED, Breaker, Fault, Repeats, advice, faults_of
 from toolwire.agent.run_context import RunContext
-from toolwire.agent.run_events import ApprovalAsked, CaughtUp, Corrected, Emit, EndReason, Resumed, RunEnded, TaskBegun
+from toolwire.agent.run_events import (
+    ApprovalRequested,
+    CorrectionAdded,
+    Emit,
+    EndReason,
+    ReplayEnded,
+    RunEnded,
+    RunResumed,
+    TaskStarted,
+)
 from toolwire.agent.tool_calls import ToolCallRunner
 from toolwire.errors import ProviderError, RenderError
 from toolwire.execution.disclosure import Disclosure
@@ -145,7 +154,7 @@ class Run:
         emit, observer = self._context.emit, self._context.observer
 
         async def ask(approval: Approval) -> Any:
-            emit(ApprovalAsked(approval))
+            emit(ApprovalRequested(approval))
             observer.asking(approval, getattr(confirm, "name", "user"))
             answer = await confirm(approval)
             observer.consented(approval, answer)
@@ -196,7 +205,7 @@ class Run:
                 intent = replace(intent, tier=session.ceiling, why=f"{intent.why}; but a model wrote the task")
         session.tier = intent.tier
         locked = tuple(tool.name for tool in self._registry.definitions() if tool.tier > intent.tier)
-        self._context.emit(TaskBegun(task, intent, locked))
+        self._context.emit(TaskStarted(task, intent, locked))
 
     def _restore(self) -> None:
         """Restore what earlier processes recorded of the run."""
@@ -209,13 +218,13 @@ class Run:
         limits.add_seconds(recorder.seconds)
         self._replaying = recorder.resumed
         if self._replaying:
-            self._context.emit(Resumed())
+            self._context.emit(RunResumed())
 
     def _catch_up(self) -> None:
         """Report, once, that from here on nothing is replayed."""
         if self._replaying:
             self._replaying = False
-            self._context.emit(CaughtUp())
+            self._context.emit(ReplayEnded())
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
@@ -358,7 +367,7 @@ class Run:
         note = "\n\n".join(filter(None, (advice(faults, self._example(answer.turn)), warning)))
         if note:
             self._context.observer.told(note)
-            self._context.emit(Corrected(note))
+            self._context.emit(CorrectionAdded(note))
         self._note = note or self._reminder(outcomes)
         return None
 

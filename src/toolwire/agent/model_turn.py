@@ -9,7 +9,7 @@ from toolwire.agent.config import AgentConfig
 from toolwire.agent.history import trim
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.run_context import RunContext
-from toolwire.agent.run_events import Noted, TurnBegun
+from toolwire.agent.run_events import TranslationNoted, TurnStarted
 from toolwire.agent.stream_timeout import StreamTimeout
 from toolwire.errors import ProviderError
 from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
@@ -67,7 +67,7 @@ class ModelTurn:
 
     def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Emit the events of an answer that an earlier process recorded."""
-        self._context.emit(TurnBegun(turn.round))
+        self._context.emit(TurnStarted(turn.round))
         events = list(replay(response))
         for event in events:
             self._context.emit(event)
@@ -87,7 +87,7 @@ class ModelTurn:
         """
         request = self._request(turn, messages, note)
         for attempt in range(ATTEMPTS):
-            self._context.emit(TurnBegun(turn.round))
+            self._context.emit(TurnStarted(turn.round))
             pending = self._pending(turn, attempt + 1)
             try:
                 response = await self._stream(request, turn, pending)
@@ -159,7 +159,7 @@ class ModelTurn:
         for note in dict.fromkeys(notes):
             if note not in self._reported:
                 self._reported.add(note)
-                self._context.emit(Noted(note))
+                self._context.emit(TranslationNoted(note))
 
     def _request(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ChatRequest:
         config = self._context.config

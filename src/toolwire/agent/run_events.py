@@ -25,7 +25,7 @@ EndReason = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class TaskBegun:
+class TaskStarted:
     """The first that is told: what the task has unlocked, and why.
 
     Attributes:
@@ -40,28 +40,28 @@ class TaskBegun:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnBegun:
+class TurnStarted:
     """The model is asked; the events of its answer follow."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
-class CallBegun:
+class ToolStarted:
     """A call goes to the executor."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalAsked:
+class ApprovalRequested:
     """Somebody is asked whether a call may run."""
 
     approval: Approval
 
 
 @dataclass(frozen=True, slots=True)
-class CallDone:
+class ToolFinished:
     """What became of a call; told as soon as it is known, whatever the others do.
 
     Attributes:
@@ -74,21 +74,21 @@ class CallDone:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectionAdded:
     """The model will read this in its next prompt, and only there."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class TranslationNoted:
     """Something could not be said to the model as it was, a tool's schema say; told once in a run."""
 
     note: Note
 
 
 @dataclass(frozen=True, slots=True)
-class MemberSpoke:
+class MemberEvent:
     """Something that a member of a team tells."""
 
     member: str
@@ -96,12 +96,12 @@ class MemberSpoke:
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
-    """An earlier life of the run was recorded: what follows has happened, and is told again, until `CaughtUp`."""
+class RunResumed:
+    """An earlier life of the run was recorded: what follows has happened, and is told again, until `ReplayEnded`."""
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp:
+class ReplayEnded:
     """What follows happens now."""
 
 
@@ -142,8 +142,8 @@ class RunEnded:
 
 
 AgentEvent = (
-    Event | TaskBegun | TurnBegun | CallBegun | ApprovalAsked | CallDone | Corrected | Noted | MemberSpoke | Resumed
-    | CaughtUp | RunEnded
+    Event | TaskStarted | TurnStarted | ToolStarted | ApprovalRequested | ToolFinished | CorrectionAdded
+    | TranslationNoted | MemberEvent | RunResumed | ReplayEnded | RunEnded
 )  # fmt: skip
 
 Emit = Callable[[AgentEvent], None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from toolwire.agent.agent import Agent
 from toolwire.agent.parent_run import CURRENT_CALL, MAX_DEPTH
-from toolwire.agent.run_events import MemberSpoke, RunEnded
+from toolwire.agent.run_events import MemberEvent, RunEnded
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.tools import Tier, ToolDefinition
 
@@ -42,7 +42,7 @@ class Member:
         async with aclosing(self.agent.run(task, run_id=run_id, journal=journal, parent=parent)) as events:
             async for event in events:
                 if parent is not None:
-                    parent.emit(MemberSpoke(name, event))
+                    parent.emit(MemberEvent(name, event))
                 if isinstance(event, RunEnded):
                     end = event
         assert end is not None
@@ -55,7 +55,7 @@ class AgentTeam:
     """A coordinator and its members.
 
     A member is called with a task and gives back its answer; it sees nothing of the coordinator's conversation. What
-    members tell is told by the coordinator as `MemberSpoke`, and what they use counts in its budget as they use it.
+    members tell is told by the coordinator as `MemberEvent`, and what they use counts in its budget as they use it.
 
     Text of strangers that one of them has read, both have. The task is a model's words: unless a member's tier is fixed
     it unlocks no more than the coordinator has, and no rule takes the words for the user's.

@@ -12,7 +12,7 @@ from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import CallRecorder, RecordedOutcome, RunRecorder
 from toolwire.agent.parent_run import CURRENT_CALL, ParentCall
 from toolwire.agent.run_context import RunContext
-from toolwire.agent.run_events import CallBegun, CallDone
+from toolwire.agent.run_events import ToolFinished, ToolStarted
 from toolwire.errors import JournalError
 from toolwire.execution.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.messages import ToolCall, ToolResult
@@ -111,9 +111,9 @@ class ToolCallRunner:
     def _replay(self, call: ToolCall, recorded: RecordedOutcome, turn: TurnInfo) -> Outcome:
         # A search for tools is answered again: the tools that it found stay disclosed.
         self._context.disclosure.answer(call, self._context.session.tier)
-        self._context.emit(CallBegun(recorded.outcome.call))
+        self._context.emit(ToolStarted(recorded.outcome.call))
         outcome = recorded.outcome if recorded.stepped else self._apply_hooks(recorded.outcome, turn)
-        self._context.emit(CallDone(outcome, recorded.seconds))
+        self._context.emit(ToolFinished(outcome, recorded.seconds))
         return outcome
 
     def _apply_hooks(self, outcome: Outcome, turn: TurnInfo) -> Outcome:
@@ -139,10 +139,10 @@ class ToolCallRunner:
             if isinstance(changed, ToolResult):
                 outcome = Outcome(call, replace(changed, call_id=call.id, tool_name=call.name))
             else:
-                context.emit(CallBegun(changed))
+                context.emit(ToolStarted(changed))
                 outcome = await self._execute(changed, pending, nested)
         elif outcome.issue is None:  # lost: it began in an earlier process
-            context.emit(CallBegun(outcome.call))
+            context.emit(ToolStarted(outcome.call))
         seconds = context.limits.clock() - began
         with Caught() as caught:
             outcome = self._apply_hooks(outcome, turn)
@@ -154,7 +154,7 @@ class ToolCallRunner:
         if caught.error is not None:
             raise caught.error
         context.observer.called(outcome, seconds, stepped=answered_by_hook)
-        context.emit(CallDone(outcome, seconds))
+        context.emit(ToolFinished(outcome, seconds))
         return outcome
 
     async def _execute(self, call: ToolCall, pending: _PendingCall, nested: list[Spending]) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from toolwire.agent.run_events import AgentEvent, CallDone, RunEnded
+from toolwire.agent.run_events import AgentEvent, RunEnded, ToolFinished
 from toolwire.cli.agent_options import Wanted
 from toolwire.cli.approval_prompt import Consent
 from toolwire.cli.console import console, say
@@ -41,7 +41,7 @@ async def answered(
 
 
 def _ran(event: AgentEvent) -> bool:
-    return isinstance(event, CallDone) and event.outcome.issue is None and event.outcome.result.success
+    return isinstance(event, ToolFinished) and event.outcome.issue is None and event.outcome.result.success
 
 
 def ends_of(found: Opened) -> Ends:

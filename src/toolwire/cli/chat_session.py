@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 
 from toolwire.agent.run_events import (
     AgentEvent,
-    ApprovalAsked,
-    CallBegun,
-    CallDone,
-    CaughtUp,
-    Corrected,
-    MemberSpoke,
-    Noted,
-    Resumed,
+    ApprovalRequested,
+    CorrectionAdded,
+    MemberEvent,
+    ReplayEnded,
     RunEnded,
-    TaskBegun,
-    TurnBegun,
+    RunResumed,
+    TaskStarted,
+    ToolFinished,
+    ToolStarted,
+    TranslationNoted,
+    TurnStarted,
 )
 from toolwire.cli.agent_options import BY_WORDS, Wanted
 from toolwire.cli.approval_prompt import Consent
@@ -303,7 +303,7 @@ class Chat:
         else:
             whole = Telling(trace=True, ends=ends_of(self._found))
             for event in self._events:
-                if not isinstance(event, ApprovalAsked | RunEnded):  # standard output got the answer already
+                if not isinstance(event, ApprovalRequested | RunEnded):  # standard output got the answer already
                     whole.show(event)
             whole.aside()
 
@@ -418,17 +418,24 @@ class _Kept:
     def add(self, event: AgentEvent) -> None:
         """Note an event."""
         match event:
-            case TurnBegun():
+            case TurnStarted():
                 if self.turns and self.turns[-1].round == event.round:
                     self.turns.pop()  # it broke off, and is asked for again
                 self.turns.append(_Answer(event.round))
-            case CallBegun(call):
+            case ToolStarted(call):
                 self.turns[-1].begun.append(call.id)
-            case CallDone(outcome):
+            case ToolFinished(outcome):
                 self.turns[-1].done.append(outcome)
-            case TaskBegun() | MemberSpoke() | RunEnded() | ApprovalAsked() | Corrected() | Noted():
+            case (
+                TaskStarted()
+                | MemberEvent()
+                | RunEnded()
+                | ApprovalRequested()
+                | CorrectionAdded()
+                | TranslationNoted()
+            ):
                 pass
-            case Resumed() | CaughtUp():
+            case RunResumed() | ReplayEnded():
                 pass
             case _:
                 self.turns[-1].events.append(event)

@@ -15,17 +15,17 @@ from rich.status import Status
 
 from toolwire.agent.run_events import (
     AgentEvent,
-    ApprovalAsked,
-    CallBegun,
-    CallDone,
-    CaughtUp,
-    Corrected,
-    MemberSpoke,
-    Noted,
-    Resumed,
+    ApprovalRequested,
+    CorrectionAdded,
+    MemberEvent,
+    ReplayEnded,
     RunEnded,
-    TaskBegun,
-    TurnBegun,
+    RunResumed,
+    TaskStarted,
+    ToolFinished,
+    ToolStarted,
+    TranslationNoted,
+    TurnStarted,
 )
 from toolwire.cli.console import call_line, console, emit, event_dict, plain, safe, styled
 from toolwire.cli.word_wrap import Wrapped
@@ -101,7 +101,7 @@ class Telling:
 
     def _show(self, event: AgentEvent) -> None:
         match event:
-            case TurnBegun():
+            case TurnStarted():
                 self._close()
                 self._prose.clear()
                 self._calls = 0
@@ -112,25 +112,25 @@ class Telling:
                 self._called(index, name)
             case CallEnd():
                 self._call_ended(event)
-            case CallBegun(call):
+            case ToolStarted(call):
                 self._close()
                 self._wait(f"{call.name} runs")
-            case CallDone():
+            case ToolFinished():
                 self._waited()
                 self._done(event)
-            case ApprovalAsked():
+            case ApprovalRequested():
                 self.aside()
-            case Corrected(text):
+            case CorrectionAdded(text):
                 self._row("told", text if self.trace else _cut(text, 2, 200), "yellow")
-            case Noted(note) if self.trace or note.kind == "quarantined":
+            case TranslationNoted(note) if self.trace or note.kind == "quarantined":
                 self._row("note", str(note), "yellow")
-            case MemberSpoke(member, inner):
+            case MemberEvent(member, inner):
                 self._member(member, inner)
-            case TaskBegun(_, intent, held) if held and not self.trace and not self._warned:
+            case TaskStarted(_, intent, held) if held and not self.trace and not self._warned:
                 self._warned = True
                 more = f" and {len(held) - HELD} more" if len(held) > HELD else ""
                 self._row("held", f"{', '.join(held[:HELD])}{more}: above {intent.tier.name}, see --tier", "dim")
-            case CaughtUp():
+            case ReplayEnded():
                 self._row("now", "from here on it goes on", "dim")
             case RunEnded():
                 self._ended(event)
@@ -139,7 +139,7 @@ class Telling:
 
     def _trace(self, event: AgentEvent) -> None:
         match event:
-            case TaskBegun(_, intent, held):
+            case TaskStarted(_, intent, held):
                 self._row("tier", f"{intent.tier.name}: {intent.why}", "magenta")
                 if held:
                     self._row("held", f"{', '.join(held)}: above {intent.tier.name}", "magenta")
@@ -204,7 +204,7 @@ class Telling:
         if self.trace and event.call.raw:
             self._row("raw", event.call.raw, "dim")
 
-    def _done(self, event: CallDone) -> None:
+    def _done(self, event: ToolFinished) -> None:
         self._close()
         outcome = event.outcome
         result, seconds = outcome.result, f"  [{event.seconds:.1f} s]" if self.trace else ""
@@ -220,16 +220,16 @@ class Telling:
 
     def _member(self, member: str, inner: AgentEvent) -> None:
         match inner:
-            case CallBegun(call):
+            case ToolStarted(call):
                 self._row(member, f"calls {call_line(call.name, call.arguments)[:ARGUMENTS]}", "cyan")
-            case CallDone(outcome):
+            case ToolFinished(outcome):
                 colour = "green" if outcome.result.success else "red"
                 self._row(member, _cut(shown(outcome.result), 2, 200), colour)
-            case Corrected(text):
+            case CorrectionAdded(text):
                 self._row(member, f"is told: {_cut(text, 1, 100)}", "yellow")
-            case ApprovalAsked():
+            case ApprovalRequested():
                 self.aside()
-            case MemberSpoke(other, innermost):
+            case MemberEvent(other, innermost):
                 self._member(f"{member}/{other}", innermost)
             case RunEnded():
                 self._row(member, f"{inner.reason}: {_cut(inner.answer or inner.detail, 2, 200)}", "dim")
@@ -286,9 +286,9 @@ class InTurn:
 
     def showed(self, event: AgentEvent) -> None:
         """This event has been shown, and all before it."""
-        while isinstance(event, MemberSpoke):
+        while isinstance(event, MemberEvent):
             event = event.event
-        if isinstance(event, ApprovalAsked):
+        if isinstance(event, ApprovalRequested):
             self._shown.setdefault(id(event.approval), asyncio.Event()).set()
 
     async def __call__(self, approval: Approval) -> Agreement | bool:
@@ -322,27 +322,27 @@ def emit_event(event: AgentEvent) -> None:
 def as_dict(event: AgentEvent) -> dict[str, Any]:
     """An event as a JSON object."""
     match event:
-        case TaskBegun(task, intent, held):
+        case TaskStarted(task, intent, held):
             return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why, "held": list(held)}
-        case TurnBegun():
+        case TurnStarted():
             return {"event": "turn", "round": event.round}
-        case CallBegun(call):
+        case ToolStarted(call):
             return {"event": "call", "call": _call(call)}
-        case ApprovalAsked(approval):
+        case ApprovalRequested(approval):
             return {"event": "approval", "call": _call(approval.call), "why": approval.reason}
-        case CallDone(outcome, seconds):
+        case ToolFinished(outcome, seconds):
             body = {"event": "result", "call": _call(outcome.call), "seconds": round(seconds, 3)}
             issue = outcome.issue.kind if outcome.issue else None
             return {**body, "result": {**plain(outcome.result), "success": outcome.result.success}, "issue": issue}
-        case Corrected(text):
+        case CorrectionAdded(text):
             return {"event": "correction", "text": text}
-        case Noted(note):
+        case TranslationNoted(note):
             return {"event": "note", "kind": note.kind, "where": note.where, "message": note.message}
-        case MemberSpoke(member, inner):
+        case MemberEvent(member, inner):
             return {"event": "member", "member": member, "said": as_dict(inner)}
-        case Resumed():
+        case RunResumed():
             return {"event": "resumed"}
-        case CaughtUp():
+        case ReplayEnded():
             return {"event": "caught_up"}
         case RunEnded():
             body = {"event": "end", "reason": event.reason, "answer": event.answer, "detail": event.detail}

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from toolwire._surface import needs_extra
 from toolwire.agent.agent import Agent
-from toolwire.agent.run_events import AgentEvent, CallBegun, CallDone, Corrected, MemberSpoke, RunEnded
+from toolwire.agent.run_events import AgentEvent, CorrectionAdded, MemberEvent, RunEnded, ToolFinished, ToolStarted
 from toolwire.agent.team import AgentTeam
 from toolwire.cli.console import CliError, call_line, console, emit, plain, say, styled
 from toolwire.cli.event_printer import Telling, emit_event
@@ -303,17 +303,17 @@ class _Transcript:
         match event:
             case ContentDelta(text):
                 self._prose.append(text)
-            case CallBegun(call):
+            case ToolStarted(call):
                 self.row("call", call_line(call.name, call.arguments), "cyan")
-            case CallDone(outcome):
+            case ToolFinished(outcome):
                 text = outcome.result.text
                 cut = f"… ({len(text) - SHOWN} characters more)" if len(text) > SHOWN else ""
                 good = outcome.result.success
                 said = f"{outcome.call.name}: {text[:SHOWN]}{cut}"
                 self.row("result" if good else "error", said, "green" if good else "red")
-            case Corrected(text):
+            case CorrectionAdded(text):
                 self.row("told", text, "yellow")
-            case MemberSpoke(member, CallBegun() | CallDone() as inner):
+            case MemberEvent(member, ToolStarted() | ToolFinished() as inner):
                 self.row("member", member, "magenta")
                 self.show(inner)
             case RunEnded():

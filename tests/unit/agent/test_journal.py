@@ -12,15 +12,15 @@ from toolwire import FinishReason, Message, ParsedResponse, ProviderError, Tier,
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.journal import UNKNOWN, MemoryJournal, told
 from toolwire.agent.run_events import (
-    ApprovalAsked,
-    CallBegun,
-    CallDone,
-    CaughtUp,
-    MemberSpoke,
-    Resumed,
+    ApprovalRequested,
+    MemberEvent,
+    ReplayEnded,
     RunEnded,
-    TaskBegun,
-    TurnBegun,
+    RunResumed,
+    TaskStarted,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
 )
 from toolwire.errors import JournalError
 from toolwire.events import CallEnd, ContentDelta, Event, replay
@@ -173,8 +173,12 @@ def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
     assert names[5:] == [
         *("answer.2", "begun.2.0", "done.2.0", "answer.3", "done.3.0", "answer.4", "begun.4.0", "done.4.0", "answer.5")
     ]
-    assert [event for event in told(MemoryJournal(journal.records)) if not isinstance(event, CallDone | CallBegun)] == [
-        event for event in events if not isinstance(event, CallDone | CallBegun | RunEnded | TaskBegun | ApprovalAsked)
+    assert [
+        event for event in told(MemoryJournal(journal.records)) if not isinstance(event, ToolFinished | ToolStarted)
+    ] == [
+        event
+        for event in events
+        if not isinstance(event, ToolFinished | ToolStarted | RunEnded | TaskStarted | ApprovalRequested)
     ]
 
 
@@ -194,7 +198,7 @@ def test_a_run_that_is_cut_anywhere_comes_to_the_same(cut: int, before: bool) ->
     assert (again.reason, again.answer) == (end.reason, end.answer)
     assert sorted(world.done) == ["milk", "tea"], "each was done, and once"
     assert world.done[: len(did)] == did
-    unknown = [event for event in events if isinstance(event, CallDone) and event.outcome.result.error == UNKNOWN]
+    unknown = [event for event in events if isinstance(event, ToolFinished) and event.outcome.result.error == UNKNOWN]
     asked = second.backend.asked  # type: ignore[attr-defined]
     extra = sum(len(event.outcome.call.name) == 3 for event in unknown) and again.rounds - end.rounds
     assert len(asked) == end.rounds - answered + extra, "nothing is asked again that was answered"
@@ -210,13 +214,13 @@ def test_what_was_recorded_is_told_again_between_two_marks() -> None:
     records: dict[str, str] = {}
     first = asyncio.run(life(agent_of(world), CutJournal(records, 8), Session()))
     events = asyncio.run(life(agent_of(world), MemoryJournal(records), Session()))
-    begin, caught_up = events.index(Resumed()), events.index(CaughtUp())
+    begin, caught_up = events.index(RunResumed()), events.index(ReplayEnded())
     assert begin == 1, "right behind what the task unlocked"
-    kinds = (TurnBegun, ContentDelta, CallEnd)
+    kinds = (TurnStarted, ContentDelta, CallEnd)
     again = [event for event in events[begin:caught_up] if isinstance(event, kinds)]
     assert again == [event for event in first if isinstance(event, kinds)][: len(again)]
-    assert not any(isinstance(event, ApprovalAsked) for event in events[:caught_up]), "nobody is asked again"
-    assert CaughtUp() not in events[caught_up + 1 :]
+    assert not any(isinstance(event, ApprovalRequested) for event in events[:caught_up]), "nobody is asked again"
+    assert ReplayEnded() not in events[caught_up + 1 :]
 
 
 @pytest.mark.parametrize("told_before", [False, True])
@@ -249,7 +253,7 @@ def test_calls_made_after_a_resumption_are_recorded(told_before: bool, tmp_path:
             )
         ) as events:
             async for event in events:
-                if isinstance(event, CallDone):
+                if isinstance(event, ToolFinished):
                     await begun.wait()
                     break
         agent = Agent(PlannedBackend(planned), registry, observers=[recorder], telemetry=False)
@@ -265,8 +269,8 @@ def test_calls_made_after_a_resumption_are_recorded(told_before: bool, tmp_path:
 
 def test_a_run_that_was_not_cut_has_no_marks() -> None:
     events = asyncio.run(life(agent_of(World()), MemoryJournal(), Session()))
-    assert Resumed() not in events
-    assert CaughtUp() not in events
+    assert RunResumed() not in events
+    assert ReplayEnded() not in events
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
@@ -298,7 +302,7 @@ def test_a_call_that_was_running_runs_again_only_if_it_may(idempotent: bool) -> 
     assert list(records) == ["answer.1", "begun.1.0"]
     session = Session()
     events = asyncio.run(life(agent(), MemoryJournal(records), session))
-    (done,) = [event.outcome.result for event in events if isinstance(event, CallDone)]
+    (done,) = [event.outcome.result for event in events if isinstance(event, ToolFinished)]
     assert done == ToolResult("1", "tool", "done") if idempotent else ToolResult("1", "tool", error=UNKNOWN)
     assert len(ran) == 1 + idempotent
     assert asked == ["tool"], "what was agreed to is not asked about again"
@@ -346,7 +350,7 @@ def test_what_a_tool_gives_back_that_cannot_be_recorded_is_told_as_an_error() ->
         lambda request: calling(ToolCall("odd", {}, "1")) if not results(request) else ParsedResponse("end")
     )
     events = asyncio.run(life(Agent(made, registry), MemoryJournal(), Session()))
-    (done,) = [event.outcome.result for event in events if isinstance(event, CallDone)]
+    (done,) = [event.outcome.result for event in events if isinstance(event, ToolFinished)]
     assert "is no JSON" in (done.error or "")
 
 
@@ -417,7 +421,7 @@ def test_the_members_of_a_team_go_on_where_they_were(cut: int) -> None:
     )
     assert events[-1].usage == Usage(200, 20)
     if 1 < cut < 5:
-        assert any(isinstance(event, MemberSpoke) and event.event == Resumed() for event in events)
+        assert any(isinstance(event, MemberEvent) and event.event == RunResumed() for event in events)
 
 
 def test_a_run_that_a_tool_makes_by_itself_is_not_recorded_and_neither_are_its_members() -> None:

@@ -15,7 +15,7 @@ import toolwire
 from toolwire import ConfigurationError, FinishReason, ParsedResponse, Tier, ToolCall
 from toolwire.agent import AgentTable, AgentTeamConfig, Environment, load_agent, load_team, open_agent
 from toolwire.agent.model_pool import Models, local_name
-from toolwire.agent.run_events import CallDone, MemberSpoke
+from toolwire.agent.run_events import MemberEvent, ToolFinished
 from toolwire.config.tables import Configuration, ModelProfile, load_configuration
 from toolwire.events import Finish
 from toolwire.mcp.router import ServerQuestion
@@ -100,7 +100,7 @@ def test_an_agent_of_a_file_works(tmp_path: Path) -> None:
                 assert agent.config.budget.prices.output == 2.0
                 events = [event async for event in agent.run("What do they say?")]
                 return events[-1].answer, [
-                    event.outcome.result.result for event in events if isinstance(event, CallDone)
+                    event.outcome.result.result for event in events if isinstance(event, ToolFinished)
                 ]
 
         with pytest.MonkeyPatch.context() as patch:
@@ -147,7 +147,7 @@ def test_a_team_of_a_file_works(tmp_path: Path) -> None:
 
         events = asyncio.run(main())
     assert events[-1].answer == "There are three."
-    assert any(isinstance(event, MemberSpoke) for event in events)
+    assert any(isinstance(event, MemberEvent) for event in events)
     assert asked[0]["tools"][0]["function"]["description"] == "Counts things."
     assert asked[1]["messages"][0]["content"] == "Count."
 

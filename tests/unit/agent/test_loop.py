@@ -8,7 +8,7 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier, ToolCall, ToolError, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
-from toolwire.agent.run_events import CallDone, Corrected, MemberSpoke, RunEnded
+from toolwire.agent.run_events import CorrectionAdded, MemberEvent, RunEnded, ToolFinished
 from toolwire.builtin.toolsets import ending_tools
 from toolwire.messages import TextPart
 from toolwire.testing import ScriptedBackend
@@ -56,7 +56,7 @@ def test_calls_run_and_the_model_is_told() -> None:
     assert results.role == "tool"
     assert results.parts == (ToolResult("1", "add", 3), ToolResult("2", "add", 7))
     assert [message.role for message in end.messages] == ["user", "assistant", "tool", "assistant"]
-    assert sum(isinstance(event, CallDone) for event in events) == 2
+    assert sum(isinstance(event, ToolFinished) for event in events) == 2
 
 
 def test_a_conversation_goes_on() -> None:
@@ -74,7 +74,7 @@ def test_a_correction_is_for_one_prompt_alone() -> None:
     good = calling(ToolCall("add", {"a": 1, "b": 2}, "1"))
     backend = ScriptedBackend([broken, good, ParsedResponse("3")], format="hermes")
     events, end = run(Agent(backend, [add]))
-    (told,) = [event.text for event in events if isinstance(event, Corrected)]
+    (told,) = [event.text for event in events if isinstance(event, CorrectionAdded)]
     assert "could not be read" in told
     assert '{"name": "add"' in told
     assert told in said(backend, 1)
@@ -130,7 +130,9 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
     assert backend.requests[-1].tool_choice.mode == "none"
     assert (
         sum(
-            "did before" in event.text or "same calls" in event.text for event in events if isinstance(event, Corrected)
+            "did before" in event.text or "same calls" in event.text
+            for event in events
+            if isinstance(event, CorrectionAdded)
         )
         == 1
     )
@@ -141,7 +143,7 @@ def test_a_required_call_is_asked_for() -> None:
     answers = [ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))]
     backend = ScriptedBackend(answers, format="hermes")
     events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
-    told = next(event.text for event in events if isinstance(event, Corrected))
+    told = next(event.text for event in events if isinstance(event, CorrectionAdded))
     assert "called no tool" in told
     assert '<tool_call>\n{"name": "add"' in told, "and how one is written"
     assert backend.requests[0].tool_choice.mode == "required"
@@ -171,7 +173,7 @@ def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
     backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("sorry")])
     events, _ = run(Agent(backend, [add, write]), "What is one and one?")
     assert [tool.name for tool in backend.requests[0].tools] == ["add"]
-    (call,) = [event for event in events if isinstance(event, CallDone)]
+    (call,) = [event for event in events if isinstance(event, ToolFinished)]
     assert "tier RUN" in (call.outcome.result.error or "")
     assert not done
     backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("done")])
@@ -225,7 +227,7 @@ def test_closing_the_iterator_stops_tools() -> None:
         agent = Agent(ScriptedBackend([calling(ToolCall("forever", {}, "1"))]), [forever])
         events = agent.run("go")
         async for event in events:
-            if type(event).__name__ == "CallBegun":
+            if type(event).__name__ == "ToolStarted":
                 break
         await events.aclose()
 
@@ -244,9 +246,9 @@ def test_a_member_is_called_as_a_tool() -> None:
     events, end = run(lead)
     assert end.answer == "It is four."
     assert (end.usage.input_tokens, end.usage.output_tokens) == (7, 3)
-    told = [event.event for event in events if isinstance(event, MemberSpoke)]
-    assert any(isinstance(event, CallDone) and event.outcome.result.result == 4 for event in told)
-    results = [event.outcome.result for event in events if isinstance(event, CallDone)]
+    told = [event.event for event in events if isinstance(event, MemberEvent)]
+    assert any(isinstance(event, ToolFinished) and event.outcome.result.result == 4 for event in told)
+    results = [event.outcome.result for event in events if isinstance(event, ToolFinished)]
     assert results == [ToolResult("1", "counter", "four")]
 
 
@@ -255,7 +257,7 @@ def test_a_member_that_fails_is_a_tool_that_fails() -> None:
     lead = Agent(ScriptedBackend([calling(ToolCall("helper", {"task": "x"}, "1")), ParsedResponse("sorry")]))
     AgentTeam(lead, [Member(helper, "Helps.")])
     events, end = run(lead)
-    (done,) = [event for event in events if isinstance(event, CallDone)]
+    (done,) = [event for event in events if isinstance(event, ToolFinished)]
     assert done.outcome.result.error == "helper has no answer (error): no route"
     assert end.good
 

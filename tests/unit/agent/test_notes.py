@@ -5,7 +5,7 @@ import asyncio
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall
 from toolwire.agent import Agent
-from toolwire.agent.run_events import Noted
+from toolwire.agent.run_events import TranslationNoted
 from toolwire.client.client import Client
 from toolwire.models.backends import ApiBackend
 from toolwire.testing import ScriptedTransport
@@ -29,7 +29,7 @@ def test_what_an_api_cannot_be_told_is_an_event() -> None:
         async with Client(api, model="m", key="k", transport=ScriptedTransport(api, answers)) as client:
             return [event async for event in Agent(ApiBackend(client), tools).run("Look.")]
 
-    noted = [event.note for event in asyncio.run(main()) if isinstance(event, Noted)]
+    noted = [event.note for event in asyncio.run(main()) if isinstance(event, TranslationNoted)]
     assert noted
     assert len(noted) == len(set(noted)), "though the model was asked twice"
     assert all(note.where.startswith("strange") for note in noted)

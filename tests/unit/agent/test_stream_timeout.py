@@ -9,7 +9,7 @@ from tests.unit.agent.test_loop import add, calling, run
 
 from toolwire import ParsedResponse, ProviderError, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.run_events import CallDone, RunEnded
+from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.agent.tool_calls import OVER
 from toolwire.events import ContentDelta, Event, UsageCounted
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
@@ -98,7 +98,7 @@ def test_calls_of_one_turn_beyond_the_budget_do_not_run() -> None:
     calls = [ToolCall("add", {"a": at, "b": 0}, str(at)) for at in range(5)]
     backend = ScriptedBackend([calling(*calls[:2]), calling(*calls[2:]), ParsedResponse("enough")])
     events, end = run(Agent(backend, [add], AgentConfig(budget=Budget(calls=3))))
-    assert sum(isinstance(event, CallDone) for event in events) == 5
+    assert sum(isinstance(event, ToolFinished) for event in events) == 5
     (results,) = [message.parts for message in backend.requests[2].messages[3:] if message.role == "tool"][-1:]
     assert [part.error for part in results if isinstance(part, ToolResult)] == [None, OVER, OVER]
     assert (end.reason, end.calls) == ("budget", 5)

@@ -10,7 +10,7 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.journal import MemoryJournal
-from toolwire.agent.run_events import CallBegun, CallDone, MemberSpoke, RunEnded, TaskBegun
+from toolwire.agent.run_events import MemberEvent, RunEnded, TaskStarted, ToolFinished, ToolStarted
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
@@ -56,8 +56,8 @@ def run(team: AgentTeam, task: str = "Do it.", **options: Any) -> tuple[list[Any
 
 
 def results(events: Sequence[Any], name: str) -> list[str]:
-    told = [event.event if isinstance(event, MemberSpoke) else event for event in events]
-    return [one.outcome.result.text for one in told if isinstance(one, CallDone) and one.outcome.call.name == name]
+    told = [event.event if isinstance(event, MemberEvent) else event for event in events]
+    return [one.outcome.result.text for one in told if isinstance(one, ToolFinished) and one.outcome.call.name == name]
 
 
 def test_what_a_member_has_read_its_coordinator_has() -> None:
@@ -106,7 +106,7 @@ def test_the_words_of_a_model_unlock_no_more_than_those_of_the_user(task: str, a
     member = Agent(script(ParsedResponse("done")), config=AgentConfig(name="worker"))
     lead = Agent(script(calling("worker", task="Write and delete files!"), ParsedResponse("end")))
     events, _ = run(AgentTeam(lead, [Member(member, "Works.")]), task)
-    (begun,) = [one.event for one in events if isinstance(one, MemberSpoke) and isinstance(one.event, TaskBegun)]
+    (begun,) = [one.event for one in events if isinstance(one, MemberEvent) and isinstance(one.event, TaskStarted)]
     assert begun.intent.tier is allowed
 
 
@@ -120,9 +120,9 @@ def test_fixed_tier_of_a_member_unlocks_nothing_for_its_own_members() -> None:
     (started,) = [
         event.event.event
         for event in events
-        if isinstance(event, MemberSpoke)
-        and isinstance(event.event, MemberSpoke)
-        and isinstance(event.event.event, TaskBegun)
+        if isinstance(event, MemberEvent)
+        and isinstance(event.event, MemberEvent)
+        and isinstance(event.event.event, TaskStarted)
     ]
     assert started.intent.tier is Tier.CRAWL, "what the user asked for, however much the worker may do itself"
 
@@ -170,7 +170,7 @@ def test_a_member_ends_when_its_coordinators_budget_is_used_up() -> None:
     member = Agent(script(*again), [number], AgentConfig(name="reader"))
     lead = Agent(script(*paid("two", reader="x")), config=AgentConfig(budget=Budget(tokens=4_000_000)))
     events, end = run(AgentTeam(lead, [Member(member, "Reads.")]))
-    (inner,) = [one.event for one in events if isinstance(one, MemberSpoke) and isinstance(one.event, RunEnded)]
+    (inner,) = [one.event for one in events if isinstance(one, MemberEvent) and isinstance(one.event, RunEnded)]
     assert (inner.reason, inner.rounds) == ("budget", 4)
     assert end.reason == "budget"
     assert end.usage.input_tokens == 6_000_000
@@ -188,7 +188,7 @@ def test_a_member_that_was_stopped_is_paid_for_once() -> None:
         first = team(ParsedResponse(tool_calls=(ToolCall("page", {}, "1"),), usage=Usage(1_000_000, 0)), *paid("read"))
         events = first.run("x", run_id="r", journal=MemoryJournal(records))
         async for event in events:
-            if isinstance(event, MemberSpoke) and isinstance(event.event, CallDone):
+            if isinstance(event, MemberEvent) and isinstance(event.event, ToolFinished):
                 break
         await events.aclose()
         second = team(*paid("read"))
@@ -245,7 +245,7 @@ def test_members_inside_members_have_an_end() -> None:
     events, end = run(AgentTeam(one, [Member(other, "Calls.")]))
 
     def begun(event: Any) -> int:
-        return 1 + begun(event.event) if isinstance(event, MemberSpoke) else isinstance(event, CallBegun)
+        return 1 + begun(event.event) if isinstance(event, MemberEvent) else isinstance(event, ToolStarted)
 
     assert max(map(begun, events)) == 9
     assert end.answer == "end"

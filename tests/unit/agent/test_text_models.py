@@ -12,7 +12,7 @@ from toolwire import FinishReason, ParsedResponse, TextPart, ToolCall, ToolError
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.loop import LAST_ROUND
 from toolwire.agent.recovery import EMPTY, REPEATED
-from toolwire.agent.run_events import CallDone, Corrected, RunEnded
+from toolwire.agent.run_events import CorrectionAdded, RunEnded, ToolFinished
 from toolwire.builtin.toolsets import reading_tools
 from toolwire.events import Finish
 from toolwire.models.backends import TextBackend, local_source, spoken
@@ -90,7 +90,7 @@ def run(one: Agent, task: str = "How much?") -> tuple[list[Any], RunEnded]:
 
 
 def results(events: Sequence[Any]) -> list[Any]:
-    return [event.outcome.result for event in events if isinstance(event, CallDone)]
+    return [event.outcome.result for event in events if isinstance(event, ToolFinished)]
 
 
 @pytest.mark.mission("A6", "A19", "C33", "F3", "F45")
@@ -152,7 +152,7 @@ def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     cut = whole[: whole.rindex("3") + 1]
     model = Scripted(cut, whole, "5")
     events, end = run(agent(model, format))
-    assert sum(isinstance(event, Corrected) for event in events) == 1
+    assert sum(isinstance(event, CorrectionAdded) for event in events) == 1
     assert ran == [(2, 3)]
     assert end.answer == "5"
     assert "A call of add is written like this:" in model.last(1)
@@ -166,7 +166,7 @@ def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
     events, end = run(agent(model, "hermes"))
     assert ran == [(2, 3)]
     assert end.answer == "5"
-    (told,) = [event.text for event in events if isinstance(event, Corrected)]
+    (told,) = [event.text for event in events if isinstance(event, CorrectionAdded)]
     assert "only shown and does not run" in told
     assert call("add", "hermes", a=2, b=3) in told
     assert run(agent(Scripted(fenced, fenced), "hermes"))[1].answer == fenced, "it was meant to be looked at"

@@ -12,7 +12,7 @@ from toolwire import Finish, FinishReason, ParsedResponse, ToolCall, ToolResult,
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.hooks import Hooks
 from toolwire.agent.journal import MemoryJournal
-from toolwire.agent.run_events import CallDone, RunEnded
+from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.errors import RunFailed
 from toolwire.events import ContentDelta, Event
 from toolwire.execution.registry import ToolRegistry
@@ -64,7 +64,7 @@ def calling(name: str) -> ParsedResponse:
 def test_tool_that_never_ends_is_stopped() -> None:
     backend = ScriptedBackend([calling("forever"), ParsedResponse("So far.")])
     events, end = run_agent(Agent(backend, [forever], AgentConfig(budget=SHORT)))
-    (done,) = [event.outcome for event in events if isinstance(event, CallDone)]
+    (done,) = [event.outcome for event in events if isinstance(event, ToolFinished)]
     assert "was stopped" in done.result.text
     assert (end.reason, end.answer, end.detail) == ("budget", "So far.", "the budget of 30 seconds is used up")
 
@@ -203,7 +203,7 @@ def test_call_that_waits_for_approval_when_time_is_up_did_not_run() -> None:
     asking.register(forever, requires_confirmation=True)
     backend = ScriptedBackend([calling("forever"), ParsedResponse("So far.")])
     events, _ = run_agent(Agent(backend, asking, AgentConfig(budget=SHORT), confirm=nobody))
-    (done,) = [event.outcome for event in events if isinstance(event, CallDone)]
+    (done,) = [event.outcome for event in events if isinstance(event, ToolFinished)]
     assert "did not run" in done.result.text
     assert done.issue is not None
 

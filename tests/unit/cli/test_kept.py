@@ -8,7 +8,7 @@ import pytest
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Problem, TextPart, ToolCall, ToolResult
 from toolwire.agent import Agent
-from toolwire.agent.run_events import CallBegun, CallDone, RunEnded, TurnBegun
+from toolwire.agent.run_events import RunEnded, ToolFinished, ToolStarted, TurnStarted
 from toolwire.cli.chat_session import STOPPED, _Kept
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, Finish, ProblemFound
 from toolwire.execution.executor import Outcome
@@ -62,16 +62,16 @@ def test_an_answer_that_broke_off_is_kept_once_and_without_calls_that_never_ran(
 def test_calls_that_began_have_a_result_each() -> None:
     made = _Kept("x")
     first, second, third = (ToolCall("add", {"a": a}, id) for a, id in ((1, "same"), (2, "same"), (3, "other")))
-    made.add(TurnBegun(1))
+    made.add(TurnStarted(1))
     for at, call in enumerate((first, second, third)):
         made.add(CallStart(at, call.name, call.id))
         made.add(CallEnd(at, call, True))
-    made.add(CallBegun(first))
-    made.add(CallBegun(second))
-    made.add(CallDone(Outcome(second, ToolResult("same", "add", 2)), 0.1))
+    made.add(ToolStarted(first))
+    made.add(ToolStarted(second))
+    made.add(ToolFinished(Outcome(second, ToolResult("same", "add", 2)), 0.1))
     assert shown(made.messages(())) == [("user", ["x"]), ("assistant", ["add", "add"]), ("tool", [STOPPED, "2"])]
-    made.add(TurnBegun(2))
+    made.add(TurnStarted(2))
     made.add(CallStart(0, "add", "same"))
     made.add(CallEnd(0, first, True))
-    made.add(CallBegun(first))
+    made.add(ToolStarted(first))
     assert shown(made.messages(()))[-1] == ("tool", [STOPPED]), "results are of their own round"

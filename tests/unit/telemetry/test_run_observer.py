@@ -176,7 +176,7 @@ def test_a_run_that_nobody_waits_for_is_told_as_stopped() -> None:
         )
         events = agent.run("go")
         async for event in events:
-            if type(event).__name__ == "CallBegun":
+            if type(event).__name__ == "ToolStarted":
                 break
         await events.aclose()
 
