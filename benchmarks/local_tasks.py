@@ -28,7 +28,7 @@ from typing import Any
 
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.hooks import Hooks, TurnInfo
-from toolwire.agent.run_events import ToolFinished, RunEnded
+from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.builtin.toolsets import editing_tools, reading_tools
 from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.messages import ToolCall, ToolResult
