@@ -48,7 +48,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "wire.format_registry": "formats get_format",
         "wire.profiles": "Profile detect_from_template profile",
         "wire.prompts": "Manifest prompt render_calls render_definitions render_manifest render_results",
-        "wire.stream_parser": "StreamParser",
+        "wire.stream_parser": "ParseOptions StreamParser",
         "wire.syntax": "WireFormat",
     },
 )

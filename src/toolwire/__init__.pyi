@@ -102,6 +102,7 @@ from toolwire.wire.prompts import render_calls as render_calls
 from toolwire.wire.prompts import render_definitions as render_definitions
 from toolwire.wire.prompts import render_manifest as render_manifest
 from toolwire.wire.prompts import render_results as render_results
+from toolwire.wire.stream_parser import ParseOptions as ParseOptions
 from toolwire.wire.stream_parser import StreamParser as StreamParser
 from toolwire.wire.syntax import WireFormat as WireFormat
 
@@ -140,6 +141,7 @@ __all__ = [
     "Notes",
     "OpaquePart",
     "Outcome",
+    "ParseOptions",
     "ParsedResponse",
     "Passed",
     "Policy",

@@ -281,14 +281,22 @@ class DurableRuns:
                 self._driver.leave(run_id, life)
         return here
 
-    async def ask(self, task: str, **options: Any) -> str:
+    async def ask(
+        self,
+        task: str,
+        *,
+        agent: str = "",
+        run_id: str = "",
+        history: Sequence[Message] = (),
+        session: Session | None = None,
+    ) -> str:
         """The answer to a task; see `run` for the arguments.
 
         Raises:
             RunFailed: there is none.
             JournalError: see `run`.
         """
-        return await answer_of(self.run(task, **options))
+        return await answer_of(self.run(task, agent=agent, run_id=run_id, history=history, session=session))
 
     async def submit(
         self,

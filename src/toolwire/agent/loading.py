@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from toolwire._surface import needs_extra
+from toolwire._surface import check_options, needs_extra
 from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget, Prices
 from toolwire.agent.config import AgentConfig
@@ -75,8 +75,21 @@ class Environment:
     sign_in: Callable[[str, str], None] | None = None
 
 
+class EnvironmentOptions(TypedDict, total=False):
+    """Keywords of `Environment`, which describes them and has their defaults."""
+
+    folder: AnyPath
+    models: Models | None
+    confirm: Confirm | None
+    policy: Policy | None
+    tools: Iterable[Any]
+    tier: Tier | None
+    approve: Callable[[ServerQuestion], Awaitable[bool]] | None
+    sign_in: Callable[[str, str], None] | None
+
+
 @asynccontextmanager
-async def load_agent(path: AnyPath, name: str = "", **environment: Any) -> AsyncGenerator[Agent]:
+async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[EnvironmentOptions]) -> AsyncGenerator[Agent]:
     """An agent of a TOML file, to be used in an `async with`.
 
     Args:
@@ -88,17 +101,22 @@ async def load_agent(path: AnyPath, name: str = "", **environment: Any) -> Async
         ConfigurationError: the file cannot be used, or has no such agent.
         DefinitionError, ToolError: its tools cannot be used.
         ProviderError: its model cannot be loaded.
+        TypeError: an option is unknown.
     """
-    given = Environment(**{"folder": Path(path).parent, **environment})
-    async with open_agent(load_configuration(path), name, given, source=str(path)) as agent:
+    check_options("load_agent", environment, EnvironmentOptions.__annotations__)
+    given: EnvironmentOptions = {"folder": Path(path).parent, **environment}
+    async with open_agent(load_configuration(path), name, Environment(**given), source=str(path)) as agent:
         yield agent
 
 
 @asynccontextmanager
-async def load_team(path: AnyPath, name: str = "", **environment: Any) -> AsyncGenerator[AgentTeam]:
+async def load_team(
+    path: AnyPath, name: str = "", **environment: Unpack[EnvironmentOptions]
+) -> AsyncGenerator[AgentTeam]:
     """A team of a TOML file; see `load_agent`."""
-    given = Environment(**{"folder": Path(path).parent, **environment})
-    async with open_team(load_configuration(path), name, given, source=str(path)) as team:
+    check_options("load_team", environment, EnvironmentOptions.__annotations__)
+    given: EnvironmentOptions = {"folder": Path(path).parent, **environment}
+    async with open_team(load_configuration(path), name, Environment(**given), source=str(path)) as team:
         yield team
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, Unpack
 from urllib.parse import quote
 
 from toolwire._surface import needs_extra
@@ -18,7 +18,7 @@ from toolwire.messages import Message, ParsedResponse
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import Json, ProviderApi
 from toolwire.providers.parsing import Merging, merge_text
-from toolwire.providers.request import ChatRequest, Notes
+from toolwire.providers.request import ChatRequest, Notes, RequestOptions
 from toolwire.tools import ToolDefinition, definitions
 
 MAX_ERROR = 500
@@ -161,7 +161,7 @@ class Client:
         tools: Any = (),
         notes: Notes | None = None,
         id_seed: str = "",
-        **options: Any,
+        **options: Unpack[RequestOptions],
     ) -> AsyncGenerator[Event]:
         """The events of the answer, as they come; closing the iterator cancels the request.
 
@@ -170,7 +170,7 @@ class Client:
             tools: what the model may call.
             notes: takes a note of everything that could not be said as it was.
             id_seed: goes into the ids of calls that come without one.
-            options: what else `ProviderApi.encode_request` takes.
+            options: see `toolwire.models.RequestOptions`.
 
         Raises:
             ProviderError: the server cannot be reached or refuses; its message says why.
@@ -198,7 +198,7 @@ class Client:
         tools: Any = (),
         notes: Notes | None = None,
         id_seed: str = "",
-        **options: Any,
+        **options: Unpack[RequestOptions],
     ) -> ParsedResponse:
         """The whole answer; see `stream` for the arguments and what it raises."""
         tools = _offered(conversation, tools)
@@ -215,7 +215,7 @@ class Client:
         merged = merge_text(replay(response), format=self.text_format, tools=tools, id_seed=id_seed)
         return collect(merged, raw=data)
 
-    def _body(self, conversation: Any, tools: Any, stream: bool, notes: Notes | None, options: Json) -> Json:
+    def _body(self, conversation: Any, tools: Any, stream: bool, notes: Notes | None, options: RequestOptions) -> Json:
         return self.api.encode_request(
             conversation, tools=tools or None, model=self.model, stream=stream, notes=notes, **options
         )

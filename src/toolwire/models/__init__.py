@@ -12,5 +12,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "models.local.model_files": "locate open_model",
         "models.local.runtime": "LocalModel",
         "models.local.weights": "WEIGHTS fetch",
+        "providers.request": "RequestOptions",
     },
 )

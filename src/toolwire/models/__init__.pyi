@@ -19,6 +19,7 @@ from toolwire.models.local.model_files import open_model as open_model
 from toolwire.models.local.runtime import LocalModel as LocalModel
 from toolwire.models.local.weights import WEIGHTS as WEIGHTS
 from toolwire.models.local.weights import fetch as fetch
+from toolwire.providers.request import RequestOptions as RequestOptions
 
 __all__ = [
     "WEIGHTS",
@@ -29,6 +30,7 @@ __all__ = [
     "HttpRequest",
     "HttpTransport",
     "LocalModel",
+    "RequestOptions",
     "Retry",
     "Source",
     "StreamOptions",

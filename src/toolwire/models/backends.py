@@ -12,12 +12,13 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mappi
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
+from toolwire._surface import check_options
 from toolwire.errors import ProviderError, RenderError, ToolwireError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
 from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
-from toolwire.providers.request import ChatRequest, Notes, settled
+from toolwire.providers.request import ChatRequest, Notes, RequestOptions, settled
 from toolwire.runtime.foreign_code import Caught
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import estimate_tokens
@@ -91,7 +92,8 @@ class ApiBackend:
 
     format = ""
 
-    def __init__(self, client: Client, **options: Any) -> None:
+    def __init__(self, client: Client, **options: Unpack[RequestOptions]) -> None:
+        check_options("ApiBackend", options, RequestOptions.__annotations__)
         self.model = client.model
         self.api = client.api.name
         self._client = client
@@ -188,7 +190,7 @@ class TextBackend:
             yield event
 
 
-def client_source(client: Client, **options: Any) -> Source:
+def client_source(client: Client, **options: Unpack[RequestOptions]) -> Source:
     """A model behind an API, asked with text alone."""
 
     async def stream(messages: list[Message], **asked: Any) -> AsyncGenerator[Event]:

@@ -13,8 +13,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
+from toolwire._surface import check_options
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     ArgumentsDelta,
@@ -41,7 +42,7 @@ from toolwire.messages import (
 )
 from toolwire.providers.framing import Frame, Framing, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
-from toolwire.providers.request import ChatRequest, Notes, ToolChoice, paired
+from toolwire.providers.request import ChatRequest, Notes, RequestOptions, ToolChoice, paired
 from toolwire.providers.response_builder import Assembler
 from toolwire.providers.schema_dialects import Dialect, lower
 from toolwire.text.json_scanner import read_json
@@ -107,53 +108,41 @@ class ProviderApi(ABC):
         conversation: ChatRequest | Iterable[Message],
         *,
         tools: Any = None,
-        tool_choice: ToolChoice | str | None = None,
-        parallel: bool | None = None,
         model: str | None = None,
         stream: bool | None = None,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_p: float | None = None,
-        stop: Iterable[str] | None = None,
         notes: Notes | None = None,
+        **options: Unpack[RequestOptions],
     ) -> Json:
-        """The body of a request.
+        """Return the body of a request.
 
         Calls and results are paired, ids and names are made what the API takes, schemas are written in its dialect. A
         tool that cannot be offered is left out, with a note that says why; the others go on.
 
         Args:
-            conversation: messages, or a whole request; what else is given takes the place of what it says.
-            tools: what the model may call; anything that `toolwire.parse` takes.
-            tool_choice: "auto", "none", "required", a tool's name, or a `ToolChoice`.
-            parallel: whether several calls in one answer are wanted; None: as the API does by itself.
+            conversation: messages, or a whole request, whose fields the other arguments override.
+            tools: the tools that the model may call, in any shape that `toolwire.parse` takes.
             model: the model's name.
-            stream: whether the answer is to come in pieces.
-            max_tokens: how long the answer may be.
-            temperature: as everywhere.
-            top_p: as everywhere.
-            stop: texts that end the answer.
-            notes: takes a note of everything that could not be said as it was.
+            stream: whether to ask for a stream.
+            notes: collects what could not be translated.
+            options: see `RequestOptions`.
 
         Raises:
-            DefinitionError: a message or a tool is none, or the tool that has to be called is not offered.
+            DefinitionError: a message or a tool is invalid, or the tool that must be called is not offered.
+            TypeError: an option is unknown.
         """
+        check_options("encode_request", options, RequestOptions.__annotations__)
         notes = Notes() if notes is None else notes
         request = conversation if isinstance(conversation, ChatRequest) else ChatRequest(_messages(conversation))
-        given: Json = {
-            "tools": None if tools is None else tuple(definitions(tools).values()),
-            "tool_choice": None if tool_choice is None else ToolChoice.of(tool_choice),
-            "parallel": parallel,
-            "model": model,
-            "stream": stream,
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            "top_p": top_p,
-            "stop": None if stop is None else tuple(stop),
-        }
-        request = replace(request, **{key: value for key, value in given.items() if value is not None})
+        overrides: Json = {**options, "model": model, "stream": stream}
+        if tools is not None:
+            overrides["tools"] = tuple(definitions(tools).values())
+        if (choice := options.get("tool_choice")) is not None:
+            overrides["tool_choice"] = ToolChoice.of(choice)
+        if (stop := options.get("stop")) is not None:
+            overrides["stop"] = tuple(stop)
+        request = replace(request, **{key: value for key, value in overrides.items() if value is not None})
         offered = list(self._offer(request.tools, notes))
-        choice = self._choice(request, offered, notes)
+        tool_choice = self._choice(request, offered, notes)
         messages = tuple(map(self._fitted, self.pair(request, notes)))
         if request.provider and request.provider != self.kind:
             for key in request.extra:
@@ -162,7 +151,7 @@ class ProviderApi(ABC):
                 what = tool.get("type") or next(iter(tool), "")
                 notes.dropped(f"tools/{what}", f"only {request.provider} runs this tool")
             request = replace(request, extra={}, provider_tools=())
-        return self.write_request(replace(request, messages=messages, tool_choice=choice), offered, notes)
+        return self.write_request(replace(request, messages=messages, tool_choice=tool_choice), offered, notes)
 
     def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
         """The messages, with every call answered once."""

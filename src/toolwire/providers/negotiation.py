@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from toolwire.errors import ConfigurationError, DefinitionError, UnknownFormat
 from toolwire.events import Event
@@ -19,7 +19,7 @@ from toolwire.providers.request import Notes
 from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.profiles import profile
 from toolwire.wire.prompts import prompt, render_definitions, render_results
-from toolwire.wire.stream_parser import StreamParser
+from toolwire.wire.stream_parser import StreamParser, TextOptions
 
 _A = TypeVar("_A", "DefinitionAdapter", "CallParser", "ResultAdapter")
 
@@ -99,21 +99,19 @@ class CallParser:
         self._api = find_api(format)
         self._text = AUTO if self._api is not None else format
 
-    def parse(self, text_or_response: Any, **options: Any) -> ParsedResponse:
-        """Read a whole message; see `toolwire.parse`."""
-        if self._api is not None and not isinstance(text_or_response, str):
-            options.setdefault("api", self._api)
-        return parse(text_or_response, format=self._text, **options)
+    def parse(self, text_or_response: Any, **options: Unpack[TextOptions]) -> ParsedResponse:
+        """Parse a whole message; see `toolwire.parse`."""
+        return parse(text_or_response, api=self._api, format=self._text, **options)
 
-    def stream(self, events: Iterable[Event], **options: Any) -> Iterable[Event]:
+    def stream(self, events: Iterable[Event], **options: Unpack[TextOptions]) -> Iterable[Event]:
         """The events of an API's answer, with the calls that stand in its text; see `toolwire.merge_text`."""
         return merge_text(events, format=self._text, **options)
 
-    def text_parser(self, **options: Any) -> StreamParser:
+    def text_parser(self, **options: Unpack[TextOptions]) -> StreamParser:
         """A parser of text; see `StreamParser`."""
         return StreamParser(format=self._text, **options)
 
-    def decoder(self, **options: Any) -> StreamDecoder:
+    def decoder(self, *, tools: Any = (), id_seed: str = "") -> StreamDecoder:
         """A decoder of a streamed answer.
 
         Raises:
@@ -121,7 +119,7 @@ class CallParser:
         """
         if self._api is None:
             raise DefinitionError(f"{self.format} is a format of text; an API's stream is read by that API")
-        return self._api.stream_decoder(**options)
+        return self._api.stream_decoder(tools=tools, id_seed=id_seed)
 
 
 class ResultAdapter:

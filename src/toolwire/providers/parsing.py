@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
+from toolwire._surface import check_options
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     ArgumentsDelta,
@@ -32,10 +33,12 @@ from toolwire.providers.api_registry import api_of, get_api
 from toolwire.providers.base import ProviderApi, as_dict
 from toolwire.tools import definitions
 from toolwire.wire import stream_parser
-from toolwire.wire.stream_parser import StreamParser
+from toolwire.wire.stream_parser import ParseOptions, StreamParser
 
 
-def parse(text_or_response: Any, *, api: str | ProviderApi | None = None, **options: Any) -> ParsedResponse:
+def parse(
+    text_or_response: Any, *, api: str | ProviderApi | None = None, **options: Unpack[ParseOptions]
+) -> ParsedResponse:
     """Read a whole message: text, or the response of a provider API.
 
     No text and no response makes it raise.
@@ -50,6 +53,7 @@ def parse(text_or_response: Any, *, api: str | ProviderApi | None = None, **opti
         DefinitionError: a tool is of no known shape, or a response is of none and `api` does not say which it is.
         ValueError: see `StreamParser`.
     """
+    check_options("parse", options, ParseOptions.__annotations__)
     if isinstance(text_or_response, str):
         return stream_parser.parse(text_or_response, **options)
     options["tools"] = definitions(options.get("tools", ()))  # which may come but once
@@ -58,12 +62,11 @@ def parse(text_or_response: Any, *, api: str | ProviderApi | None = None, **opti
     if known is None:
         keys = ", ".join(map(str, list(data)[:8])) or "none"
         raise DefinitionError(f"a response with the keys {keys} is of no known API; say which with api=")
-    facts = {"tools": options["tools"], "id_seed": options.get("id_seed", "")}
-    response = known.decode_response(data, **facts)
+    response = known.decode_response(data, tools=options["tools"], id_seed=options.get("id_seed", ""))
     return collect(merge_text(replay(response), **options), raw=text_or_response)
 
 
-def merge_text(events: Iterable[Event], **options: Any) -> Iterator[Event]:
+def merge_text(events: Iterable[Event], **options: Unpack[ParseOptions]) -> Iterator[Event]:
     """The events of an API's answer, with the calls that stand in its text.
 
     Text and reasoning pass as they become certain. Calls in the text come at the end, once it is known which of them
@@ -85,8 +88,8 @@ def merge_text(events: Iterable[Event], **options: Any) -> Iterator[Event]:
 class Merging:
     """`merge_text` for events that come one by one; see there."""
 
-    def __init__(self, **options: Any) -> None:
-        self._options = {**options, "tools": definitions(options.get("tools", ()))}  # they may come but once
+    def __init__(self, **options: Unpack[ParseOptions]) -> None:
+        self._options: ParseOptions = {**options, "tools": definitions(options.get("tools", ()))}  # may be an iterator
         self._parser = StreamParser(**self._options)
         self._merger = _Merger()
         self._finish = Finish(FinishReason.STOP)
@@ -126,8 +129,9 @@ class Merging:
         self._fed = 0
         seed = f"{self._options.get('id_seed', '')}\x1f{self._parsers}"  # calls are numbered anew
         self._parsers += 1
-        begun = {"reasoning_started": False, "primed": "", "id_seed": seed}  # a prompt begins the first text alone
-        self._parser = StreamParser(**{**self._options, **begun})
+        # A prompt precedes the first text alone.
+        again: ParseOptions = {**self._options, "reasoning_started": False, "primed": "", "id_seed": seed}
+        self._parser = StreamParser(**again)
 
     def _text(self, events: Iterable[Event]) -> Iterator[Event]:
         return self._merger.text(events, self._before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from toolwire.errors import DefinitionError
 from toolwire.messages import Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult, call_id
@@ -103,6 +103,26 @@ class ChatRequest:
     provider: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     provider_tools: tuple[Mapping[str, Any], ...] = ()
+
+
+class RequestOptions(TypedDict, total=False):
+    """Keywords of a request; None or a missing key leaves the choice to the conversation or the API.
+
+    Attributes:
+        tool_choice: "auto", "none", "required", a tool's name, or a `ToolChoice`.
+        parallel: whether the model may make several calls in one answer.
+        max_tokens: the maximum length of the answer, in tokens.
+        temperature: the sampling temperature.
+        top_p: the share of probability that sampling is limited to.
+        stop: texts that end the answer.
+    """
+
+    tool_choice: ToolChoice | str | None
+    parallel: bool | None
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    stop: Iterable[str] | None
 
 
 class Notes(list[Note]):

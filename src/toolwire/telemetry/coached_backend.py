@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final, TypedDict, Unpack
 
 from toolwire.config.tables import COACH
 from toolwire.errors import DefinitionError, StateError
@@ -116,6 +116,22 @@ class Coach:
         """See `Observer`."""
 
 
+class CoachOptions(TypedDict, total=False):
+    """Keywords of `Coach`, which describes them and has their defaults."""
+
+    explore: float
+    enough: int
+    confidence: float
+    seed: int | str
+
+
+class CoachedOptions(CoachOptions, total=False):
+    """Keywords of `coached`, which describes them and has their defaults."""
+
+    formats: Iterable[str]
+    archive: Archive | str | os.PathLike[str] | None
+
+
 class CoachedBackend:
     """A model that is asked in the format that its coach chooses, turn by turn.
 
@@ -168,7 +184,7 @@ def coached(
     formats: Iterable[str] = (),
     *,
     archive: Archive | str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[CoachOptions],
 ) -> CoachedBackend:
     """A model with a coach that begins with what was recorded of it.
 
@@ -192,7 +208,9 @@ def coached(
     )
 
 
-def text_backend(source: Source, *, format: str, model: str = "", api: str = "", **coaching: Any) -> Backend:
+def text_backend(
+    source: Source, *, format: str, model: str = "", api: str = "", **coaching: Unpack[CoachedOptions]
+) -> Backend:
     """A model of text in a format, or with a coach where the format is `COACH`; it knows what this machine recorded.
 
     Args:
@@ -204,7 +222,7 @@ def text_backend(source: Source, *, format: str, model: str = "", api: str = "",
     """
     if format != COACH:
         return TextBackend(source, format=format, model=model, api=api)
-    options = {"archive": state_folder() / FILE, **coaching}
+    options: CoachedOptions = {"archive": state_folder() / FILE, **coaching}
     return coached(lambda name: TextBackend(source, format=name, model=model, api=api), model, **options)
 
 

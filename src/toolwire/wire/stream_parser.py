@@ -24,10 +24,9 @@ MAX_EXAMPLE = 300
 """Characters that the example of a call in a problem's message may have."""
 
 
-class ParseOptions(TypedDict, total=False):
-    """The keywords of `parse`; `StreamParser` describes them and has their defaults."""
+class TextOptions(TypedDict, total=False):
+    """Keywords of `StreamParser`, which describes them and has their defaults, but for the format."""
 
-    format: str | WireFormat
     tools: Iterable[Any]
     reasoning_started: bool
     primed: str | None
@@ -35,6 +34,12 @@ class ParseOptions(TypedDict, total=False):
     tool_choice: ToolChoice
     fallback: Sequence[str]
     id_seed: str
+
+
+class ParseOptions(TextOptions, total=False):
+    """The keywords of `parse`; `StreamParser` describes them and has their defaults."""
+
+    format: str | WireFormat
 
 
 class StreamParser:
