@@ -45,8 +45,15 @@ def markers(wire: WireFormat) -> list[str]:
     head, tail = texts.around(wire)
     opener = head[: head.index("write_file")].rstrip('"') or head[:1]
     closer = tail.strip().splitlines()[-1] if tail.strip() else ""
-    found = [opener, opener[:-1], head, closer, closer[:-1], tail.strip().splitlines()[0] if tail.strip() else ""]
-    return [marker for marker in dict.fromkeys(found) if marker]
+    partial_texts = [
+        opener,
+        opener[:-1],
+        head,
+        closer,
+        closer[:-1],
+        tail.strip().splitlines()[0] if tail.strip() else "",
+    ]
+    return [marker for marker in dict.fromkeys(partial_texts) if marker]
 
 
 def floods(wires: Iterable[WireFormat], *, main: bool) -> Iterator[tuple[str, str]]:
@@ -119,13 +126,13 @@ def main() -> int:
             worst, slowest, shown, count = 0.0, 0.0, "", 0
             for prefix, unit in floods(wires, main=some):
                 count += 1
-                found, took = ratio(name, prefix, unit, size // scale, piece)
-                worst = max(worst, found)
+                growth, took = ratio(name, prefix, unit, size // scale, piece)
+                worst = max(worst, growth)
                 if took > slowest:
                     slowest, shown = took, f"{prefix[-40:]!r} + {unit[:30]!r}"
-                if found >= LIMIT:
+                if growth >= LIMIT:
                     over += 1
-                    print(f"OVER {name} {kind}: {prefix!r} + {unit!r} x {size // scale}: {found:.2f}", flush=True)
+                    print(f"OVER {name} {kind}: {prefix!r} + {unit!r} x {size // scale}: {growth:.2f}", flush=True)
             print(f"{name:16}{kind:>12}{count:8}{worst:8.2f}{slowest:9.2f}s   {shown}", flush=True)
     print(f"{over} over {LIMIT}")
     return 1 if over else 0

@@ -63,9 +63,9 @@ def turns(engine: Callable[[], Any], reference: Callable[[], Any], rounds: int) 
     """The median time of one thing in medians of another, taking turns."""
     took: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        for what, times in ((engine, took[0]), (reference, took[1])):
+        for side, times in ((engine, took[0]), (reference, took[1])):
             start = perf_counter()
-            what()
+            side()
             times.append(perf_counter() - start)
     return statistics.median(took[0]) / statistics.median(took[1])
 
@@ -146,7 +146,7 @@ def peaks(wire: WireFormat, value: str) -> tuple[float, float]:
     """Peak of memory in times of the text's size: whole, and in 4-character pieces."""
     text = texts.call(wire, value)
     size = sys.getsizeof(text)
-    found: list[float] = []
+    peaks_measured: list[float] = []
     for chunked in (False, True):
         tracemalloc.start()
         if chunked:
@@ -156,9 +156,9 @@ def peaks(wire: WireFormat, value: str) -> tuple[float, float]:
             parser.finish()
         else:
             parsed(wire, text)
-        found.append(tracemalloc.get_traced_memory()[1] / size)
+        peaks_measured.append(tracemalloc.get_traced_memory()[1] / size)
         tracemalloc.stop()
-    return found[0], found[1]
+    return peaks_measured[0], peaks_measured[1]
 
 
 def measure(wire: WireFormat, *, quick: bool) -> Row:

@@ -37,11 +37,11 @@ def named(call: Any) -> tuple[str, Any]:
 
 def peers() -> dict[str, tuple[Callable[[str], Calls], frozenset[str]]]:
     """By name: how to read a text, and the formats that the peer's own documentation lists."""
-    found: dict[str, tuple[Callable[[str], Calls], frozenset[str]]] = {}
+    parsers: dict[str, tuple[Callable[[str], Calls], frozenset[str]]] = {}
 
     def add(name: str, module: str, formats: str, make: Callable[[Any], Callable[[str], Calls]]) -> None:
         try:
-            found[name] = make(importlib.import_module(module)), frozenset(formats.split())
+            parsers[name] = make(importlib.import_module(module)), frozenset(formats.split())
         except ImportError as error:
             print(f"{name} is not there: {error}", file=sys.stderr)
 
@@ -64,12 +64,12 @@ def peers() -> dict[str, tuple[Callable[[str], Calls], frozenset[str]]]:
         "bare_json json_fence",
         lambda m: lambda text: _objects(m.parse_json_markdown(text)),
     )
-    return found
+    return parsers
 
 
 def _objects(value: Any) -> Calls:
     objects = value if isinstance(value, list) else [value]
-    return [named(one) for one in objects if isinstance(one, dict) and "name" in one]
+    return [named(item) for item in objects if isinstance(item, dict) and "name" in item]
 
 
 def ours(text: str, **options: Any) -> Calls:
@@ -79,10 +79,11 @@ def ours(text: str, **options: Any) -> Calls:
 
 def right(read: Callable[[str], Calls], row: dict[str, Any]) -> bool:
     """Whether the calls are those that the row expects; what is raised counts as no call."""
-    got = quiet(read, row["text"])
+    calls = quiet(read, row["text"])
     want = [(call["name"], call.get("arguments")) for call in row["expect"]["calls"]]
-    return len(got) == len(want) and all(
-        a == name and (arguments is None or b == arguments) for (a, b), (name, arguments) in zip(got, want, strict=True)
+    return len(calls) == len(want) and all(
+        a == name and (arguments is None or b == arguments)
+        for (a, b), (name, arguments) in zip(calls, want, strict=True)
     )
 
 

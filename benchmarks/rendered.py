@@ -23,18 +23,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="the folder with the prompts")
     rows = prompts(parser.parse_args().folder)
-    tried, found = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+    tried, matched = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
     for row in rows:
         for kind, text in blocks(row):
             key = row["format"], row["family"], kind
             tried[key] += 1
-            found[key] += text in row["prompt"]
+            matched[key] += text in row["prompt"]
     print(f"{len(rows)} prompts\n")
     print(f"| template | format | {' | '.join(KINDS)} |")
     print("| --- " * (2 + len(KINDS)) + "|")
     for format, family in sorted({key[:2] for key in tried}):
         keys = [(format, family, kind) for kind in KINDS]
-        cells = [f" {found[key]} of {tried[key]} |" if tried[key] else " |" for key in keys]
+        cells = [f" {matched[key]} of {tried[key]} |" if tried[key] else " |" for key in keys]
         print(f"| {family} | `{format}` |{''.join(cells)}")
 
 

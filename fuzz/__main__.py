@@ -100,7 +100,10 @@ class Fuzzer:
             for _ in range(chance.randint(1, 2))
         ]
         try:
-            self._last = {"format": target, "calls": [{"name": one.name, "arguments": one.arguments} for one in calls]}
+            self._last = {
+                "format": target,
+                "calls": [{"name": call.name, "arguments": call.arguments} for call in calls],
+            }
             return laws.check_round_trip(calls, texts.TOOLS, target)
         except toolwire.RenderError:
             return toolwire.render_calls([ToolCall("ping")], format=target, tools=texts.TOOLS)
@@ -123,7 +126,7 @@ def main() -> int:
     fuzzers = [Fuzzer(name, chance) for name in names() if not options.formats or name in options.formats]
     if not fuzzers:
         parser.error(f"no such format: {' '.join(options.formats)}")
-    turns, found = 0, 0
+    turns, failures = 0, 0
     end = time.monotonic() + options.seconds
     while turns < options.turns if options.turns else time.monotonic() < end:
         fuzzer = fuzzers[turns % len(fuzzers)]
@@ -131,13 +134,13 @@ def main() -> int:
         try:
             fuzzer.turn()
         except Exception as error:  # whatever it is, it is what is looked for
-            found += 1
+            failures += 1
             print(json.dumps({"id": f"own/{fuzzer.name}/fuzz-{seed}-{turns}", **fuzzer.last}), flush=True)
             print(f"  {type(error).__name__}: {str(error)[:600]}", file=sys.stderr, flush=True)
-            if found >= 20:
+            if failures >= 20:
                 break
-    print(f"{turns} texts in {len(fuzzers)} formats, seed {seed}: {found} broke a law", file=sys.stderr)
-    return 1 if found else 0
+    print(f"{turns} texts in {len(fuzzers)} formats, seed {seed}: {failures} broke a law", file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -24,23 +24,23 @@ def prompts(folder: Path) -> list[Row]:
 def blocks(row: Row) -> Iterator[tuple[str, str]]:
     """What Toolwire writes for a prompt: "definitions", "calls" or "results", and the text; "\\0" where it refuses."""
     format, tools = row["format"], row.get("tools") or []
-    called = ""
+    tool_name = ""
     if tools:
         yield "definitions", toolwire.render_definitions(tools, format=format)
     for message in row["messages"]:
         if message.get("tool_calls"):
             inner = [(call, call.get("function") or call) for call in message["tool_calls"]]
             calls = [
-                ToolCall(one["name"], _arguments(one.get("arguments")), str(call.get("id") or ""))
-                for call, one in inner
+                ToolCall(item["name"], _arguments(item.get("arguments")), str(call.get("id") or ""))
+                for call, item in inner
             ]
-            called = calls[-1].name
+            tool_name = calls[-1].name
             try:
                 yield "calls", toolwire.render_calls(calls, format=format, tools=tools)
             except toolwire.RenderError:
                 yield "calls", "\0"
         if message.get("role") == "tool":
-            name = message.get("tool_name") or message.get("name") or called
+            name = message.get("tool_name") or message.get("name") or tool_name
             result = ToolResult(str(message.get("tool_call_id") or ""), name, message["content"])
             yield "results", toolwire.render_results([result], format=format)
 

@@ -48,7 +48,7 @@ def readings(row: Row) -> dict[str, ParsedResponse]:
         if key in row:
             options[key] = row[key]
     text = row["text"]
-    found = {"whole": toolwire.parse(text, **options)}
+    by_mode = {"whole": toolwire.parse(text, **options)}
     chunkings = {str(n): [text[i : i + n] for i in range(0, len(text), n)] for n in (1, 3)}
     if row.get("chunks"):
         chunkings["own"] = row["chunks"]
@@ -57,8 +57,8 @@ def readings(row: Row) -> dict[str, ParsedResponse]:
     for name, chunks in chunkings.items():
         parser = toolwire.StreamParser(**options)
         events = [event for chunk in chunks for event in parser.feed(chunk)]
-        found[name] = toolwire.collect([*events, *parser.finish()])
-    return found
+        by_mode[name] = toolwire.collect([*events, *parser.finish()])
+    return by_mode
 
 
 def _as_wanted(call: ToolCall, want: Row) -> bool:
@@ -85,9 +85,9 @@ def why_wrong(response: ParsedResponse, row: Row) -> str:
         if not cut_shown and not _calls_as_wanted(calls, expect["calls"]):
             return f"calls {calls!r}"
     for part in ("content", "reasoning"):
-        got = getattr(response, part).strip()
-        if part in expect and got != (expect[part] or "").strip() and not (truncated and "incomplete" not in expect):
-            return f"{part} {got!r}"
+        actual = getattr(response, part).strip()
+        if part in expect and actual != (expect[part] or "").strip() and not (truncated and "incomplete" not in expect):
+            return f"{part} {actual!r}"
     if "incomplete" in expect and [call.name for call in response.incomplete] != expect["incomplete"]:
         return f"incomplete {response.incomplete!r}"
     if "problems" in expect and [problem.kind for problem in response.problems] != expect["problems"]:
@@ -97,9 +97,9 @@ def why_wrong(response: ParsedResponse, row: Row) -> str:
 
 def verdict(row: Row) -> str:
     """Why the row fails, or "". Ways of feeding that differ among themselves are a failure whatever it expects."""
-    found = readings(row)
-    first = outcome(found["whole"])
-    for name, response in found.items():
+    by_mode = readings(row)
+    first = outcome(by_mode["whole"])
+    for name, response in by_mode.items():
         if outcome(response) != first:
             return f"drift: pieces {name} give {outcome(response)!r}, the whole text {first!r}"
-    return why_wrong(found["whole"], row)
+    return why_wrong(by_mode["whole"], row)

@@ -71,9 +71,9 @@ def test_every_split_of_a_stream_gives_the_same(api: str) -> None:
         data = body_of(row) if row["stream"] else None
         if data is None:
             continue
-        whole = decoded(api, data, len(data))
+        expected = decoded(api, data, len(data))
         for size in (1, 7, 97) if len(data) < 20_000 else (7, 97):
-            assert decoded(api, data, size) == whole, row["id"]
+            assert decoded(api, data, size) == expected, row["id"]
         compared += 1
     assert compared or api == "ollama"
 
@@ -90,12 +90,12 @@ def test_calls_text_and_ids_are_what_was_recorded(api: str) -> None:
             else toolwire.get_api(api).decode_response(row["response"])
         )
         assert len(response.tool_calls) == len(row["calls"]), row["id"]
-        for call, wanted in zip(response.tool_calls, row["calls"], strict=True):
-            assert call.name == wanted["name"], row["id"]
-            given = {} if wanted["arguments"] is None else wanted["arguments"]
-            assert call.arguments == (given if isinstance(given, dict) else {"input": given}), row["id"]
-            assert call.free is not isinstance(given, dict), row["id"]
-            assert wanted.get("id") in (None, "", call.id) or wanted.get("legacy"), row["id"]
+        for call, recorded in zip(response.tool_calls, row["calls"], strict=True):
+            assert call.name == recorded["name"], row["id"]
+            arguments = {} if recorded["arguments"] is None else recorded["arguments"]
+            assert call.arguments == (arguments if isinstance(arguments, dict) else {"input": arguments}), row["id"]
+            assert call.free is not isinstance(arguments, dict), row["id"]
+            assert recorded.get("id") in (None, "", call.id) or recorded.get("legacy"), row["id"]
         assert response.content.strip() == (row.get("text") or "").strip(), row["id"]
 
 
@@ -109,14 +109,14 @@ def test_every_answer_survives_every_other_api(api: str) -> None:
         response = toolwire.get_api(api).decode_response(row["response"])
         for name in NAMES:
             target = toolwire.get_api(name)
-            whole = target.decode_response(target.encode_response(response))
+            again = target.decode_response(target.encode_response(response))
             streamed = decoded(name, b"".join(target.encode_stream(replay(response))), 31)
-            assert said(whole) == said(streamed) == said(response), (row["id"], name)
+            assert said(again) == said(streamed) == said(response), (row["id"], name)
             ids = [target.ids.fit(call.id) for call in response.tool_calls]
             if name != "gemini":
-                assert [call.id for call in whole.tool_calls] == ids, (row["id"], name)
+                assert [call.id for call in again.tool_calls] == ids, (row["id"], name)
             if name in ("anthropic_messages", "bedrock_converse", "gemini", "openai_responses"):
-                assert order(whole) == order(streamed) == order(response), (row["id"], name)
+                assert order(again) == order(streamed) == order(response), (row["id"], name)
 
 
 @needs_recordings
@@ -126,10 +126,10 @@ def test_every_request_keeps_its_messages_and_tools(api: str) -> None:
     for row in rows(api):
         if not row["request"]:
             continue
-        known = toolwire.get_api(api)
-        request = known.decode_request(row["request"])
+        provider = toolwire.get_api(api)
+        request = provider.decode_request(row["request"])
         notes = toolwire.Notes()
-        again = known.decode_request(known.encode_request(request, notes=notes))
+        again = provider.decode_request(provider.encode_request(request, notes=notes))
         left_out = {note.where for note in notes if note.kind == "quarantined"}
         offered = [tool.name for tool in request.tools if tool.name not in left_out]
         assert [tool.name for tool in again.tools] == offered, row["id"]
@@ -137,8 +137,8 @@ def test_every_request_keeps_its_messages_and_tools(api: str) -> None:
         assert again.tool_choice == request.tool_choice, row["id"]
         assert again.extra == request.extra, row["id"]
         calls = [[part.name for part in m.parts if isinstance(part, toolwire.ToolCall)] for m in request.messages]
-        kept = [[part.name for part in m.parts if isinstance(part, toolwire.ToolCall)] for m in again.messages]
-        assert [names for names in kept if names] == [names for names in calls if names], row["id"]
+        call_names = [[part.name for part in m.parts if isinstance(part, toolwire.ToolCall)] for m in again.messages]
+        assert [names for names in call_names if names] == [names for names in calls if names], row["id"]
         compared += 1
     assert compared
     assert quarantined == QUARANTINED.get(api, 0)

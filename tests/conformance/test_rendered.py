@@ -16,11 +16,11 @@ by a listing in Python or of one family alone."""
 @pytest.mark.need(18)
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="prompts made by publishers' templates are not beside this checkout")
 def test_blocks_stand_in_publishers_prompts() -> None:
-    found = dict.fromkeys(LEAST, 0)
+    counts = dict.fromkeys(LEAST, 0)
     for row in prompts(FOLDER):
         for kind, text in blocks(row):
-            found[kind] += text in row["prompt"]
-    assert all(found[kind] >= least for kind, least in LEAST.items()), found
+            counts[kind] += text in row["prompt"]
+    assert all(counts[kind] >= least for kind, least in LEAST.items()), counts
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="prompts made by publishers' templates are not beside this checkout")

@@ -112,11 +112,11 @@ def arguments_end_at_a_tag(patch: pytest.MonkeyPatch) -> None:
     scan = leaf_scanners.JsonValue.scan
 
     def broken(self: Any, text: str, pos: int, final: bool) -> int:
-        found = [at for at in (text.find(closer, pos) for closer in ("</", "<｜", "<|", "[/")) if at >= 0]
-        if not found:
+        ends = [at for at in (text.find(closer, pos) for closer in ("</", "<｜", "<|", "[/")) if at >= 0]
+        if not ends:
             stop: int = scan(self, text, pos, final)
             return stop
-        stop = scan(self, text[: min(found)], pos, True)
+        stop = scan(self, text[: min(ends)], pos, True)
         if not self.done:
             self.error = "a closing marker stands inside the arguments"
         return stop
@@ -149,7 +149,7 @@ def first_closer_wins(patch: pytest.MonkeyPatch) -> None:
 
 def broken_blocks_vanish(patch: pytest.MonkeyPatch) -> None:
     """What a block consumed in vain does not come back as content."""
-    patch.setattr(content_scanner.ContentScanner, "released", lambda self, text: None)
+    patch.setattr(content_scanner.ContentScanner, "add_content", lambda self, text: None)
 
 
 BREAKAGES = [

@@ -26,11 +26,11 @@ SAMPLE = ToolCall("write_file", {"path": "a", "content": "HERE"})
 @cache
 def prefixes(name: str) -> tuple[str, ...]:
     """Nothing, prose, reasoning, an open fence, and a call of each format up to each of its parts."""
-    found = ["", "text\n", "<think>", "```\n"]
+    openings = ["", "text\n", "<think>", "```\n"]
     for wire in wire_formats(name):
         if wire.blocks:
-            found.extend(_inside(wire))
-    return tuple(dict.fromkeys(found))
+            openings.extend(_inside(wire))
+    return tuple(dict.fromkeys(openings))
 
 
 def _inside(wire: WireFormat) -> list[str]:
@@ -53,21 +53,21 @@ def _inside(wire: WireFormat) -> list[str]:
 @cache
 def in_values(name: str) -> tuple[str, ...]:
     """Nothing, and a call of each format up to its long value."""
-    made = [_inside(wire)[4] for wire in wire_formats(name) if wire.blocks]
-    return ("", *dict.fromkeys(made))
+    openings = [_inside(wire)[4] for wire in wire_formats(name) if wire.blocks]
+    return ("", *dict.fromkeys(openings))
 
 
 @cache
 def units(name: str) -> tuple[str, ...]:
     """What comes again and again: general units, the format's markup, whole and without its last character."""
-    found = list(UNITS)
+    all_units = list(UNITS)
     for wire in wire_formats(name):
-        found.extend(texts.fragments(wire.name))
+        all_units.extend(texts.fragments(wire.name))
         if wire.blocks:
             call = renderer.render_calls(wire, [ToolCall("ping")], texts.definitions())
-            found.extend((call, call[:-1], call + "```"))
-    found.extend(fragment[:-1] for fragment in found[len(UNITS) :])
-    return tuple(unit for unit in dict.fromkeys(found) if unit)
+            all_units.extend((call, call[:-1], call + "```"))
+    all_units.extend(fragment[:-1] for fragment in all_units[len(UNITS) :])
+    return tuple(unit for unit in dict.fromkeys(all_units) if unit)
 
 
 def flood(prefix: str, unit: str, size: int) -> str:

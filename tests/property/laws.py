@@ -65,15 +65,15 @@ def cut_at(text: str, cuts: Iterable[int]) -> list[str]:
 def read(chunks: Iterable[str], **options: Any) -> Reading:
     """Feed pieces to a StreamParser."""
     parser = toolwire.StreamParser(**options)
-    machine = parser._reader
-    start = machine.scanned
+    reader = parser._reader
+    start = reader.scanned
     events: list[Event] = []
-    held = 0
+    most_held = 0
     for chunk in chunks:
         events.extend(parser.feed(chunk))
-        held = max(held, machine.held)
+        most_held = max(most_held, reader.held)
     events.extend(parser.finish())
-    return Reading(events, held, machine.scanned - start)
+    return Reading(events, most_held, reader.scanned - start)
 
 
 def _arguments(value: Any) -> str:
@@ -108,21 +108,21 @@ def _equal(got: dict[str, Any], want: dict[str, Any], how: str, text: str) -> No
 
 def check_chunking(text: str, chunkings: Iterable[Sequence[str]] = (), **options: Any) -> Reading:
     """L1: pieces of any size read as the whole text does, and so does `parse`; deltas join to the arguments."""
-    whole = read([text], **options)
-    check_events(whole.events, text)
-    want = outcome(whole.response)
+    whole_reading = read([text], **options)
+    check_events(whole_reading.events, text)
+    want = outcome(whole_reading.response)
     _equal(outcome(toolwire.parse(text, **options)), want, "in parse()", text)
     for chunks in ([*text], *chunkings):
         reading = read(chunks, **options)
         _equal(outcome(reading.response), want, f"in pieces {list(chunks)!r}", text)
         check_events(reading.events, text)
-    return whole
+    return whole_reading
 
 
 def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    assert len(made) == len(pairs), f"deltas give a key twice: {pairs!r}"
-    return made
+    value = dict(pairs)
+    assert len(value) == len(pairs), f"deltas give a key twice: {pairs!r}"
+    return value
 
 
 def check_events(events: Sequence[Event], text: str) -> None:
@@ -143,14 +143,16 @@ def check_events(events: Sequence[Event], text: str) -> None:
             case CallEnd(index, call, complete):
                 assert opened is not None and opened.index == index, f"an end without its start: {text!r}"
                 assert call.name == opened.name, f"the name changes: {text!r}"
-                own = opened.id == call_id("", index, call.name)  # the text may give another after the name
-                assert own or call.id == opened.id, f"the id changes: {text!r}"
+                is_generated = opened.id == call_id("", index, call.name)  # the text may give another after the name
+                assert is_generated or call.id == opened.id, f"the id changes: {text!r}"
                 opened = None
                 joined = "".join(deltas)
                 if complete:
                     value = json.loads(joined, object_pairs_hook=_no_twice)
-                    got = _unordered(value), _unordered(call.arguments)  # values may wait for one another
-                    assert got[0] == got[1], f"deltas {joined!r} are not the arguments {call.arguments!r}: {text!r}"
+                    values = _unordered(value), _unordered(call.arguments)  # values may wait for one another
+                    assert values[0] == values[1], (
+                        f"deltas {joined!r} are not the arguments {call.arguments!r}: {text!r}"
+                    )
                 else:
                     problem = next((e for e in events[at + 1 :] if isinstance(e, ProblemFound)), None)
                     assert problem is not None, f"an incomplete call without a problem: {text!r}"
@@ -178,7 +180,7 @@ def _droppable(name: str) -> tuple[re.Pattern[str], re.Pattern[str], tuple[re.Pa
         flags = re.IGNORECASE if wire.nocase else flags
     ends = "|".join(map(re.escape, sorted(END_OF_SEQUENCE, key=len, reverse=True)))
     named = "|".join(r"\[\s*\]" if m == "[]" else re.escape(m) for m in sorted(markers, key=len, reverse=True))
-    for pseudo in {one for wire in wire_formats(name) for one in wire.pseudo}:  # what is written as a call of it
+    for pseudo in {name for wire in wire_formats(name) for name in wire.pseudo}:  # what is written as a call of it
         named += rf"|\[?\s*\{{[^{{}}]*\"{re.escape(pseudo)}\"[^{{}}]*(?:\{{\s*\}}[^{{}}]*)?\}}\s*\]?"
     short = (m for m in markers if any(other != m and other.startswith(m) for other in markers))
     return (
@@ -244,8 +246,8 @@ def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
         if following := _advanced(states, out, text[at]):
             written[at + 1] = _merged(written.get(at + 1), following)
         if longest := markup.match(text, after_space[at]):
-            found = {longest.end(), *(m.end() for one in shorter if (m := one.match(text, after_space[at])))}
-            for stop in found:
+            stops = {longest.end(), *(m.end() for pattern in shorter if (m := pattern.match(text, after_space[at])))}
+            for stop in stops:
                 leaving[stop] = _merged(leaving.get(stop), states)
         if match := ends.match(text, at):
             written[match.end(1)] = _merged(written.get(match.end(1)), states)
@@ -334,12 +336,12 @@ def check_never_half(text: str, cuts: Iterable[int] | None = None, **options: An
 
 def check_text(text: str, chunkings: Iterable[Sequence[str]] = (), **options: Any) -> ParsedResponse:
     """L1, L3, L4 and L5 for one text in one format."""
-    whole = check_chunking(text, chunkings, **options)
+    reading = check_chunking(text, chunkings, **options)
     name = options["format"]
-    check_nothing_lost(text, whole.events, name)
-    check_positions(text, whole.response)
-    check_work(text, whole, name)
-    return whole.response
+    check_nothing_lost(text, reading.events, name)
+    check_positions(text, reading.response)
+    check_work(text, reading, name)
+    return reading.response
 
 
 # -- L2 ------------------------------------------------------------------------------------------------------------
@@ -349,11 +351,11 @@ def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: st
     """L2: rendered calls read back as they are; the text. What `render_calls` raises is passed on."""
     text: str = toolwire.render_calls(calls, format=format, tools=tools)
     response = toolwire.parse(text, format=format, tools=tools)
-    got = [(call.name, call.arguments) for call in response.tool_calls]
+    actual = [(call.name, call.arguments) for call in response.tool_calls]
     want = [(call.name, call.arguments) for call in calls]
-    assert len(got) == len(want), f"{len(got)} calls of {len(want)}: {text!r} {response!r}"
-    for (name, arguments), (wanted, expected) in zip(got, want, strict=True):
-        assert name == wanted, f"{name!r} is not {wanted!r}: {text!r}"
+    assert len(actual) == len(want), f"{len(actual)} calls of {len(want)}: {text!r} {response!r}"
+    for (name, arguments), (wanted_name, expected) in zip(actual, want, strict=True):
+        assert name == wanted_name, f"{name!r} is not {wanted_name!r}: {text!r}"
         assert _unordered(arguments) == _unordered(expected), f"{arguments!r} is not {expected!r}: {text!r}"
     assert not response.problems, f"{response.problems!r}: {text!r}"
     assert not response.incomplete, f"{response.incomplete!r}: {text!r}"

@@ -50,43 +50,43 @@ def walk(value: Any) -> Iterator[Any]:
 @cache
 def literals_of(wire: WireFormat) -> frozenset[str]:
     """Markup that the format names: its literals and the markers around reasoning."""
-    found = set(wire.drop)
+    markers = set(wire.drop)
     for node in walk((wire.blocks, wire.spans)):
         if isinstance(node, syntax.Lit):
-            found |= node.spellings
+            markers |= node.spellings
         elif isinstance(node, syntax.Span):
-            found |= {node.open, node.close}
-    return frozenset(found)
+            markers |= {node.open, node.close}
+    return frozenset(markers)
 
 
 @cache
 def fragments_of(wire: WireFormat) -> tuple[str, ...]:
     """Everything in the description that a text can trip over: literals, tags with their attribute, keys."""
-    found = {*literals_of(wire), *wire.stop}
+    fragments = {*literals_of(wire), *wire.stop}
     for node in walk(wire.blocks):
         if isinstance(node, syntax.Value):
-            found.add(node.close)
+            fragments.add(node.close)
             if node.cdata:
-                found |= {"<![CDATA[", "]]>", f"]]>{node.close}"}
+                fragments |= {"<![CDATA[", "]]>", f"]]>{node.close}"}
         elif isinstance(node, syntax.Tag):
             start, end = f"{node.open}{node.name}", node.close
-            found |= {f"{start} ", *(f'{start} {node.attribute}="{name}"{end}' for name in "fs"), f"</{node.name}>"}
+            fragments |= {f"{start} ", *(f'{start} {node.attribute}="{name}"{end}' for name in "fs"), f"</{node.name}>"}
             if node.mark is not None:
                 marks = {f'{node.mark.attribute}="{node.mark.of(kind)}"' for kind in ("string", "number")}
-                found |= {f" {mark}{end}" for mark in marks}
-                found |= {f'{start} {node.attribute}="{name}" {mark}{end}' for name in "si" for mark in marks}
+                fragments |= {f" {mark}{end}" for mark in marks}
+                fragments |= {f'{start} {node.attribute}="{name}" {mark}{end}' for name in "si" for mark in marks}
         elif isinstance(node, syntax.Elements):
             for name in (node.tag, *node.nested, "s", "arguments", "item"):
                 if name:
-                    found |= {f"{node.token}<{name}>", f"{node.token}</{name}>", f'{node.token}<{name} name="s">'}
+                    fragments |= {f"{node.token}<{name}>", f"{node.token}</{name}>", f'{node.token}<{name} name="s">'}
         elif isinstance(node, syntax.Mark):
-            found |= {node.of("string"), node.of("number")}
+            fragments |= {node.of("string"), node.of("number")}
         elif isinstance(node, syntax.TokenArgs):
-            found |= {node.token, f"{{s:{node.token}x{node.token}}}", f"s:{node.token}", f"{node.token},i:1}}"}
+            fragments |= {node.token, f"{{s:{node.token}x{node.token}}}", f"s:{node.token}", f"{node.token},i:1}}"}
         elif isinstance(node, syntax.JsonCall):
             keys = (*node.name, *node.args, *node.id, *node.server, *node.inside, *node.lists)
-            found |= {f'"{key}"' for key in keys}
-            found |= {f'{{"{key}": ' for key in node.inside} | {f'{{"{key}": [' for key in node.lists}
+            fragments |= {f'"{key}"' for key in keys}
+            fragments |= {f'{{"{key}": ' for key in node.inside} | {f'{{"{key}": [' for key in node.lists}
         elif isinstance(node, syntax.PyCalls):
-            found |= {node.open, node.close}
-    return tuple(sorted(found))
+            fragments |= {node.open, node.close}
+    return tuple(sorted(fragments))

@@ -49,10 +49,10 @@ def test_limits_among_markup(name: str) -> None:
     @given(texts.extremes(name), CUTS)
     def check(text: str, cuts: list[int]) -> None:
         options = {"format": name, "tools": texts.TOOLS}
-        whole = laws.read([text], **options)
-        laws.check_nothing_lost(text, whole.events, name)
-        laws.check_positions(text, whole.response)
-        want = laws.outcome(whole.response)
+        whole_reading = laws.read([text], **options)
+        laws.check_nothing_lost(text, whole_reading.events, name)
+        laws.check_positions(text, whole_reading.response)
+        want = laws.outcome(whole_reading.response)
         for chunks in (laws.cut_at(text, cuts), laws.pieces(text, 7)):
             reading = laws.read(chunks, **options)
             assert laws.outcome(reading.response) == want

@@ -58,16 +58,16 @@ def tools_of(response: ParsedResponse) -> list[ToolDefinition]:
 
 def joined(parts: tuple[Any, ...]) -> list[Any]:
     """Text and calls in order, neighbouring text as one."""
-    made: list[Any] = []
+    all_parts: list[Any] = []
     for part in parts:
         if isinstance(part, TextPart):
-            if made and isinstance(made[-1], str):
-                made[-1] += part.text
+            if all_parts and isinstance(all_parts[-1], str):
+                all_parts[-1] += part.text
             else:
-                made.append(part.text)
+                all_parts.append(part.text)
         elif isinstance(part, ToolCall):
-            made.append((part.name, part.arguments))
-    return made
+            all_parts.append((part.name, part.arguments))
+    return all_parts
 
 
 @pytest.mark.mission("F19")
@@ -77,11 +77,11 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
 def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:
     api, response = toolwire.get_api(name), response_of(parts)
     tools = tools_of(response)
-    whole = api.decode_response(api.encode_response(response), tools=tools)
+    decoded = api.decode_response(api.encode_response(response), tools=tools)
     data = b"".join(api.encode_stream(replay(response)))
     events = streamed(name, data, size, tools=tools)
     in_pieces = collect(events)
-    for again in (whole, in_pieces):
+    for again in (decoded, in_pieces):
         assert [(call.name, call.arguments) for call in again.tool_calls] == [
             (call.name, call.arguments) for call in response.tool_calls
         ]
@@ -103,14 +103,14 @@ def test_a_stream_that_is_cut_or_damaged_raises_nothing_and_makes_no_call_up(
     tools = tools_of(response)
     sent = b"".join(toolwire.get_api(name).encode_stream(replay(response)))
     cut = collect(streamed(name, sent[: data.draw(st.integers(0, len(sent)))], size, tools=tools))
-    known = [(call.name, call.arguments) for call in response.tool_calls]
+    whole_calls = [(call.name, call.arguments) for call in response.tool_calls]
     for call in cut.tool_calls:
-        assert (call.name, call.arguments) in known
+        assert (call.name, call.arguments) in whole_calls
     broken = bytearray(sent)
     for _ in range(data.draw(st.integers(0, 4))):
         broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
-    one, other = (collect(streamed(name, bytes(broken), step, tools=tools)) for step in (1, 1000))
-    assert one == other
+    bytewise, in_blocks = (collect(streamed(name, bytes(broken), step, tools=tools)) for step in (1, 1000))
+    assert bytewise == in_blocks
 
 
 def _mutations(value: Any) -> st.SearchStrategy[Any]:
@@ -165,17 +165,23 @@ def test_a_conversation_keeps_its_calls_and_results(
 ) -> None:
     """Written and read again, results stand in the order of the calls, by the ids of the calls."""
     api = toolwire.get_api(name)
-    made = [ToolCall(called, arguments, data.draw(IDS | st.just(""))) for called, arguments in calls]
-    results = [ToolResult(call.id, call.name, f"result {at}") for at, call in enumerate(made)]
-    shuffled = data.draw(st.permutations(results)) if len({call.id for call in made}) == len(made) else results
-    tools = [ToolDefinition(called) for called in dict.fromkeys(called for called, _ in calls)]
-    asked = (Message("user", (TextPart("q"),)), Message("assistant", tuple(made)), Message("tool", tuple(shuffled)))
-    again = api.decode_request(api.encode_request(asked, tools=tools, model="m"))
+    tool_calls = [ToolCall(name, arguments, data.draw(IDS | st.just(""))) for name, arguments in calls]
+    results = [ToolResult(call.id, call.name, f"result {at}") for at, call in enumerate(tool_calls)]
+    shuffled = (
+        data.draw(st.permutations(results)) if len({call.id for call in tool_calls}) == len(tool_calls) else results
+    )
+    tools = [ToolDefinition(name) for name in dict.fromkeys(name for name, _ in calls)]
+    conversation = (
+        Message("user", (TextPart("q"),)),
+        Message("assistant", tuple(tool_calls)),
+        Message("tool", tuple(shuffled)),
+    )
+    again = api.decode_request(api.encode_request(conversation, tools=tools, model="m"))
     (assistant,) = (message for message in again.messages if message.role == "assistant")
     (answers,) = (message for message in again.messages if message.role == "tool")
     read = [part for part in assistant.parts if isinstance(part, ToolCall)]
-    assert [part.name for part in read] == [api.names.fit(call.name) for call in made]
-    assert [part.arguments for part in read] == [call.arguments for call in made]
-    got = [part for part in answers.parts if isinstance(part, ToolResult)]
-    assert [part.call_id for part in got] == [part.id for part in read]
-    assert all(f"result {at}" in part.text for at, part in enumerate(got))
+    assert [part.name for part in read] == [api.names.fit(call.name) for call in tool_calls]
+    assert [part.arguments for part in read] == [call.arguments for call in tool_calls]
+    results_back = [part for part in answers.parts if isinstance(part, ToolResult)]
+    assert [part.call_id for part in results_back] == [part.id for part in read]
+    assert all(f"result {at}" in part.text for at, part in enumerate(results_back))

@@ -20,10 +20,10 @@ PAIRS = 60
 @pytest.mark.parametrize("name", names())
 def test_floods(name: str) -> None:
     longest = 0
-    found, starts = units(name), prefixes(name)
+    all_units, starts = units(name), prefixes(name)
     # Not every pair: each unit after some prefixes, each prefix before some units, never the same few.
-    step = 1 + len(found) * len(starts) // PAIRS
-    for at, (prefix, unit) in enumerate((prefix, unit) for unit in found for prefix in starts):
+    step = 1 + len(all_units) * len(starts) // PAIRS
+    for at, (prefix, unit) in enumerate((prefix, unit) for unit in all_units for prefix in starts):
         if at % step:
             continue
         text = flood(prefix, unit, SIZE)
@@ -31,10 +31,10 @@ def test_floods(name: str) -> None:
         # A marker that comes in pieces is looked at with each of them.
         laws.check_work(text, reading, name, factor=laws.SCANS + laws.longest_marker(name) // 8)
         longest = max(longest, reading.held)
-        whole = laws.read([text], format=name, tools=texts.TOOLS)
-        laws.check_work(text, whole, name)
-        assert laws.outcome(whole.response) == laws.outcome(reading.response), (prefix, unit)
-        laws.check_positions(text, whole.response)
+        whole_reading = laws.read([text], format=name, tools=texts.TOOLS)
+        laws.check_work(text, whole_reading, name)
+        assert laws.outcome(whole_reading.response) == laws.outcome(reading.response), (prefix, unit)
+        laws.check_positions(text, whole_reading.response)
     assert longest <= laws.longest_marker(name) + laws.HOLD
 
 

@@ -25,9 +25,9 @@ def _fuzz(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.need(9, 16)
 def test_two_thousand_texts_break_no_law() -> None:
-    done = _fuzz("--seed", "1", "--turns", str(TURNS))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{TURNS} texts" in done.stderr
+    process = _fuzz("--seed", "1", "--turns", str(TURNS))
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert f"{TURNS} texts" in process.stderr
 
 
 def test_a_seed_gives_the_same_texts() -> None:
@@ -70,8 +70,8 @@ def test_partial_markers_that_are_not_held_back_are_found(monkeypatch: pytest.Mo
     search = MarkerSet.search
 
     def hasty(self: MarkerSet, text: str, pos: int, final: bool) -> tuple[int, int, str]:
-        start, stop, found = search(self, text, pos, final)
-        return (start, stop, found) if found else (len(text), len(text), "")
+        start, stop, marker = search(self, text, pos, final)
+        return (start, stop, marker) if marker else (len(text), len(text), "")
 
     monkeypatch.setattr(MarkerSet, "search", hasty)
     assert _tries("kimi_k2")

@@ -39,29 +39,29 @@ def test_a_megabyte(name: str) -> None:
         )
     else:
         text = "<think>" + value + "</think>" + value
-    whole = toolwire.parse(text, format=name, tools=texts.TOOLS)
+    expected = toolwire.parse(text, format=name, tools=texts.TOOLS)
     parser = toolwire.StreamParser(format=name, tools=texts.TOOLS)
     events = []
     deltas: list[str] = []
-    held = 0
+    most_held = 0
     for start in range(0, len(text), 4):
         for event in parser.feed(text[start : start + 4]):
             if isinstance(event, ArgumentsDelta):
                 deltas.append(event.text)
             else:
                 events.append(event)
-        held = max(held, parser._reader.held)
+        most_held = max(most_held, parser._reader.held)
     events.extend(event for event in parser.finish() if not isinstance(event, ArgumentsDelta))
-    assert laws.outcome(toolwire.collect(events)) == laws.outcome(whole)
-    assert held <= laws.longest_marker(name) + laws.HOLD
+    assert laws.outcome(toolwire.collect(events)) == laws.outcome(expected)
+    assert most_held <= laws.longest_marker(name) + laws.HOLD
     assert parser._reader.scanned <= laws.SCANS * len(text) + laws.SCANS_MORE
     if wire.blocks:
-        assert [call.arguments for call in whole.tool_calls] == [{"path": "a", "content": value}]
-        assert json.loads("".join(deltas)) == whole.tool_calls[0].arguments
+        assert [call.arguments for call in expected.tool_calls] == [{"path": "a", "content": value}]
+        assert json.loads("".join(deltas)) == expected.tool_calls[0].arguments
     else:
-        assert whole.content == value
-        assert whole.reasoning == value
-    assert not whole.problems
+        assert expected.content == value
+        assert expected.reasoning == value
+    assert not expected.problems
 
 
 @pytest.mark.mission("B36", "C11")
@@ -73,5 +73,5 @@ def test_ten_megabytes(name: str) -> None:
     parser = toolwire.StreamParser(format=name, tools=texts.TOOLS)
     events = [event for at in range(0, len(text), 1 << 16) for event in parser.feed(text[at : at + (1 << 16)])]
     read = toolwire.collect([*events, *parser.finish()])
-    assert [one.arguments for one in read.tool_calls] == [call.arguments]
+    assert [parsed.arguments for parsed in read.tool_calls] == [call.arguments]
     assert not read.problems

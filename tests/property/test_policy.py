@@ -159,11 +159,11 @@ def test_a_limit_makes_nothing_more_allowed(
 
 @given(policies, cases())
 def test_the_order_of_rules_does_not_matter(policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]) -> None:
-    found = set()
+    decisions = set()
     for rules in itertools.permutations(policy.rules):
         decision = replace(policy, rules=rules).decide(*case)
-        found.add((type(decision), isinstance(decision, Allow) and decision.once))
-    assert len(found) == 1
+        decisions.add((type(decision), isinstance(decision, Allow) and decision.once))
+    assert len(decisions) == 1
 
 
 @given(policies, cases())

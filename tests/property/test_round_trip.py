@@ -24,17 +24,17 @@ REFUSED = 0.25
 
 def _closers(wire: WireFormat) -> frozenset[str]:
     """What a raw value cannot always hold: its closing marker, what a parameter begins with, tokens around strings."""
-    found: set[str] = set()
+    closers: set[str] = set()
     for node in walk(wire.blocks):
         if isinstance(node, syntax.Value):
-            found.add(node.close)
+            closers.add(node.close)
         elif isinstance(node, syntax.Params):
             head = node.nodes[0]
-            found |= head.spellings if isinstance(head, syntax.Lit) else set()
-            found |= {f"{head.open}{head.name}"} if isinstance(head, syntax.Tag) else set()
+            closers |= head.spellings if isinstance(head, syntax.Lit) else set()
+            closers |= {f"{head.open}{head.name}"} if isinstance(head, syntax.Tag) else set()
         elif isinstance(node, (syntax.TokenArgs, syntax.Elements)) and node.token:
-            found.add(node.token)
-    return frozenset(found)
+            closers.add(node.token)
+    return frozenset(closers)
 
 
 def _carries_json(wire: WireFormat) -> bool:

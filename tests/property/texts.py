@@ -98,8 +98,15 @@ def fragments(name: str) -> tuple[str, ...]:
 
 def texts(name: str) -> st.SearchStrategy[str]:
     """Texts that are mostly markup in the wrong place."""
-    own = st.sampled_from(fragments(name) or ("<think>",))
-    piece = st.one_of(own, own, own, st.sampled_from(_GENERAL), st.sampled_from(_GENERAL), characters())
+    format_fragments = st.sampled_from(fragments(name) or ("<think>",))
+    piece = st.one_of(
+        format_fragments,
+        format_fragments,
+        format_fragments,
+        st.sampled_from(_GENERAL),
+        st.sampled_from(_GENERAL),
+        characters(),
+    )
     return st.lists(piece, max_size=14).map("".join)
 
 
@@ -115,19 +122,19 @@ def own_rows() -> tuple[dict[str, Any], ...]:
 @cache
 def samples(name: str) -> tuple[str, ...]:
     """Well-formed messages written by hand."""
-    found = [row["text"] for row in own_rows() if row["format"] == name and row["kind"] == "complete"]
-    return tuple(text for text in found if len(text) < 2000)
+    sample_texts = [row["text"] for row in own_rows() if row["format"] == name and row["kind"] == "complete"]
+    return tuple(text for text in sample_texts if len(text) < 2000)
 
 
 def messages(name: str) -> st.SearchStrategy[str]:
     """Well-formed messages in this format: samples, and rendered calls between content."""
-    found: list[st.SearchStrategy[str]] = []
+    strategies: list[st.SearchStrategy[str]] = []
     if samples(name):
-        found.append(st.sampled_from(samples(name)))
+        strategies.append(st.sampled_from(samples(name)))
     targets = [wire.name for wire in wire_formats(name) if wire.blocks]
     if targets:
-        found.append(st.sampled_from(targets).flatmap(_rendered_messages))
-    return st.one_of(found) if found else texts(name)
+        strategies.append(st.sampled_from(targets).flatmap(_rendered_messages))
+    return st.one_of(strategies) if strategies else texts(name)
 
 
 @st.composite
@@ -149,13 +156,13 @@ def _rendered_messages(draw: st.DrawFn, name: str) -> str:
 def mutated(draw: st.DrawFn, name: str) -> str:
     """A well-formed message with a few accidents: cut, doubled, swapped, with markup strewn in."""
     text = draw(messages(name))
-    own = st.sampled_from((*fragments(name), *_GENERAL))
+    format_fragments = st.sampled_from((*fragments(name), *_GENERAL))
     for _ in range(draw(st.integers(1, 3))):
         a = draw(st.integers(0, len(text)))
         b = min(len(text), a + draw(st.integers(0, 12)))
         match draw(st.sampled_from(("insert", "delete", "double", "cut", "replace", "move"))):
             case "insert":
-                text = text[:a] + draw(own) + text[a:]
+                text = text[:a] + draw(format_fragments) + text[a:]
             case "delete":
                 text = text[:a] + text[b:]
             case "double":
@@ -171,8 +178,8 @@ def mutated(draw: st.DrawFn, name: str) -> str:
 
 def extremes(name: str) -> st.SearchStrategy[str]:
     """A few very long pieces among markup: limits of names, nesting, digits and white space."""
-    own = st.sampled_from(fragments(name) or ("<think>",))
-    piece = st.one_of(own, st.sampled_from(_GENERAL), st.sampled_from(_EXTREMES))
+    format_fragments = st.sampled_from(fragments(name) or ("<think>",))
+    piece = st.one_of(format_fragments, st.sampled_from(_GENERAL), st.sampled_from(_EXTREMES))
     return st.lists(piece, max_size=6).map("".join)
 
 
@@ -232,11 +239,15 @@ def calls_of(name: str, text: Callable[[str], st.SearchStrategy[str]] = strings)
     """Calls to `TOOLS` whose arguments the schemas type."""
     value = text(name)
     wide = st.fixed_dictionaries({}, optional=_values(value)).map(lambda arguments: ToolCall("f", arguments))
-    file = st.fixed_dictionaries({"path": value, "content": value}).map(lambda made: ToolCall("write_file", made))
+    file = st.fixed_dictionaries({"path": value, "content": value}).map(
+        lambda arguments: ToolCall("write_file", arguments)
+    )
     return st.one_of(wide, wide, file, st.just(ToolCall("ping")))
 
 
 def untyped_calls(name: str) -> st.SearchStrategy[ToolCall]:
     """Calls whose arguments no schema types."""
     keys = st.sampled_from(("a", "b", "any", "key with blanks", "é", "</tool_call>", '"'))
-    return st.dictionaries(keys, json_values(strings(name)), max_size=3).map(lambda made: ToolCall("nobody", made))
+    return st.dictionaries(keys, json_values(strings(name)), max_size=3).map(
+        lambda arguments: ToolCall("nobody", arguments)
+    )

@@ -110,7 +110,7 @@ class BlockReader(ABC):
         yield from self.sequence(steps)
         if self.unwrapped and isinstance(last.node, Lit):
             # A closer without its opener is still markup, but its absence is not worth a repair.
-            yield NextMarker(last.here)
+            yield NextMarker(last.first_set)
         else:
             yield from self.node(last)
         self.end_call()
@@ -151,13 +151,13 @@ class BlockReader(ABC):
         assert self.call is not None
         return self.call
 
-    def named(self, call: CallBuilder, name: str) -> None:
+    def set_name(self, call: CallBuilder, name: str) -> None:
         """Set the name of the call, which was just read."""
         if not self.state.wire.markers and name not in self.state.options.tools:
             raise Unreadable(f"{name[:60]!r} is not a known tool")
         if name in self.state.wire.pseudo:
             call.silence()
-        call.named(name)
+        call.set_name(name)
 
     def announce(self, call: CallBuilder) -> None:
         """Announce the call if its name is known and it was not announced yet."""
@@ -189,8 +189,8 @@ class BlockReader(ABC):
         """Record that the closing marker of a complete call is missing; without repairs the call does not count."""
         call = self.call
         if call is not None and call.payload:
-            call.payload = call.repairing
-            call.repaired("missing_close", "the closing marker of the call is missing")
+            call.payload = call.may_repair
+            call.record_repair("missing_close", "the closing marker of the call is missing")
 
     # -- text ----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""One call under construction: what its leaves find out goes in, its events come out."""
+"""One call under construction: takes what the leaves read, and emits the call's events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolwire.wire.leaf_scanners import JsonValue, escape
 
 
 class Unreadable(Exception):
-    """A block is not what it began as; raised inside the parser only, at a character."""
+    """Raised at the character where a block turns out not to be what it began as; never leaves the parser."""
 
     def __init__(self, message: str, kind: str = "malformed") -> None:
         super().__init__(message)
@@ -25,19 +25,19 @@ class Unreadable(Exception):
 
 
 class EndOfText(Exception):
-    """The text is over; raised inside the parser only."""
+    """Raised where the text ends; never leaves the parser."""
 
 
-def decoded(text: str) -> Any:
-    """Decode JSON text that a leaf let through; raises Unreadable where that cannot be done."""
+def decode_json(text: str) -> Any:
+    """Decode JSON text that a leaf let through; raise Unreadable where a limit forbids it."""
     try:
         return decode(text)
     except JsonError as error:
         raise Unreadable(str(error)) from error
 
 
-def holds(shape: Shape) -> bool:
-    """Whether a JSON value for this place waits for its end: only then its type, and so its text, is known."""
+def waits_for_end(shape: Shape) -> bool:
+    """Return whether a JSON value has to wait for its end, because only its type decides how its text is written."""
     return shape.typed and not shape.keeps_text
 
 
@@ -45,35 +45,36 @@ class CallBuilder:
     """A call being read.
 
     Attributes:
-        name, id, server: what was read so far.
-        index: its index in the message, once it was announced; else -1.
-        arguments: values read whole.
+        name, id, server: read so far; "" where not.
+        index: index of the call in the message; -1 until the call is announced.
+        arguments: values read to their end.
         repairs: names of the repairs made.
-        payload: the arguments are all there.
-        pseudo: its name stands for no call: it is read, and nothing comes of it.
+        payload: name and arguments are complete.
+        pseudo: the name stands for no call, so nothing is emitted.
     """
 
     __slots__ = (
-        "_deltas", "_early", "_emit", "_given", "_json", "_known", "_opened", "_repair", "_seed", "_waiting",
-        "_written", "arguments", "id", "index", "name", "payload", "pseudo", "repairs", "server", "shape",
+        "_arguments_begun", "_deltas", "_early_text", "_emit", "_json", "_object_open", "_repair", "_seed", "_shape_of",
+        "_text_written", "_waiting", "arguments", "id", "index", "name", "payload", "pseudo", "repairs", "server",
+        "shape",
     )  # fmt: skip
 
     def __init__(
         self,
         emit: Callable[[Event], None],
-        known: Callable[[str], Shape | None],
+        shape_of: Callable[[str], Shape | None],
         *,
         deltas: bool,
         repair: bool,
         seed: str,
     ) -> None:
         self._emit = emit
-        self._known = known
+        self._shape_of = shape_of
         self._deltas = deltas
         self._repair = repair
         self._seed = seed
-        self._opened = self._written = self._given = False
-        self._early: list[str] = []  # arguments' text from before the call was announced
+        self._object_open = self._text_written = self._arguments_begun = False
+        self._early_text: list[str] = []  # read before the call could be announced
         self._json: Arguments | None = None
         self._waiting: tuple[Any, str] | None = None  # arguments that were read before the name
         self.name = self.id = self.server = ""
@@ -85,134 +86,137 @@ class CallBuilder:
 
     # -- repairs -------------------------------------------------------------------------------------------------
 
-    def repaired(self, name: str, otherwise: str) -> None:
-        """Record a repair, or refuse to make it."""
+    def record_repair(self, name: str, otherwise: str) -> None:
+        """Record a repair; raise Unreadable with the message `otherwise` where repairs are not allowed."""
         if not self._repair:
             raise Unreadable(otherwise)
         if name not in self.repairs:
             self.repairs.append(name)
 
-    def adopt(self, repairs: Iterable[str]) -> None:
-        """Record repairs that a scanner made, which makes none where none is allowed."""
+    def record_repairs(self, repairs: Iterable[str]) -> None:
+        """Record the repairs of a scanner, which makes none where repairs are not allowed."""
         for repair in repairs:
-            self.repaired(repair, "")
+            self.record_repair(repair, "")
 
-    def unescaped(self, repairs: Iterable[str]) -> None:
-        """Record what stood unescaped in a value, or refuse it."""
+    def record_unescaped(self, repairs: Iterable[str]) -> None:
+        """Record special characters that are not escaped in a value; raise Unreadable where repairs are not allowed."""
         for repair in repairs:
-            self.repaired(repair, "a special character stands unescaped in a value")
+            self.record_repair(repair, "a special character is not escaped in a value")
 
     def read_json(self, text: str) -> Any:
-        """JSON text inside a value; repairs are recorded. Raises ValueError if it is none."""
+        """Read JSON text inside a value and record its repairs; raise ValueError if it is not JSON."""
         value, repairs = read_json(text, repair=self._repair)
-        self.adopt(repairs)
+        self.record_repairs(repairs)
         return value
 
     @property
-    def repairing(self) -> bool:
+    def may_repair(self) -> bool:
         """Whether repairs are allowed."""
         return self._repair
 
     # -- the name ------------------------------------------------------------------------------------------------
 
-    def named(self, name: str) -> None:
-        """The tool's name was read."""
+    def set_name(self, name: str) -> None:
+        """Set the name of the tool."""
         if self.name:
             raise Unreadable("the name is given twice")
         if not name:
             raise Unreadable("the name of the tool is missing", "missing_name")
         if not encodable(name):
-            raise Unreadable("the name of the tool holds half of a surrogate pair")
+            raise Unreadable("the name of the tool contains half of a surrogate pair")
         self.name = name
-        self.shape = self._known(name) or ANY
+        self.shape = self._shape_of(name) or ANY
 
     def silence(self) -> None:
-        """The name stands for no call."""
+        """Treat the call as a pseudo call."""
         self.pseudo = True
         self._deltas = False
 
     def start(self, index: int) -> None:
         """Announce the call."""
         self.index = index
+        # A format may still write an id after the name. The end of the call then has that id.
         self.id = self.id or call_id(self._seed, index, self.name)
         self._emit(CallStart(index, self.name, self.id))
-        if self._early:
-            self._emit(ArgumentsDelta(index, "".join(self._early)))
-            self._early.clear()
+        if self._early_text:
+            self._emit(ArgumentsDelta(index, "".join(self._early_text)))
+            self._early_text.clear()
 
     # -- arguments as one JSON object ----------------------------------------------------------------------------
 
-    def given(self) -> None:
-        """All arguments begin here; they may be given once."""
-        if self._given:
+    def begin_arguments(self) -> None:
+        """Raise Unreadable if the arguments were given before."""
+        if self._arguments_begun:
             raise Unreadable("the arguments are given twice")
-        self._given = True
+        self._arguments_begun = True
 
     def json_arguments(self, fast: FastTries | None) -> Arguments:
-        """A leaf that reads the arguments, as JSON, and streams them."""
+        """Return a leaf that reads the arguments as JSON and streams them."""
         return self._arguments(_JsonArguments(repair=self._repair, fast=fast))
 
     def keyword_arguments(self) -> Arguments:
-        """The same for the keyword arguments of a Python call, parentheses included."""
+        """Return such a leaf for the keyword arguments of a Python call, parentheses included."""
         return self._arguments(_KeywordArguments())
 
     def token_arguments(self, token: str) -> Arguments:
-        """The same for arguments whose strings stand between tokens."""
+        """Return such a leaf for arguments whose strings are between tokens."""
         return self._arguments(_TokenArguments(token))
 
-    def _arguments(self, scanner: _Holding) -> Arguments:
-        self.given()
+    def _arguments(self, scanner: _ArgumentScanner) -> Arguments:
+        self.begin_arguments()
         self._json = Arguments(self, scanner)
         return self._json
 
     def json_delta(self, text: str) -> None:
-        """More of the arguments' JSON text."""
-        self._written = True
+        """Emit more of the arguments' JSON text, or keep it until the call is announced."""
+        self._text_written = True
         if not self._deltas:
             return
         if self.index < 0:
-            self._early.append(text)
+            self._early_text.append(text)
         else:
             self._emit(ArgumentsDelta(self.index, text))
 
-    def whole(self, value: Any, text: str = "") -> None:
-        """All arguments at once, as a value (and its JSON text); they wait if the name is not known yet."""
+    def set_arguments(self, value: Any, text: str = "") -> None:
+        """Set all arguments at once, from a value and its JSON text; they wait while the name is not known."""
         if not isinstance(value, dict):
             raise Unreadable("the arguments are not a JSON object")
         if not self.name:
             self._waiting = (value, text)
             return
+        # Coerce exactly the values that the streaming scanner holds back: neither the chunking nor the order of name
+        # and arguments may change the result.
         changed: dict[str, Any] = {}
         for key, item in value.items():
             shape = self.shape.property(key)
-            if holds(shape) and (coerced := shape.coerce(item, self.read_json)) is not item:
+            if waits_for_end(shape) and (coerced := shape.coerce(item, self.read_json)) is not item:
                 changed[key] = coerced
         if changed:
-            self.coerced()
+            self.record_coerced()
             value, text = {**value, **changed}, ""
         self.arguments = value
         self.json_delta(text or json_text(value))
 
-    def coerced(self) -> None:
-        """A value was coerced to the type that the schema wants."""
-        self.repaired("coerced", "the arguments do not have the types that the tool's schema wants")
+    def record_coerced(self) -> None:
+        """Record that a value was coerced to the type that the schema wants."""
+        self.record_repair("coerced", "the arguments do not have the types that the tool's schema wants")
 
-    def settle(self) -> None:
-        """Use arguments that were read before the name was."""
+    def use_waiting_arguments(self) -> None:
+        """Set the arguments that were read before the name was known."""
         if self._waiting is not None and self.name:
             value, text = self._waiting
             self._waiting = None
-            self.whole(value, text)
+            self.set_arguments(value, text)
 
     @property
-    def has_arguments(self) -> bool:
-        """Whether any arguments were read before the name."""
+    def has_waiting_arguments(self) -> bool:
+        """Whether arguments wait for the name."""
         return self._waiting is not None
 
     # -- arguments one by one ------------------------------------------------------------------------------------
 
-    def open(self, key: str, keep: Callable[[str], None]) -> Callable[[str], None]:
-        """A string value begins that is passed on as it arrives; where its text goes, which is kept too."""
+    def open_string(self, key: str, keep: Callable[[str], None]) -> Callable[[str], None]:
+        """Begin a string value that is streamed; return a function that takes its text, also for `keep`."""
         self._check_key(key)
         self._key(key, '"')
         if not self._deltas:
@@ -225,16 +229,16 @@ class CallBuilder:
 
         return put
 
-    def shut(self, key: str, value: str) -> None:
-        """That string is complete."""
+    def close_string(self, key: str, value: str) -> None:
+        """End the string value."""
         if not encodable(value):
             raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
         self.arguments[key] = value
         if self._deltas:
             self._emit(ArgumentsDelta(self.index, '"'))
 
-    def put(self, key: str, value: Any) -> None:
-        """A value that is there as a whole."""
+    def put_value(self, key: str, value: Any) -> None:
+        """Add a value that was read to its end."""
         self._check_key(key)
         if not within_limits(value):
             raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
@@ -245,68 +249,70 @@ class CallBuilder:
     @staticmethod
     def _check_key(key: str) -> None:
         if not encodable(key):
-            raise Unreadable("the name of a parameter holds half of a surrogate pair")
+            raise Unreadable("the name of a parameter contains half of a surrogate pair")
 
     def _key(self, key: str, after: str) -> None:
         if self._deltas:
-            before = ", " if self._opened else "{"
+            before = ", " if self._object_open else "{"
             self._emit(ArgumentsDelta(self.index, f"{before}{escape(key)}: {after}"))
-        self._opened = True
+        self._object_open = True
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    def complete(self) -> None:
-        """The payload is all there."""
+    def complete_payload(self) -> None:
+        """Mark the payload as complete."""
         if not encodable(self.id) or not encodable(self.server):
-            raise Unreadable("the id or the server of the call holds half of a surrogate pair")
-        if self._opened:
+            raise Unreadable("the id or the server of the call contains half of a surrogate pair")
+        if self._object_open:
             self.json_delta("}")
-        elif not self._written:
+        elif not self._text_written:
             self.json_delta("{}")
         self.payload = True
 
     def end(self, raw: str, format_name: str, confidence: float, *, complete: bool) -> None:
-        """Emit the call."""
+        """Emit the end of the call."""
+        # A call that was cut shows the values that were read to their end, and no half of one.
         if not complete and self._json is not None and not self._json.done:
-            self.arguments = self._json.so_far()
+            self.arguments = self._json.partial_arguments()
         call = ToolCall(
             self.name, self.arguments, self.id, self.server, raw, format_name, tuple(self.repairs), confidence
         )
         self._emit(CallEnd(self.index, call, complete))
 
 
-class _Holding(JsonScanner):
-    """A scanner of arguments that holds back the values whose JSON form their type decides."""
+class _ArgumentScanner(JsonScanner):
+    """A scanner of arguments that holds back the values whose JSON text their type decides."""
 
     builder: CallBuilder
     shape: Shape
     hold: Shape | None
     coerced: bool
     written: int  # characters let through
-    upto: int  # of these, up to the end of the last whole value
+    whole_values_end: int  # number of these up to the end of the last complete value
     pausing: bool  # stop after the first key
-    first: str | None  # that key, where it stopped
+    first: str | None  # that key, once the scanner has stopped there
 
     def begin(self, builder: CallBuilder, shape: Shape) -> Self:
-        """Say what the arguments are for."""
+        """Set the call that takes the arguments, and their shape."""
         self.builder = builder
         self.shape = shape
         self.hold = None
         self.coerced = False
-        self.written = self.upto = 0
+        self.written = self.whole_values_end = 0
         self.pausing = False
         self.first = None
         return self
 
     def on_top_key(self, key: str) -> None:
         if self.pausing:
+            # To be done is how a scanner returns control at once; `Arguments.rest` undoes it.
             self.pausing, self.first, self.done = False, key, True
         shape = self.shape.property(key)
-        self.hold = shape if holds(shape) else None
+        self.hold = shape if waits_for_end(shape) else None
 
     def on_colon(self) -> None:
         if self.hold is not None and len(self.stack) == 1:
-            self.out = []
+            self.out = []  # the text of the value is collected here, and not let through
 
     def on_top_value(self) -> None:
         if self.hold is not None:
@@ -321,78 +327,80 @@ class _Holding(JsonScanner):
             self.hold = None
             if coerced is not value:
                 self.coerced = True
+                # The white space before a value was part of the text held back, and deltas keep it.
                 text = " " * (len(text) - len(text.lstrip())) + json.dumps(coerced, ensure_ascii=False)
             self.out.append(text)
-        self.upto = self.written + sum(map(len, self.ready))
+        self.whole_values_end = self.written + sum(map(len, self.ready))
 
 
-class _JsonArguments(_Holding):
+class _JsonArguments(_ArgumentScanner):
     """A JSON object."""
 
 
-class _KeywordArguments(_Holding, KeywordScanner):
+class _KeywordArguments(_ArgumentScanner, KeywordScanner):
     """Keyword arguments in Python."""
 
 
-class _TokenArguments(_Holding, TokenScanner):
+class _TokenArguments(_ArgumentScanner, TokenScanner):
     """An object whose strings stand between tokens."""
 
 
 class Arguments(JsonValue):
-    """The arguments as one JSON object, streamed into the call."""
+    """A leaf that streams arguments, written as one JSON object, into the call."""
 
     __slots__ = ("_builder",)
 
-    scanner: _Holding
+    scanner: _ArgumentScanner
 
-    def __init__(self, builder: CallBuilder, scanner: _Holding) -> None:
+    def __init__(self, builder: CallBuilder, scanner: _ArgumentScanner) -> None:
         super().__init__(scanner.begin(builder, builder.shape))
         self._builder = builder
 
-    def let(self, text: str) -> None:
-        """More valid JSON text was let through."""
+    def let_through(self, text: str) -> None:
+        """Emit more of the arguments' text."""
         scanner = self.scanner
         scanner.written += len(text)
         self.text.add(text)
+        # A scanner that read the value in one go emits it at the end, once it is known whether a value is coerced.
         if not scanner.whole:
             self._builder.json_delta(text)
 
     def until_key(self) -> Self:
-        """Read up to the first key only, which is the value then; None if all of the arguments were read."""
+        """Stop after the first key, which is the value then; None if there is no key."""
         self.scanner.pausing = True
         return self
 
     def rest(self) -> Self:
-        """Read what follows the first key."""
+        """Continue after the first key."""
         self.scanner.done = self.done = False
         self.value = None
         return self
 
     def finish(self) -> None:
-        """The arguments are complete, or their first key is."""
+        """Set the arguments, or the first key."""
         scanner = self.scanner
         if scanner.first is not None:
             self.value, scanner.first = scanner.first, None
             return
         builder = self._builder
         text = self.text.take()
-        builder.adopt(scanner.repairs)
+        builder.record_repairs(scanner.repairs)
         try:
             if scanner.whole:
-                builder.whole(scanner.value, text)
+                builder.set_arguments(scanner.value, text)
                 return
             builder.arguments = decode(text)
             if scanner.coerced:
-                builder.coerced()
+                builder.record_coerced()
         except (JsonError, Unreadable) as error:
             self.error = str(error)
 
-    def so_far(self) -> dict[str, Any]:
-        """The values that were read whole before the text was cut; none where they cannot be decoded."""
-        if not self.scanner.upto or not self.text:
+    def partial_arguments(self) -> dict[str, Any]:
+        """Return the values that were read to their end before the text was cut."""
+        if not self.scanner.whole_values_end or not self.text:
             return {}
         try:
-            value: dict[str, Any] = decode(self.text.take()[: self.scanner.upto] + "}")
+            value: dict[str, Any] = decode(self.text.take()[: self.scanner.whole_values_end] + "}")
         except JsonError:
             return {}
         return value

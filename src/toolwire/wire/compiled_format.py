@@ -1,4 +1,4 @@
-"""What is computed once per format before any text is read: which markers can come where.
+"""Formats compiled for reading: which markers can come where, computed once per format before any text is read.
 
 A `Step` is a node together with the markers that it can begin with and those that can follow it.
 """
@@ -43,30 +43,30 @@ from toolwire.wire.syntax import (
 Markers = frozenset[str]
 FENCES = ("```", "~~~")
 TEXT = ""
-"""Stands for plain text where the markers are listed that something can begin with."""
+"""Placeholder for plain text in a set of markers."""
 _BARE = frozenset("{[")
-"""Openers that are no literals of a format."""
+"""Openers that come from JSON, not from a literal of the format."""
 _TAG_SPACE = (" ", "\n", "\t", "\r")
 
 
 def tag_openers(tag: Tag) -> Markers:
-    """How an opening tag with an attribute begins: the whole name, then white space."""
+    """Return the beginnings of an opening tag with an attribute: the whole name, then white space."""
     return frozenset(f"{tag.open}{tag.name}{space}" for space in _TAG_SPACE)
 
 
 def first(nodes: Iterable[Node]) -> tuple[Markers, bool]:
-    """The markers that a sequence can begin with, and whether it may be empty."""
-    found: set[str] = set()
+    """Return the markers that a sequence can begin with, and whether it may be empty."""
+    markers: set[str] = set()
     for node in nodes:
-        markers, more = first_of(node)
-        found |= markers
-        if not more:
-            return frozenset(found), False
-    return frozenset(found), True
+        node_markers, may_be_empty = first_of(node)
+        markers |= node_markers
+        if not may_be_empty:
+            return frozenset(markers), False
+    return frozenset(markers), True
 
 
 def first_of(node: Node) -> tuple[Markers, bool]:
-    """The same for one node."""
+    """Return the markers that a node can begin with, and whether it may be empty."""
     match node:
         case Lit():
             return node.spellings, node.need != "required"
@@ -89,8 +89,8 @@ def first_of(node: Node) -> tuple[Markers, bool]:
         case Many(nodes) | Call(nodes):
             return first(nodes)
         case OneOf(options):
-            firsts = [first(option) for option in options]
-            return frozenset().union(*(f for f, _ in firsts)), any(more for _, more in firsts)
+            markers, may_be_empty = zip(*map(first, options), strict=True)
+            return frozenset().union(*markers), any(may_be_empty)
         case AnyOrder(groups):
             return frozenset().union(*(first(group)[0] for group in groups)), True
         case _:
@@ -98,7 +98,7 @@ def first_of(node: Node) -> tuple[Markers, bool]:
 
 
 def contains_call(node: Node) -> bool:
-    """Whether a call is read inside this node."""
+    """Return whether a call is read inside this node."""
     match node:
         case Call() | JsonCall() | PyCalls():
             return True
@@ -112,110 +112,105 @@ def contains_call(node: Node) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A node, prepared.
+    """A node, compiled.
 
     Attributes:
         node: the node.
-        first: markers it begins with.
-        here: `first`, compiled.
-        follow: markers that can come right after it, up to the end of the block.
-        after: `follow`, compiled.
-        either: both, compiled.
-        groups: its sequences of steps: one, or one per option or group.
-        firsts: the markers that each of them begins with.
-        empty: the one that may be empty, or None.
+        first, first_set: markers that the node can begin with.
+        follow, follow_set: markers that can come right after it, up to the end of the block.
+        either_set: markers of both kinds.
+        groups: the sequences of steps in it: one, or one per option or group.
+        group_firsts: the markers that each of these begins with.
+        empty_group: index of the option that may be empty, or None.
     """
 
     node: Node
     first: Markers
-    here: MarkerSet
+    first_set: MarkerSet
     follow: Markers
-    after: MarkerSet
-    either: MarkerSet
+    follow_set: MarkerSet
+    either_set: MarkerSet
     groups: tuple[tuple[Step, ...], ...] = ()
-    firsts: tuple[Markers, ...] = ()
-    empty: int | None = None
+    group_firsts: tuple[Markers, ...] = ()
+    empty_group: int | None = None
 
 
 def _steps(nodes: tuple[Node, ...], follow: Markers, nocase: bool) -> tuple[Step, ...]:
-    made: list[Step] = []
+    steps: list[Step] = []
+    # Backwards, because the markers that can follow a node are those that the nodes after it begin with.
     for node in reversed(nodes):
-        begins, more = first_of(node)
-        made.append(_step(node, begins, follow, nocase))
-        follow = begins | follow if more else begins
-    return tuple(reversed(made))
+        begins, may_be_empty = first_of(node)
+        steps.append(_step(node, begins, follow, nocase))
+        follow = begins | follow if may_be_empty else begins
+    return tuple(reversed(steps))
 
 
 def _step(node: Node, begins: Markers, follow: Markers, nocase: bool) -> Step:
-    groups: tuple[tuple[Step, ...], ...] = ()
-    firsts: tuple[Markers, ...] = ()
-    empty: int | None = None
-    match node:
-        case Many(nodes=nodes) | Params(nodes=nodes):
-            groups = (_steps(nodes, begins | follow, nocase),)
-        case Call(nodes):
-            groups = (_steps(nodes, follow, nocase),)
-        case OneOf(options):
-            groups = tuple(_steps(option, follow, nocase) for option in options)
-            firsts = tuple(first(option)[0] for option in options)
-            empty = next((at for at, option in enumerate(options) if first(option)[1]), None)
-        case AnyOrder(options):
-            groups = tuple(_steps(option, begins | follow, nocase) for option in options)
-            firsts = tuple(first(option)[0] for option in options)
-        case _:
-            pass
-    return Step(
+    step = Step(
         node,
         begins,
         marker_set(begins, nocase),
         follow,
         marker_set(follow, nocase),
         marker_set(begins | follow, nocase),
-        groups,
-        firsts,
-        empty,
     )
+    match node:
+        case Many(nodes=nodes) | Params(nodes=nodes):
+            # After one repetition comes the next one, or what follows them all.
+            step.groups = (_steps(nodes, begins | follow, nocase),)
+        case Call(nodes):
+            step.groups = (_steps(nodes, follow, nocase),)
+        case OneOf(options):
+            step.groups = tuple(_steps(option, follow, nocase) for option in options)
+            step.group_firsts = tuple(first(option)[0] for option in options)
+            step.empty_group = next((at for at, option in enumerate(options) if first(option)[1]), None)
+        case AnyOrder(options):
+            step.groups = tuple(_steps(option, begins | follow, nocase) for option in options)
+            step.group_firsts = tuple(first(option)[0] for option in options)
+        case _:
+            pass
+    return step
 
 
 def _closers(nodes: tuple[Node, ...]) -> Markers:
-    """Markers after the first call of a block, at any level: forgiven when missing, swallowed when repeated."""
-    found: set[str] = set()
-    seen = False
+    """Return the markers after the first call of a block, at any level. Repetitions of them are dropped."""
+    closers: set[str] = set()
+    after_call = False
     for node in nodes:
-        if seen and isinstance(node, Lit):
-            found |= node.spellings
+        if after_call and isinstance(node, Lit):
+            closers |= node.spellings
         if isinstance(node, OneOf):
             for option in node.options:
-                found |= _closers(option)
+                closers |= _closers(option)
         elif isinstance(node, Many):
-            found |= _closers(node.nodes)
+            closers |= _closers(node.nodes)
         elif isinstance(node, Call):
             last = node.nodes[-1]
-            found |= last.spellings if isinstance(last, Lit) else frozenset()
-        seen = seen or contains_call(node)
-    return frozenset(found)
+            closers |= last.spellings if isinstance(last, Lit) else frozenset()
+        after_call = after_call or contains_call(node)
+    return frozenset(closers)
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One of a format's blocks, prepared."""
+    """One of a format's blocks, compiled."""
 
     steps: tuple[Step, ...]
     closers: MarkerSet
 
 
 class ContentMarkers:
-    """What matters outside blocks.
+    """Markers that matter outside blocks.
 
     Attributes:
         prose, prose_start: markers that matter in content, and before there is any.
         reasoning: markers that matter in reasoning, by the span's opener; "" for reasoning that the prompt opened.
         openers, closes, ends: openers of blocks, closers of spans, end-of-sequence tokens.
-        lone: closers that are left out where they close nothing.
+        stray_closers: closers that are dropped where they close nothing.
         spans: by opener.
-        drops: markers that are left out of content.
-        frames: by a marker, what counts from it on: it tells the format where it begins the message, or is around
-            reasoning. Empty where the format is known.
+        drops: markers that are dropped from content.
+        frames: by a marker, the markers that matter from it on: a marker that begins the message, or is around
+            reasoning, tells the format. Empty where the format is known.
         stops: texts after which no block begins.
         fences: code fences hide what is inside.
     """
@@ -235,7 +230,8 @@ class ContentMarkers:
         self.spans = {span.open: span for span in spans}
         self.openers = anywhere | start
         self.closes = frozenset(span.close for span in self.spans.values())
-        self.lone = frozenset(close for close in self.closes if not close.isspace())
+        # A closer of nothing but white space would be found before every message.
+        self.stray_closers = frozenset(close for close in self.closes if not close.isspace())
         self.ends = frozenset(END_OF_SEQUENCE)
         self.drops = drops
         self.frames: dict[str, ContentMarkers] = {}
@@ -245,9 +241,9 @@ class ContentMarkers:
         self._nocase = nocase
         opens = frozenset(self.spans)
         shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
-        self._prose = anywhere | shared
+        self._anywhere = anywhere | shared
         self._start = self.openers | self.closes | shared
-        self.prose = marker_set(self._prose | drops, nocase)
+        self.prose = marker_set(self._anywhere | drops, nocase)
         self.prose_start = marker_set(self._start | drops, nocase)
         inside = self.ends | ending | stops
         self.reasoning = {
@@ -255,34 +251,34 @@ class ContentMarkers:
         }
         self.reasoning[""] = marker_set(self.closes | opens | inside, nocase)
 
-    def framed(self, frames: Mapping[str, Markers]) -> None:
-        """Let a marker tell which markers are left out of content from it on."""
-        made: dict[Markers, ContentMarkers] = {}
+    def set_frames(self, frames: Mapping[str, Markers]) -> None:
+        """Set, by marker, which markers are dropped from content after it."""
+        by_drops: dict[Markers, ContentMarkers] = {}
         for marker, drops in frames.items():
-            if drops not in made:
-                inner = made[drops] = copy(self)
+            if drops not in by_drops:
+                inner = by_drops[drops] = copy(self)
                 inner.drops = drops
-                inner.prose = marker_set(self._prose | drops, self._nocase)
+                inner.prose = marker_set(self._anywhere | drops, self._nocase)
                 inner.prose_start = marker_set(self._start | drops, self._nocase)
-            self.frames[marker] = made[drops]
+            self.frames[marker] = by_drops[drops]
         self.prose_start = marker_set(self._start.union(self.frames), self._nocase)
 
 
 def _check(name: str, nodes: tuple[Node, ...]) -> None:
     if not isinstance(nodes, tuple):
-        raise DefinitionError(f"a block of the format {name!r} is no tuple of nodes, but {nodes!r}")
+        raise DefinitionError(f"a block of the format {name!r} is not a tuple of nodes, but {nodes!r}")
     if not any(map(contains_call, nodes)):
         raise DefinitionError(f"a block of the format {name!r} holds no call: no Call, JsonCall or PyCalls node")
 
 
 class CompiledFormat:
-    """A format, prepared for reading.
+    """A format, compiled for reading.
 
     Attributes:
         format: the format.
         blocks: by the marker that opens them.
-        anywhere: markers that open one anywhere in content.
-        outside: what matters outside them.
+        anywhere: markers that open a block anywhere in content.
+        content: markers that matter outside blocks.
     """
 
     def __init__(self, format: WireFormat) -> None:
@@ -291,13 +287,14 @@ class CompiledFormat:
         self.blocks: dict[str, Block] = {}
         for nodes in format.blocks:
             _check(format.name, nodes)
+            # Nothing follows a block: text after it is content, whatever it is.
             block = Block(_steps(nodes, frozenset(), self._nocase), marker_set(_closers(nodes), self._nocase))
             for opener in first(nodes)[0]:
                 self.blocks.setdefault(opener, block)
         openers = frozenset(self.blocks)
         free = {"anywhere": openers, "start": frozenset[str](), "mixed": openers - _BARE}
         self.anywhere = free[format.at]
-        self.outside = ContentMarkers(
+        self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
             ending=openers if format.ends_reasoning else frozenset(),
@@ -310,7 +307,11 @@ class CompiledFormat:
         self._value_ends: dict[int, ValueEnd] = {}  # by identity of the step, which lives as long as this
 
     def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
-        """By opener, the characters one of which has to follow it where only known tools make a call of it."""
+        """Return, by opener, the characters one of which has to follow the opener for a block to begin.
+
+        Python calls without markers begin with `[`, like every link in Markdown. So a block only begins before the
+        first letter of a known tool's name.
+        """
         if self.format.markers:
             return {}
         after = frozenset({" ", "\t", "\n", "\r", *(name[0] for name in names)})
@@ -326,7 +327,7 @@ class CompiledFormat:
             rules = self._value_ends[id(params)] = ValueEnd(
                 close=node.close,
                 stops=marker_set(stops, self._nocase),
-                follow=params.either,
+                follow=params.either_set,
                 newline=node.newline,
                 line_start=node.missing == "line",
                 special=re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search,
@@ -335,14 +336,16 @@ class CompiledFormat:
 
 
 _MAX_COMPILED = 256
-_compiled: dict[int, CompiledFormat] = {}  # by identity: hashing a description costs more than reading a short message
+# By identity, because hashing a description costs more than reading a short message. An entry keeps its format alive,
+# so that no other object can have the same identity.
+_compiled: dict[int, CompiledFormat] = {}
 
 
 def compile_format(format: WireFormat) -> CompiledFormat:
-    """The prepared format, made once per value."""
-    plan = _compiled.get(id(format))
-    if plan is None or plan.format is not format:
+    """Return the compiled format, made once per value."""
+    compiled = _compiled.get(id(format))
+    if compiled is None:
         if len(_compiled) >= _MAX_COMPILED:
             _compiled.clear()
-        plan = _compiled[id(format)] = CompiledFormat(format)
-    return plan
+        compiled = _compiled[id(format)] = CompiledFormat(format)
+    return compiled

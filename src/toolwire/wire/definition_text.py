@@ -40,16 +40,16 @@ def _capitals(schema: Any, depth: int = 0) -> Any:
         return [_capitals(item, depth + 1) for item in schema]
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
         return schema
-    made: dict[str, Any] = {}
+    capitals: dict[str, Any] = {}
     for key in sorted(schema):
         value = schema[key]
         if key == "type":
-            made[key] = [_upper(one) for one in value] if isinstance(value, list) else _upper(value)
+            capitals[key] = [_upper(kind) for kind in value] if isinstance(value, list) else _upper(value)
         elif key in _NAMED and isinstance(value, dict):
-            made[key] = {name: _capitals(inner, depth + 1) for name, inner in value.items()}
+            capitals[key] = {name: _capitals(inner, depth + 1) for name, inner in value.items()}
         else:
-            made[key] = _capitals(value, depth + 1) if key in _SCHEMAS else value
-    return made
+            capitals[key] = _capitals(value, depth + 1) if key in _SCHEMAS else value
+    return capitals
 
 
 _SCHEMAS = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"})
@@ -100,8 +100,8 @@ def typescript(definition: ToolDefinition) -> str:
 def _member(name: str, schema: Any, required: Any, depth: int) -> str:
     """A property of an object's type."""
     quoted = name if _IDENTIFIER.match(name) else json_text(name)
-    given = isinstance(required, (list, tuple)) and name in required
-    return f"{quoted}{'' if given else '?'}: {_type(schema, depth)}"
+    is_required = isinstance(required, (list, tuple)) and name in required
+    return f"{quoted}{'' if is_required else '?'}: {_type(schema, depth)}"
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
@@ -121,9 +121,9 @@ def _types(schema: Any, depth: int) -> list[str]:
         return [json_text(value) for value in values]
     kinds = schema.get("type")
     if isinstance(kinds, list) and kinds:
-        return [one for kind in kinds for one in _types({**schema, "type": kind}, depth + 1)]
+        return [name for kind in kinds for name in _types({**schema, "type": kind}, depth + 1)]
     if isinstance(options := schema.get("anyOf") or schema.get("oneOf"), list) and options:
-        return [one for option in options for one in _types(option, depth + 1)]
+        return [name for option in options for name in _types(option, depth + 1)]
     if kinds == "array":
         items = _types(schema.get("items", {}), depth + 1)
         return [f"({' | '.join(items)})[]" if len(items) > 1 else f"{items[0]}[]"]

@@ -67,8 +67,8 @@ class Fallback:
             self._certain = self._holding = text[0] in _MAY_BE_A_CALL
 
     def _take(self) -> list[Event]:
-        held, self._held = self._held, []
-        return held
+        events, self._held = self._held, []
+        return events
 
     def finish(self) -> tuple[Sequence[Event], int]:
         """The message is over: its calls, or the content that was held; and how many calls."""
@@ -95,17 +95,17 @@ class Fallback:
 
     def _calls(self, wire: WireFormat, text: str) -> list[Event]:
         """The events of calls to known tools that are all of the text, or nothing."""
-        machine = MessageReader(wire, self._options)
-        made: list[Event] = []
-        for event in [*machine.feed(text), *machine.finish()]:
+        reader = MessageReader(wire, self._options)
+        call_events: list[Event] = []
+        for event in [*reader.feed(text), *reader.finish()]:
             match event:
                 case CallEnd(index, call, True) if call.name in self._options.tools:
                     call = replace(call, repairs=(*call.repairs, "fallback"), confidence=min(call.confidence, 0.8))
-                    made.append(CallEnd(index, call, True))
+                    call_events.append(CallEnd(index, call, True))
                 case ContentDelta(content) if not content.strip():
                     continue
                 case CallEnd() | ContentDelta() | ProblemFound():
                     return []
                 case _:
-                    made.append(event)
-        return made if machine.complete_calls else []
+                    call_events.append(event)
+        return call_events if reader.complete_calls else []

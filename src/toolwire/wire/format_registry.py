@@ -24,11 +24,11 @@ GROUP = "toolwire.formats"
 
 
 def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
-    found: dict[str, WireFormat] = {}
+    by_name: dict[str, WireFormat] = {}
     for wire in formats:
         for name in (wire.name, *wire.aliases):
-            found.setdefault(name.lower(), wire)
-    return found
+            by_name.setdefault(name.lower(), wire)
+    return by_name
 
 
 @lru_cache(maxsize=1)
@@ -40,8 +40,8 @@ def all_formats() -> tuple[WireFormat, ...]:
     """
     from importlib.metadata import entry_points  # not on import: it brings half of the library's archives with it
 
-    found = list(FORMATS)
-    taken = {AUTO, *_index(FORMATS)}
+    all_found = list(FORMATS)
+    names_taken = {AUTO, *_index(FORMATS)}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             wire = point.load()
@@ -51,11 +51,11 @@ def all_formats() -> tuple[WireFormat, ...]:
         if not isinstance(wire, WireFormat):
             raise DefinitionError(f"the entry point {point.name!r} of {GROUP} is {point.value}, which is no WireFormat")
         names = {name.lower() for name in (wire.name, *wire.aliases)}
-        if names & taken:
+        if names & names_taken:
             raise DefinitionError(f"the format {wire.name!r} of {point.value} has a name that is taken")
-        taken |= names
-        found.append(wire)
-    return tuple(found)
+        names_taken |= names
+        all_found.append(wire)
+    return tuple(all_found)
 
 
 @lru_cache(maxsize=1)
@@ -76,17 +76,17 @@ def get_format(name: str | WireFormat) -> WireFormat:
     """
     if isinstance(name, WireFormat):
         return name
-    known = _by_name()
-    found = known.get(name.lower())
-    if found is None and name.lower() == AUTO:
+    by_name = _by_name()
+    wire = by_name.get(name.lower())
+    if wire is None and name.lower() == AUTO:
         raise UnknownFormat(
             name,
             (),
             f"{name!r} only reads: it stands for whichever format a text is in; to write or show one, name it "
             "(`toolwire formats` lists them all)",
         )
-    if found is None:
-        near = closest(name, sorted([*known, AUTO]), limit=3)
+    if wire is None:
+        near = closest(name, sorted([*by_name, AUTO]), limit=3)
         hint = f"{did_you_mean(near)} (`toolwire formats` lists them all)"
         raise UnknownFormat(name, near, f"unknown wire format {name!r}{hint}")
-    return found
+    return wire

@@ -1,4 +1,4 @@
-"""Reading calls and arguments as JSON objects."""
+"""Readers of calls and arguments that are written as JSON objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from toolwire.schema.shape import TYPE_NAMES
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.wire.block_reader import BlockReader, Control
-from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decoded
+from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decode_json
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker, TextBuffer
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
@@ -30,14 +30,14 @@ _EXTRA_BRACE = marker_set(frozenset({"}"}))
 
 
 def only_args(reader: BlockReader) -> Control:
-    """Read arguments that stand alone, outside a JSON object that holds the name."""
+    """Read arguments outside a JSON object with the name."""
     call = reader.building()
     yield from _args(reader, call)
     yield from _extra(reader, call, _EXTRA_BRACE)
 
 
 def token_args(reader: BlockReader, node: TokenArgs) -> Control:
-    """Read arguments whose strings stand between tokens."""
+    """Read arguments whose strings are between tokens."""
     call = reader.building()
     yield from reader.expect(_OBJECT, "the arguments are missing", consume=False)
     reader.announce(call)
@@ -48,42 +48,45 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
     """Read arguments that are the text of an element, entities and CDATA decoded."""
     call = reader.building()
     reader.announce(call)
-    call.given()
+    call.begin_arguments()
     pieces = TextBuffer()
-    leaf = XmlText(node.element, step.after, nocase=reader.state.wire.nocase, decode=True, put=pieces.add)
+    leaf = XmlText(node.element, step.follow_set, nocase=reader.state.wire.nocase, decode=True, put=pieces.add)
     yield leaf
-    call.unescaped(leaf.bare)
+    call.record_unescaped(leaf.bare)
     try:
-        call.whole(call.read_json(pieces.take()))
+        call.set_arguments(call.read_json(pieces.take()))
     except ValueError as error:
         raise Unreadable(f"the arguments are not JSON: {error}") from error
 
 
 def _args(reader: BlockReader, call: CallBuilder) -> Control:
-    found = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
+    opening = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
     if reader.state.wire.markers:
         reader.announce(call)
-    if found == "{" and call.name:
+    if opening == "{" and call.name:
         arguments = call.json_arguments(reader.state.fast)
         if call.index < 0:
             yield from _unmarked(reader, call, arguments)
         else:
             yield arguments
         return
-    call.given()
+    call.begin_arguments()
     value, text = yield from _value(reader, call)
-    if isinstance(value, str):  # arguments as a JSON string: decoded once
+    if isinstance(value, str):  # arguments as a JSON string are decoded once, as APIs write them
         try:
             value, text = call.read_json(value) if value.strip() else {}, ""
         except ValueError as error:
-            raise Unreadable(f"the arguments are a string that holds no JSON: {error}") from error
-    call.whole({} if value is None else value, "" if value is None else text)
+            raise Unreadable(f"the arguments are a string that is not JSON: {error}") from error
+    call.set_arguments({} if value is None else value, "" if value is None else text)
     if call.name:
         _announce(reader, call)
 
 
 def _unmarked(reader: BlockReader, call: CallBuilder, arguments: Arguments) -> Control:
-    """Read arguments in a format without markers, where they may turn out to be the schema of a definition."""
+    """Read arguments in a format without markers, where they may be the schema of a tool's definition.
+
+    Models repeat definitions, which have a name and `parameters` too. The first key tells most of them apart.
+    """
     try:
         first: str | None = yield arguments.until_key()
     except EndOfText:
@@ -92,56 +95,59 @@ def _unmarked(reader: BlockReader, call: CallBuilder, arguments: Arguments) -> C
     if first is not None:
         tool = reader.state.options.tools[call.name]
         if first in call.shape.property_names and first not in tool.parameters:
-            reader.announce(call)  # no schema begins like this
+            reader.announce(call)
         yield arguments.rest()
     _announce(reader, call)
 
 
 def _announce(reader: BlockReader, call: CallBuilder) -> None:
-    """Announce a call whose arguments are whole, unless it is the definition of a tool, in a format without markers."""
+    """Announce a call whose arguments are complete; refuse a tool's definition in a format without markers."""
     if call.index < 0 and not reader.state.wire.markers:
-        own, arguments = reader.state.options.tools[call.name].parameters, call.arguments
+        parameters, arguments = reader.state.options.tools[call.name].parameters, call.arguments
         kind = arguments.get("type")
-        known = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
-        if (known == "object" and "type" not in call.shape.property_names) or (arguments and arguments == own):
-            raise Unreadable("the definition of a tool is no call to it")
+        json_type = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
+        if (json_type == "object" and "type" not in call.shape.property_names) or (
+            arguments and arguments == parameters
+        ):
+            raise Unreadable("the definition of a tool is not a call to it")
     reader.announce(call)
 
 
 def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
     """Read one call, several in a row, or a list of them."""
-    found = yield from reader.expect(step.here, "a JSON object should begin here", consume=False)
-    if found == "{":
+    opening = yield from reader.expect(step.first_set, "a JSON object should begin here", consume=False)
+    if opening == "{":
         separator = marker_set(frozenset({node.between.strip()})) if node.between.strip() else None
-        while found == "{":
+        while opening == "{":
             yield from _json_call(reader, node, _EXTRA)
             if separator is not None and (yield NextMarker(separator, consume=False)):
-                reader.end_call()  # what separates it from a next one is none of its text
+                reader.end_call()  # the separator is not part of the call's text
                 yield NextMarker(separator)
-            found = yield NextMarker(CONTAINER, consume=False)
+            opening = yield NextMarker(CONTAINER, consume=False)
         return
     yield from json_list(reader, node)
 
 
 def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> Control:
-    """Read a list of calls, whose opening bracket may have been read; `nested`: an object is around it."""
+    """Read a list of calls, whose opening bracket may have been read; `nested` means inside an object."""
     yield NextMarker(_LIST)
     count = 0
     comma = True
     while True:
         marker = NextMarker(_ITEM, consume=False)
-        found = yield marker
-        if found == "{" and comma:
+        token = yield marker
+        if token == "{" and comma:
             yield from _json_call(reader, node, _EXTRA_BRACE)
             count += 1
             comma = False
-        elif found == "," and not comma:
+        elif token == "," and not comma:
             yield NextMarker(_ITEM)
             comma = True
-        elif found == "]":
+        elif token == "]":
             yield NextMarker(_ITEM)
             break
-        elif count and not found:
+        elif count and not token:
+            # Calls that were read stay calls, whatever comes in place of the bracket.
             reader.missing_close()
             return
         elif marker.cut:
@@ -151,25 +157,25 @@ def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> C
     if count:
         call = reader.building()
         if comma:
-            call.repaired("trailing_comma", "a comma stands before the closing bracket")
+            call.record_repair("trailing_comma", "a comma is before the closing bracket")
         if not nested:
             yield from _extra(reader, call, _EXTRA)
     elif reader.state.wire.markers:
         reader.empty = True
     else:
-        raise Unreadable("an empty list is no call")
+        raise Unreadable("an empty list is not a call")
 
 
 def _extra(reader: BlockReader, call: CallBuilder, brackets: MarkerSet) -> Control:
-    if call.repairing and (yield NextMarker(brackets, blank=False)):
-        call.repaired("extra_close", "")
+    if call.may_repair and (yield NextMarker(brackets, skip_space=False)):
+        call.record_repair("extra_close", "")
 
 
 def _json_call(reader: BlockReader, node: JsonCall, extra: MarkerSet) -> Control:
     call = reader.begin_call()
     reader.committed = True
     yield from (_keyed(reader, call) if node.keyed else _object(reader, call, node))
-    if reader.call is not call:  # it held a list of calls
+    if reader.call is not call:  # the object contained a list of calls, which were built instead
         return
     if not call.name:
         raise Unreadable("the name of the tool is missing", "missing_name")
@@ -177,15 +183,15 @@ def _json_call(reader: BlockReader, node: JsonCall, extra: MarkerSet) -> Control
         if node.needs_args:
             raise Unreadable("the arguments are missing")
         reader.announce(call)
-    call.complete()
+    call.complete_payload()
     yield from _extra(reader, call, extra)
 
 
 def _object(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Control:
     yield from reader.expect(_OBJECT, "a JSON object should begin here")
-    doubled = call.repairing and (yield NextMarker(_OBJECT, blank=False))
-    if doubled:  # braces that a model took over from a template
-        call.repaired("doubled_braces", "")
+    doubled = call.may_repair and (yield NextMarker(_OBJECT, skip_space=False))
+    if doubled:  # a model that copies a template doubles its braces
+        call.record_repair("doubled_braces", "")
     yield from _members(reader, call, node)
     if doubled:
         yield from reader.expect(_OBJECT_END, "braces that were doubled are closed by a single one")
@@ -195,10 +201,10 @@ def _members(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Control:
     keys: set[str] = set()
     comma = False
     while True:
-        found = yield from reader.expect(_KEY_START, "a key in double quotes is missing", consume=False)
-        if found == "}":
+        token = yield from reader.expect(_KEY_START, "a key in double quotes is missing", consume=False)
+        if token == "}":
             if comma:
-                reader.building().repaired("trailing_comma", "a comma stands before the closing bracket")
+                reader.building().record_repair("trailing_comma", "a comma is before the closing bracket")
             yield NextMarker(_KEY_START)
             return
         key, _ = yield from _value(reader, reader.building())
@@ -217,7 +223,7 @@ def _keyed(reader: BlockReader, call: CallBuilder) -> Control:
     yield from reader.expect(_OBJECT, "a JSON object should begin here")
     yield from reader.expect(_KEY, "the name of the tool is missing", consume=False)
     name, _ = yield from _value(reader, call)
-    reader.named(call, name)
+    reader.set_name(call, name)
     yield from reader.expect(_COLON, "a colon is missing after the name")
     yield from _args(reader, call)
     yield from reader.expect(_OBJECT_END, "an object of a call has one key")
@@ -225,7 +231,7 @@ def _keyed(reader: BlockReader, call: CallBuilder) -> Control:
 
 def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) -> Control:
     if reader.call is not call and (key in node.args or key in node.name):
-        raise Unreadable("a call stands beside a list of calls")
+        raise Unreadable("a call is beside a list of calls")
     if key in node.args:
         yield from _args(reader, call)
         return
@@ -235,18 +241,18 @@ def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) ->
     if key in node.inside:
         inner = NextMarker(_OBJECT, consume=False)
         if (yield inner):
-            entered = tuple(other for other in node.inside if other != key)  # each key once, so depth is bounded
+            entered = tuple(other for other in node.inside if other != key)  # each key once, which bounds the depth
             yield from _object(reader, call, replace(node, inside=entered))
             return
     value, _ = yield from _value(reader, call)
     if key in node.name:
         if not isinstance(value, str):
             raise Unreadable("the name of the tool is not a string", "missing_name")
-        reader.named(call, value)
+        reader.set_name(call, value)
         if reader.state.wire.markers:
             reader.announce(call)
-        if call.has_arguments:
-            call.settle()
+        if call.has_waiting_arguments:
+            call.use_waiting_arguments()
             _announce(reader, call)
     elif key in node.id and isinstance(value, (str, int)) and not isinstance(value, bool):
         call.id = str(value) or call.id
@@ -255,9 +261,9 @@ def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) ->
 
 
 def _value(reader: BlockReader, call: CallBuilder) -> Generator[Leaf, Any, tuple[Any, str]]:
-    """Read one JSON value; the value and its text."""
+    """Read one JSON value; return the value and its text."""
     leaf = JsonValue(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
     text: str = yield leaf
-    value = decoded(text)
-    call.adopt(leaf.scanner.repairs)
+    value = decode_json(text)
+    call.record_repairs(leaf.scanner.repairs)
     return value, text

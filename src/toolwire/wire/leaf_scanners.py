@@ -1,9 +1,9 @@
 """Leaf scanners: the only code that touches characters.
 
-A leaf reads on from a position and returns where it stopped: `scan(text, pos, final) -> pos`. It sets `done` (with a
-`value`) or `error`, or it stops short because more text is needed; what it leaves unread is the only text that is
-held back, and it is bounded. It never slices the rest of the text and never rescans. A leaf may offer `quick`: a search
-that finds nothing in a piece of text which `take` can pass on as it is.
+A leaf reads from a position and returns where it stopped: `scan(text, pos, final) -> pos`. It sets `done` and a
+`value`, or it sets `error`, or it stops because more text is needed. The text that it leaves unread is the only text
+that is held back, and it is bounded. A leaf never slices the rest of the text and never scans a character twice. It may
+offer `quick`, a search that finds nothing in a piece of text which `pass_on` can take as it is.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ _PHRASE = re.compile(r"[^<>\x00-\x1f\x7f]*")
 CDATA = "<![CDATA["
 CDATA_END = MarkerSet(frozenset({"]]>"}))
 CDATA_SPECIAL = re.compile(r"\]").search
-"""What opens a section of literal text, what ends it, and a search for how the end begins."""
+"""Opener and closer of a section of literal text, and a search for the first character of the closer."""
 
 NAME_LIMIT = 256
-"""Code points that a name may have."""
+"""Maximum length of a name, in code points."""
 SPACE_LIMIT = 4000
-"""White space that may stand between a value's closing marker and what follows it."""
+"""Maximum white space between a value's closing marker and what follows it, in characters."""
 _JOIN_AT = 1024
+"""Number of pieces that are joined at a time."""
 
 
 class TextBuffer:
-    """Text collected in pieces, joined into blocks so that small pieces do not cost fifty bytes each."""
+    """Text collected in pieces, and joined in blocks: fifty bytes of overhead for each small piece would add up."""
 
     __slots__ = ("_blocks", "recent")
 
@@ -53,7 +54,7 @@ class TextBuffer:
             recent.clear()
 
     def take(self) -> str:
-        """The whole text; the pieces are given up."""
+        """Return all of the text and forget it."""
         self._blocks.extend(self.recent)
         self.recent.clear()
         text = self._blocks[0] if len(self._blocks) == 1 else "".join(self._blocks)
@@ -61,26 +62,26 @@ class TextBuffer:
         return text
 
     def __bool__(self) -> bool:
-        """Whether there is any piece."""
+        """Return whether there is any piece."""
         return bool(self.recent or self._blocks)
 
 
 class Prefixes(Protocol):
-    """Tells whether a piece of text is the beginning of something that may go on."""
+    """A set of texts that can be asked for prefixes."""
 
-    def begins(self, text: str) -> bool:
-        """Whether it is."""
+    def is_prefix(self, text: str) -> bool:
+        """Return whether `text` is a proper prefix of one of the texts."""
 
 
 class Leaf:
-    """What all leaves share.
+    """Base class of leaves.
 
     Attributes:
-        done, value: the leaf has read what it was for.
-        error: why it cannot.
-        quick: finds a character that matters in a piece of text; nothing found: `take` passes the piece on.
-        waiting: the unread text is the beginning of one of these markers; while more of it only goes on like one,
-            there is nothing to scan.
+        done, value: the leaf has finished, and its result.
+        error: the reason why it cannot finish.
+        quick: search for a character that matters; a piece without one can go to `pass_on`.
+        waiting: set of markers, one of which the unread text may become; as long as it still may, the driver need not
+            scan.
     """
 
     __slots__ = ("done", "error", "quick", "value", "waiting")
@@ -93,51 +94,52 @@ class Leaf:
         self.quick: Callable[[str], Any] | None = None
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on from `pos`; the position where reading stopped."""
+        """Scan from `pos`; return the position where scanning stopped."""
         raise NotImplementedError
 
-    def take(self, text: str) -> None:
-        """Pass on a whole piece in which `quick` found nothing."""
+    def pass_on(self, text: str) -> None:
+        """Take a whole piece in which `quick` found nothing."""
         raise NotImplementedError
 
 
 class NextMarker(Leaf):
-    """Which of some markers comes next, white space before it skipped; "" if none.
+    """The one of some markers that comes next, after white space; "" if none does.
 
     Attributes:
-        cut: the text ended before that could be told.
+        cut: the text ended before that could be decided.
     """
 
-    __slots__ = ("_blank", "_consume", "_literals", "cut")
+    __slots__ = ("_consume", "_markers", "_skip_space", "cut")
 
-    def __init__(self, literals: MarkerSet, *, consume: bool = True, blank: bool = True) -> None:
+    def __init__(self, markers: MarkerSet, *, consume: bool = True, skip_space: bool = True) -> None:
         super().__init__()
-        self._literals = literals
+        self._markers = markers
         self._consume = consume
-        self._blank = blank
+        self._skip_space = skip_space
         self.cut = False
         self.value = ""
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Skip white space, then match."""
-        if self._blank and (match := BLANK.match(text, pos)):
+        if self._skip_space and (match := BLANK.match(text, pos)):
             pos = match.end()
         if pos == len(text):
             self.done = self.cut = final
             return pos
-        found, wait = self._literals.match(text, pos, final)
+        marker, wait = self._markers.match(text, pos, final)
         if wait:
-            self.waiting = self._literals
+            self.waiting = self._markers
             return pos
-        if final and not found:
-            self.cut = self._literals.begins(text[pos : pos + self._literals.longest])
-        self.value = found
+        if final and not marker:
+            # Half a marker at the end of the text: it is cut, and not something else.
+            self.cut = self._markers.is_prefix(text[pos : pos + self._markers.longest])
+        self.value = marker
         self.done = True
-        return pos + len(found) if self._consume else pos
+        return pos + len(marker) if self._consume else pos
 
 
 class Word(Leaf):
-    """A name: everything up to white space or a character that no name has; or a phrase, which may hold blanks."""
+    """A name: text up to white space or a character that no name has. A phrase may contain blanks too."""
 
     __slots__ = ("_match", "_pieces", "_size", "_started", "cut")
 
@@ -156,7 +158,8 @@ class Word(Leaf):
             pos = match.end() if match else pos
             if pos < len(text):
                 self._started = True
-        match = self._match(text, pos, pos + NAME_LIMIT + 1 - self._size)  # no further: the rest may be one long word
+        # The end is limited, because a text may be one word of a megabyte that arrives in pieces.
+        match = self._match(text, pos, pos + NAME_LIMIT + 1 - self._size)
         stop = match.end() if match else pos
         if stop > pos:
             self._pieces.append(text[pos:stop])
@@ -171,7 +174,7 @@ class Word(Leaf):
 
 
 class WordUpToMarker(Leaf):
-    """A name that may hold anything on its line but the markers that end it."""
+    """A name of any characters, up to a marker on the same line."""
 
     __slots__ = ("_pieces", "_size", "_stops", "cut")
 
@@ -183,16 +186,17 @@ class WordUpToMarker(Leaf):
         self.cut = False
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read up to a marker; nothing behind the longest name is looked at."""
+        """Read up to a marker."""
         line = text.find("\n", pos, pos + NAME_LIMIT + 1)
         end = min(len(text) if line < 0 else line, pos + NAME_LIMIT + 1 - self._size)
+        # Nothing behind the longest possible name is searched: the marker may be a megabyte away.
         window = text[pos : pos + NAME_LIMIT + self._stops.longest + 1]
-        start, _, found = self._stops.search(window, 0, final and pos + len(window) == len(text))
+        start, _, marker = self._stops.search(window, 0, final and pos + len(window) == len(text))
         start += pos
         stop = min(start, end)
         self._pieces.append(text[pos:stop])
         self._size += stop - pos
-        if found and start <= end:
+        if marker and start <= end:
             self.value = "".join(self._pieces).strip()
             self.done = True
         elif self._size > NAME_LIMIT:
@@ -205,10 +209,11 @@ class WordUpToMarker(Leaf):
 
 
 class JsonValue(Leaf):
-    """One JSON value. The value is the decoded value; `text` is its JSON text, repaired.
+    """One JSON value, as its repaired JSON text.
 
     Attributes:
-        scanner: the machine that reads it.
+        scanner: the scanner of the value.
+        text: the JSON text so far.
     """
 
     __slots__ = ("scanner", "text")
@@ -219,11 +224,11 @@ class JsonValue(Leaf):
         self.text = TextBuffer()
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on."""
+        """Read more of the value."""
         scanner = self.scanner
         pos = scanner.scan(text, pos, final)
         if scanner.ready:
-            self.let("".join(scanner.ready))
+            self.let_through("".join(scanner.ready))
             scanner.ready.clear()
         self.error = scanner.error
         if scanner.done and not scanner.error:
@@ -234,24 +239,25 @@ class JsonValue(Leaf):
             self.quick = scanner.quick
         return pos
 
-    def take(self, text: str) -> None:
-        """A piece inside a string."""
+    def pass_on(self, text: str) -> None:
+        """Take a piece of a string."""
+        # A scanner that holds a value back has redirected its output.
         if self.scanner.out is self.scanner.ready:
-            self.let(text)
+            self.let_through(text)
         else:
             self.scanner.out.append(text)
 
-    def let(self, text: str) -> None:
-        """More valid JSON text was let through."""
+    def let_through(self, text: str) -> None:
+        """Take valid JSON text from the scanner."""
         self.text.add(text)
 
     def finish(self) -> None:
-        """The value is complete."""
+        """Set the value, which is complete."""
         self.value = self.text.take()
 
 
 class JsonPrefix(Leaf):
-    """Reads a JSON value if it is one; the value is the raw text read, up to where it stopped being JSON."""
+    """The raw text of a JSON value, or of as much as is valid JSON."""
 
     __slots__ = ("_pieces", "_scanner")
 
@@ -261,7 +267,7 @@ class JsonPrefix(Leaf):
         self._pieces = TextBuffer()
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on; an error only ends it."""
+        """Read up to the end of the value or to an error."""
         stop = self._scanner.scan(text, pos, final)
         if stop > pos:
             self._pieces.add(text[pos:stop])
@@ -273,15 +279,15 @@ class JsonPrefix(Leaf):
             self.done = True
         return stop
 
-    def take(self, text: str) -> None:
-        """A piece inside a string."""
+    def pass_on(self, text: str) -> None:
+        """Take a piece of a string."""
         self._pieces.add(text)
 
 
 class ClosedText(Leaf):
-    """Text up to a closing marker, which counts only if, after white space, something that may follow it comes next.
+    """Text up to a closing marker, which counts only if something that may follow it comes next, after white space.
 
-    So the text may hold its own closing marker. A closing marker that does not count is given back as text.
+    So the text may contain its own closing marker: one that does not count is text.
     """
 
     __slots__ = ("_after", "_pending", "_space", "_special")
@@ -289,39 +295,40 @@ class ClosedText(Leaf):
     def __init__(self, special: Callable[[str], Any]) -> None:
         super().__init__()
         self._special = self.quick = special
-        self._after = False  # a closing marker was read; it waits for what follows
+        self._after = False  # a closing marker was read, and what follows decides whether it counts
         self._pending: list[str] = []
         self._space = 0
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on."""
+        """Read text and closing markers in turn."""
         end = len(text)
         while pos < end:
             pos, wait = self._look(text, pos, final) if self._after else self._read(text, pos, final)
             if self.done or wait:
                 return pos
         if final and self._after:
+            # The end of the text may follow a closing marker too.
             self.done = True
         return pos
 
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        """Read text up to a closing marker; where it stopped, and whether more text is needed."""
+        """Read text up to a closing marker; return where it stopped, and whether more text is needed."""
         raise NotImplementedError
 
     def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
-        """Whether what stands at `pos` may follow the closing marker, and whether more text is needed to tell."""
+        """Return whether the text at `pos` may follow the closing marker, and whether more text is needed to decide."""
         raise NotImplementedError
 
     def _text(self, text: str) -> None:
-        """More of the text, which may not be empty."""
+        """Take more of the text, which must not be empty."""
         raise NotImplementedError
 
     def _give_back(self, text: str) -> None:
-        """A closing marker that did not count, and the white space after it, are text."""
+        """Take a closing marker that does not count, and the white space after it, as text."""
         self._text(text)
 
     def _closing(self, marker: str) -> None:
-        """A closing marker was read."""
+        """Wait for what follows a closing marker."""
         self._after = True
         self._space = 0
         self.quick = None
@@ -334,6 +341,7 @@ class ClosedText(Leaf):
             self._space += stop - pos
             self._pending.append(text[pos:stop])
             pos = stop
+        # Without a limit, a flood of blanks after a closing marker would be held back without bound.
         if self._space <= SPACE_LIMIT:
             if pos == len(text):
                 return pos, True
@@ -371,7 +379,7 @@ class ValueEnd:
 
 
 class RawText(ClosedText):
-    """A value as raw text up to its closing marker; a missing one may be supplied by the next parameter's opener.
+    """A value as raw text up to its closing marker, or to the next parameter's opener if the marker is missing.
 
     Args:
         rules: where the value ends.
@@ -396,8 +404,8 @@ class RawText(ClosedText):
         if before:
             self._text(before)
 
-    def take(self, text: str) -> None:
-        """A piece with nothing special in it."""
+    def pass_on(self, text: str) -> None:
+        """Take a piece without special characters."""
         self._started = True
         self._previous = text[-1]
         if self._newline_held:
@@ -415,6 +423,7 @@ class RawText(ClosedText):
                 self._newline_held = False
                 text = "\n" + text
             if text.endswith("\n"):
+                # Only what comes next decides whether this newline is the one before the closing marker.
                 self._newline_held = True
                 text = text[:-1]
         if text:
@@ -423,17 +432,18 @@ class RawText(ClosedText):
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         rules = self._rules
         stops = CDATA_END if self._in_cdata else rules.stops
-        start, stop, found = stops.search(text, pos, final)
+        start, stop, marker = stops.search(text, pos, final)
         if start > pos:
             self._text(text[pos:start])
-        if found == rules.close:
+        if marker == rules.close:
             self._closing(text[start:stop])
             return stop, False
-        if found and (self._in_cdata or found == CDATA):
+        if marker and (self._in_cdata or marker == CDATA):
+            # The wrapper of a section is not part of the value.
             self._in_cdata = not self._in_cdata
             self.quick = CDATA_SPECIAL if self._in_cdata else self._special
             return stop, False
-        if found:
+        if marker:
             if not rules.line_start or self._previous == "\n":
                 self.missing = self.done = True
                 return start, False
@@ -445,43 +455,43 @@ class RawText(ClosedText):
 
     def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
         follow = self._rules.follow
-        found, wait = follow.match(text, pos, final)
+        marker, wait = follow.match(text, pos, final)
         if wait:
             self.waiting = follow
-        return bool(found) or (final and follow.begins(text[pos : pos + follow.longest])), wait
+        return bool(marker) or (final and follow.is_prefix(text[pos : pos + follow.longest])), wait
 
 
 class TextUpToMarker(Leaf):
-    """Text up to one of some markers, which is left unread."""
+    """Text up to one of some markers, which stays unread."""
 
-    __slots__ = ("_literals", "_put")
+    __slots__ = ("_markers", "_put")
 
-    def __init__(self, literals: MarkerSet, put: Callable[[str], None]) -> None:
+    def __init__(self, markers: MarkerSet, put: Callable[[str], None]) -> None:
         super().__init__()
-        self._literals = literals
+        self._markers = markers
         self._put = put
-        self.quick = literals.first
+        self.quick = markers.find_start
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on."""
-        start, _, found = self._literals.search(text, pos, final)
+        """Read up to a marker."""
+        start, _, marker = self._markers.search(text, pos, final)
         if start > pos:
             self._put(text[pos:start])
-        if found:
+        if marker:
             self.done = True
         elif start < len(text):
-            self.waiting = self._literals
+            self.waiting = self._markers
         return start
 
-    def take(self, text: str) -> None:
-        """A piece in which no marker begins."""
+    def pass_on(self, text: str) -> None:
+        """Take a piece in which no marker begins."""
         self._put(text)
 
 
 class RemainingText(Leaf):
-    """Everything up to the end of the text."""
+    """All text up to the end."""
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read it all."""
+        """Read all of the text."""
         self.done = final
         return len(text)

@@ -1,8 +1,8 @@
-"""Sets of literal markers: which one comes next, where is the next one, and may more text change the answer.
+"""Sets of markers: which one comes next, where is the next one, and may more text change the answer.
 
 Markers are compiled into one trie-shaped regular expression, in which every proper prefix also matches at the end of
-the text: so one search finds the first marker or the partial one that has to be held back, whichever is earlier, and
-the longest marker wins.
+the text. So one search finds the first marker, or the partial one that has to be held back, whichever is earlier. The
+longest marker wins.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _Trie = dict[str, "_Trie"]
 _END = ""
 
 
-def _trie(literals: Iterable[str]) -> _Trie:
+def _trie(markers: Iterable[str]) -> _Trie:
     root: _Trie = {}
-    for literal in literals:
+    for marker in markers:
         node = root
-        for character in literal:
+        for character in marker:
             node = node.setdefault(character, {})
         node[_END] = {}
     return root
@@ -43,24 +43,24 @@ class MarkerSet:
         spelled: the markers as they are written, by their form for comparison.
     """
 
-    __slots__ = ("_final_re", "_first", "_fold", "_lead", "_open_re", "_prefixes", "longest", "spelled")
+    __slots__ = ("_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_start_search", "longest", "spelled")
 
-    def __init__(self, literals: frozenset[str], *, nocase: bool = False) -> None:
-        self._fold = nocase
-        self.spelled = {self._key(literal): literal for literal in literals}
-        self.longest = max(map(len, literals), default=0)
+    def __init__(self, markers: frozenset[str], *, nocase: bool = False) -> None:
+        self._nocase = nocase
+        self.spelled = {self._key(marker): marker for marker in markers}
+        self.longest = max(map(len, markers), default=0)
         starts = {key[0] for key in self.spelled}
         lead = starts.pop() if len(starts) == 1 else ""
         self._lead = "" if nocase and lead.isalpha() else lead
         self._prefixes = frozenset(key[:n] for key in self.spelled for n in range(1, len(key)))
         self._open_re: re.Pattern[str] | None = None
         self._final_re: re.Pattern[str] | None = None
-        self._first: Callable[[str], Any] | None = None
+        self._start_search: Callable[[str], Any] | None = None
 
-    # Most sets of a format are never needed by a given text, so nothing is compiled before it is.
+    # Most sets of a format are never used by a given text, so each is compiled when it is first used.
 
     def _compile(self, *, partial: bool) -> re.Pattern[str]:
-        flags = (re.IGNORECASE | re.ASCII) if self._fold else 0
+        flags = (re.IGNORECASE | re.ASCII) if self._nocase else 0
         pattern = _pattern(_trie(sorted(self.spelled)), partial=partial) if self.spelled else r"(?!)"
         return re.compile(pattern, flags)
 
@@ -74,18 +74,20 @@ class MarkerSet:
         return self._open_re
 
     @property
-    def first(self) -> Callable[[str], Any]:
-        """A search for a character that could begin a marker."""
-        if self._first is None:
-            starts = {c for key in self.spelled for c in (key[0], key[0].upper() if self._fold else key[0])}
-            self._first = re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]" if starts else r"(?!)").search
-        return self._first
+    def find_start(self) -> Callable[[str], Any]:
+        """Search for a character that may begin a marker."""
+        if self._start_search is None:
+            starts = {c for key in self.spelled for c in (key[0], key[0].upper() if self._nocase else key[0])}
+            self._start_search = re.compile(
+                "[" + "".join(map(re.escape, sorted(starts))) + "]" if starts else r"(?!)"
+            ).search
+        return self._start_search
 
     def _key(self, text: str) -> str:
-        return text.lower() if self._fold else text
+        return text.lower() if self._nocase else text
 
     def search(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
-        """The next marker from `pos`: its start, end and spelling.
+        """Return start, end and spelling of the next marker from `pos`.
 
         Returns:
             `(len(text), len(text), "")` if there is none; `(start, start, "")` if the text from `start` on may
@@ -98,31 +100,31 @@ class MarkerSet:
         match = self._regex(final).search(text, pos)
         if match is None:
             return len(text), len(text), ""
-        found = self._key(match[0])
-        if not final and match.end() == len(text) and found in self._prefixes:
+        key = self._key(match[0])
+        if not final and match.end() == len(text) and key in self._prefixes:
             return match.start(), match.start(), ""
-        return match.start(), match.end(), self.spelled[found]
+        return match.start(), match.end(), self.spelled[key]
 
     def match(self, text: str, pos: int, final: bool) -> tuple[str, bool]:
-        """The marker that stands at `pos`, and whether more text is needed to tell."""
+        """Return the marker at `pos`, and whether more text is needed to decide."""
         match = self._regex(final).match(text, pos)
         if match is None:
             return "", False
-        found = self._key(match[0])
-        if not final and match.end() == len(text) and found in self._prefixes:
+        key = self._key(match[0])
+        if not final and match.end() == len(text) and key in self._prefixes:
             return "", True
-        return self.spelled.get(found, ""), False
+        return self.spelled.get(key, ""), False
 
-    def begins(self, text: str) -> bool:
-        """Whether `text` is a proper prefix of a marker."""
+    def is_prefix(self, text: str) -> bool:
+        """Return whether `text` is a proper prefix of a marker."""
         return self._key(text) in self._prefixes
 
 
 @lru_cache(maxsize=4096)
 def marker_set(markers: frozenset[str], nocase: bool = False) -> MarkerSet:
-    """The compiled set, made once; the empty marker, which stands for plain text, is left out."""
+    """Return the compiled set, made once, without the empty marker (a placeholder for plain text)."""
     return MarkerSet(markers - {""}, nocase=nocase)
 
 
 CONTAINER = marker_set(frozenset({"{", "["}))
-"""What a JSON object or array begins with."""
+"""Openers of a JSON object or array."""

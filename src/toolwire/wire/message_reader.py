@@ -31,25 +31,26 @@ from toolwire.wire.node_readers import NodeReader
 from toolwire.wire.syntax import WireFormat
 
 _LOOK = 256
-"""Characters beyond a leaf's stop that it may have looked at."""
+"""Characters beyond its stop that a leaf may have looked at."""
 
 
 class MessageReader:
-    """Reads one message in one format.
+    """A reader of one message in one format.
 
     Args:
         wire: the format.
-        options: how to read.
-        probe: a block's opener; the machine starts at it and stops when a call is announced or the block is over.
-        position: of the text's first character.
-        blank: no content but white space came before it.
-        fast: the count of failed fast tries over the same text.
+        options: the settings.
+        probe: for a probe, a block's opener: the reader starts at it, and stops when a call is announced or the block
+            is over.
+        position: position of the text's first character; negative for text of the prompt.
+        blank: no content but white space came before.
+        fast: number of failed attempts to read JSON the fast way, shared by probes over the same text.
 
     Attributes:
-        position: of the next character to be read, in code points.
-        decided: a probe has stopped.
+        position: position of the next character, in code points.
+        decided: the probe has stopped.
         ended: the text is over.
-        scanned: characters that leaves looked at, for tests of linearity.
+        scanned: number of characters that leaves looked at, for tests of linearity.
     """
 
     def __init__(
@@ -70,10 +71,10 @@ class MessageReader:
         self._probing = bool(probe)
         self.decided = self.ended = False
         self.scanned = 0
-        self._raw: TextBuffer | None = None  # of the block that is being read
-        self._before = 0  # calls announced before it
-        self._prose = ContentScanner(
-            self._state.compiled.outside,
+        self._raw: TextBuffer | None = None  # text of the block that is being read
+        self._announced_before = 0  # number of calls announced before that block
+        self._content = ContentScanner(
+            self._state.compiled.content,
             self._events.append,
             reasoning=options.reasoning_started,
             blank=blank,
@@ -86,21 +87,23 @@ class MessageReader:
     # -- the driver ----------------------------------------------------------------------------------------------
 
     def feed(self, text: str) -> Sequence[Event]:
-        """Read the next piece; the events that became certain."""
+        """Read the next piece; return the events that became certain."""
         leaf = self._leaf
         if self._tail:
             fed, text = len(text), self._tail + text
-            if leaf.waiting is not None and leaf.waiting.begins(text):
+            # A marker that arrives in pieces is compared once for each piece, and not scanned again.
+            if leaf.waiting is not None and leaf.waiting.is_prefix(text):
                 self._tail = text
                 self.scanned += fed
                 return ()
         else:
             quick = leaf.quick
+            # The shortest way for most pieces: inside a long value they contain nothing that matters.
             if quick is not None and text and quick(text) is None:
                 size = len(text)
                 self.position += size
                 self.scanned += size
-                leaf.take(text)
+                leaf.pass_on(text)
                 if self._raw is not None:
                     self._raw.add(text)
                 return self.take_events()
@@ -108,22 +111,22 @@ class MessageReader:
         return self.take_events()
 
     def finish(self) -> Sequence[Event]:
-        """The text is over."""
+        """Read the end of the text; return the last events."""
         self.end(self._tail, 0)
         self._tail = ""
         return self.take_events()
 
     def take_events(self) -> Sequence[Event]:
-        """The events that became certain since they were last taken."""
+        """Return the events since the last call of this method."""
         events = self._events
         if not events:
             return ()
-        made = events.copy()
+        taken_events = events.copy()
         events.clear()
-        return made
+        return taken_events
 
     def advance(self, text: str, pos: int, final: bool) -> int:
-        """Read on in `text` from `pos`; the position where more text is needed (or a probe is decided)."""
+        """Read `text` from `pos`; return the position where more text is needed, or a probe is decided."""
         while not self.decided:
             leaf = self._leaf
             leaf.waiting = None
@@ -151,11 +154,11 @@ class MessageReader:
         return pos
 
     def end(self, text: str, pos: int) -> int:
-        """The text is over after `text`: read what is left of it; the position where a probe was decided."""
+        """Read `text` from `pos` as the end of the message; return the position where reading stopped."""
         pos = self.advance(text, pos, True)
         if self.ended or self.decided:
             return pos
-        if pos < len(text):  # a leaf could not decide; it belongs to what is cut
+        if pos < len(text):  # the leaf could not decide about this text, which belongs to what is cut
             if self._raw is not None:
                 self._raw.add(text[pos - min(0, self.position) :])
             self.position += len(text) - pos
@@ -164,31 +167,31 @@ class MessageReader:
         self.ended = True
         return len(text)
 
-    # -- a probe: one block, to find out whether it is this format's ---------------------------------------------
+    # -- probes --------------------------------------------------------------------------------------------------
 
     @property
     def announced(self) -> bool:
         """Whether a call was announced."""
         return self._state.announced > 0
 
-    def keep(self) -> None:
-        """The probe was right: read on as a machine of its own."""
+    def stop_probing(self) -> None:
+        """Read on as the reader of the whole message."""
         self._probing = self.decided = False
 
     @property
     def complete_calls(self) -> int:
-        """How many calls were read whole."""
+        """Number of calls read to their end."""
         return self._state.complete
 
     @property
     def held(self) -> int:
-        """Characters held back."""
+        """Number of characters held back."""
         return len(self._tail)
 
     # -- the message ---------------------------------------------------------------------------------------------
 
     def _message(self, probe: str) -> Control:
-        prose = self._prose
+        prose = self._content
         opener = probe
         while True:
             try:
@@ -209,6 +212,7 @@ class MessageReader:
             opener = ""
 
     def _hides_calls(self, text: str) -> bool:
+        # Reading the hidden text again keeps the parser linear, because it happens once, at the end of the message.
         options = replace(self._state.options, fences=False, deltas=False, reasoning_started=False)
         reader = MessageReader(self.wire, options)
         reader.feed(text)
@@ -218,35 +222,36 @@ class MessageReader:
     def _block(self, block: Block) -> Control:
         reader = NodeReader(self._state)
         self._raw = reader.raw
-        self._before = self._state.announced
+        self._announced_before = self._state.announced
         try:
             yield from reader.read(block)
         except Unreadable as error:
-            self._broken(reader, error)
+            self._end_broken(reader, error)
         except EndOfText:
-            self._cut(reader)
-            self._leave(committed=reader.committed)
+            self._end_cut(reader)
+            self._leave_block(committed=reader.committed)
             raise
-        self._leave(committed=reader.committed)
+        self._leave_block(committed=reader.committed)
 
-    def _leave(self, *, committed: bool) -> None:
-        """The block is over: what it did not use is content."""
+    def _leave_block(self, *, committed: bool) -> None:
+        """Turn the text that the block did not use into content."""
         rest = self._raw.take() if self._raw is not None else ""
         self._raw = None
-        if self._called and self._prose.reasoning:
-            self._prose.leave_reasoning()
-        if not (committed or self._called or self._probing):  # it began with what is no content elsewhere either
-            found = [drop for drop in self._state.compiled.outside.drops if rest.startswith(drop)]
-            rest = rest.removeprefix(max(found, key=len, default=""))
-        self._prose.released(rest)
+        if self._block_called and self._content.reasoning:
+            self._content.leave_reasoning()
+        if not (committed or self._block_called or self._probing):
+            # The block's opener may also be a marker around content, which is dropped elsewhere too.
+            drops = [drop for drop in self._state.compiled.content.drops if rest.startswith(drop)]
+            rest = rest.removeprefix(max(drops, key=len, default=""))
+        self._content.add_content(rest)
 
     @property
-    def _called(self) -> bool:
-        """Whether the block held a call: only then it counts inside reasoning."""
-        return self._state.announced > self._before
+    def _block_called(self) -> bool:
+        """Whether a call was announced in the block; without one, a marker in reasoning is only mentioned."""
+        return self._state.announced > self._announced_before
 
-    def _broken(self, reader: NodeReader, error: Unreadable) -> None:
-        """The block is not what it began as: what it consumed stays content, and is a problem."""
+    def _end_broken(self, reader: NodeReader, error: Unreadable) -> None:
+        """End a block that is not what it began as: its text is content, and a problem."""
         reader.end_call()
         text = reader.raw.take()
         reader.raw.add(text)
@@ -256,13 +261,14 @@ class MessageReader:
             kind: ProblemKind = "missing_name" if error.kind == "missing_name" else "malformed"
             self._problem(kind, text, _sentence(str(error), text), name, index)
 
-    def _cut(self, reader: NodeReader) -> None:
-        """The text ended inside the block: a complete call lacks its closing marker, any other is incomplete."""
-        if reader.call is not None and reader.call.payload and reader.call.repairing:
+    def _end_cut(self, reader: NodeReader) -> None:
+        """End a block in which the text ended: a complete call lacks its closing marker, any other is incomplete."""
+        if reader.call is not None and reader.call.payload and reader.call.may_repair:
             reader.missing_close()
             reader.end_call()
             return
         if reader.call is not None and self.wire.markers:
+            # Users see an incomplete call whose name was read, even where announcing it would have waited.
             reader.announce(reader.call)
         text = reader.raw.take()
         index = self._abandon(reader, text)
@@ -273,12 +279,12 @@ class MessageReader:
             return
         pseudo = reader.call is not None and reader.call.pseudo
         if self.wire.markers and reader.committed and text.strip() and not pseudo:
-            why = "The text ends inside a tool call whose name was not read yet. Send the call again, whole."
+            why = "The text ends inside a tool call, before its name. Send the call again, whole."
             self._problem("truncated", text, why, "")
         reader.raw.add(text)
 
     def _abandon(self, reader: NodeReader, text: str) -> int | None:
-        """End an announced call that will not become complete; its index."""
+        """End an announced call as incomplete; return its index, or None if no call was announced."""
         call = reader.call
         if call is None or call.index < 0:
             return None
@@ -286,20 +292,20 @@ class MessageReader:
         return call.index
 
     def _problem(self, kind: ProblemKind, raw: str, message: str, name: str, index: int | None = None) -> None:
-        if self._prose.reasoning and not self._called:
-            return  # a marker that is only mentioned
+        if self._content.reasoning and not self._block_called:
+            return  # reasoning may mention a marker
         if self.position < 0 and index is None:
-            return  # nobody fed it
+            return  # the problem is in the prompt's text, which was not fed
         message += self._state.options.hint(self.wire, name)
         self._events.append(ProblemFound(Problem(kind, max(0, self.position - len(raw)), raw, message, index)))
 
 
 def hidden_by_fence(hidden: str, position: int) -> Iterator[ProblemFound]:
-    """The problem that an unclosed fence hid calls, if any of it was fed; `position` is where the text ended."""
-    hidden = hidden[max(0, len(hidden) - max(0, position)) :]  # the rest stands in the prompt
+    """Yield the problem that an unclosed fence hid calls, if any of its text was fed; the text ended at `position`."""
+    hidden = hidden[max(0, len(hidden) - max(0, position)) :]  # the rest is in the prompt
     if hidden:
         why = (
-            "A code fence was opened and never closed, and a tool call stands inside it, so the call was not read. "
+            "A code fence was opened and never closed. The tool call inside it was not read. "
             "Write tool calls outside code fences."
         )
         yield ProblemFound(Problem("hidden_by_fence", position - len(hidden), hidden, why))

@@ -92,11 +92,11 @@ class NodeReader(BlockReader):
     # -- markers and names ---------------------------------------------------------------------------------------
 
     def _lit(self, step: Step, node: Lit) -> Control:
-        leaf = NextMarker(step.here)
+        leaf = NextMarker(step.first_set)
         marker = yield leaf
         if marker:
             self.committed = self.committed or not node.hint
-            while node.repeats and (yield NextMarker(step.here)):
+            while node.repeats and (yield NextMarker(step.first_set)):
                 pass
         elif self.call is not None and self.call.payload:
             # After a complete call everything is wrapper, and a wrapper that is missing takes no call away.
@@ -110,15 +110,15 @@ class NodeReader(BlockReader):
             self.unwrapped = True
         elif node.need == "forgiven":
             # The marker is the call's own closer. Without it only what follows the call tells that it is over.
-            following = NextMarker(step.after, consume=False)
+            following = NextMarker(step.follow_set, consume=False)
             if not (yield following):
                 if following.cut:
                     yield from self.cut_here()
                 raise Unreadable(f"{node.text} is missing")
-            self.call.repaired("missing_close", f"{node.text} is missing")
+            self.call.record_repair("missing_close", f"{node.text} is missing")
 
     def _tag(self, step: Step, node: Tag) -> Control:
-        yield from self.expect(step.here, f"the tag <{node.name} {node.attribute}=...> is missing")
+        yield from self.expect(step.first_set, f"the tag <{node.name} {node.attribute}=...> is missing")
         self.committed = True
         attributes, self.tag_closed = yield Attributes(node.close, nocase=self.state.wire.nocase)
         value = attributes.get(node.attribute)
@@ -132,7 +132,7 @@ class NodeReader(BlockReader):
         call = self.building()
         if "id" in attributes:
             call.id = attributes["id"]
-        self.named(call, value)
+        self.set_name(call, value)
 
     def _name(self, node: Name) -> Control:
         text = yield from self.word("the name of the tool", "missing_name", phrase=node.phrase)
@@ -142,10 +142,10 @@ class NodeReader(BlockReader):
             head, colon, number = name.rpartition(":")
             name = head if colon and number.isdecimal() else name
             call.id = text
-        self.named(call, name)
+        self.set_name(call, name)
 
     def _key(self, step: Step, node: Key) -> Control:
-        stops = step.after if node.free else None
+        stops = step.follow_set if node.free else None
         self.parameter = yield from self.word("the name of a parameter", phrase=node.phrase, stops=stops)
         self.mark = None
 
@@ -166,7 +166,7 @@ class NodeReader(BlockReader):
     def _many(self, step: Step) -> Control:
         count = 0
         while True:
-            leaf = NextMarker(step.either, consume=False)
+            leaf = NextMarker(step.either_set, consume=False)
             marker = yield leaf
             if marker and marker in step.first:
                 yield from self.sequence(step.groups[0])
@@ -182,9 +182,9 @@ class NodeReader(BlockReader):
             raise Unreadable("a tool call should begin here")
 
     def _one_of(self, step: Step) -> Control:
-        leaf = NextMarker(step.here, consume=False)
+        leaf = NextMarker(step.first_set, consume=False)
         marker = yield leaf
-        for group, begins in zip(step.groups, step.firsts, strict=True):
+        for group, begins in zip(step.groups, step.group_firsts, strict=True):
             if marker in begins:
                 if leaf.cut:
                     yield from self.cut_here()
@@ -192,18 +192,18 @@ class NodeReader(BlockReader):
                 return
         if leaf.cut:
             yield from self.cut_here()
-        if step.empty is None:
+        if step.empty_group is None:
             raise Unreadable("what follows is not a tool call")
-        yield from self.sequence(step.groups[step.empty])
+        yield from self.sequence(step.groups[step.empty_group])
 
     def _any_order(self, step: Step) -> Control:
         read: set[int] = set()
         while True:
-            leaf = NextMarker(step.either, consume=False)
+            leaf = NextMarker(step.either_set, consume=False)
             marker = yield leaf
             if leaf.cut:
                 yield from self.cut_here()
-            at = next((i for i, begins in enumerate(step.firsts) if marker in begins and i not in read), None)
+            at = next((i for i, begins in enumerate(step.group_firsts) if marker in begins and i not in read), None)
             if at is None:
                 if not marker and not read:
                     raise Unreadable(f"{' or '.join(sorted(step.first))} should begin here")
@@ -222,8 +222,8 @@ class NodeReader(BlockReader):
         if not call.name:
             raise Unreadable("the name of the tool is missing", "missing_name")
         self.announce(call)
-        call.settle()
+        call.use_waiting_arguments()
         # The name types the arguments, so elements that came before it are only read now.
         for node, raws in self.late:
             put_elements(self, call, node, {}, raws)
-        call.complete()
+        call.complete_payload()

@@ -1,4 +1,4 @@
-"""Reading arguments one by one: parameters in tags of their own, and parameters as XML elements."""
+"""Readers of arguments that are written one by one: parameters in tags of their own, and XML elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolwire.schema.shape import Shape
 from toolwire.text.json_scanner import JsonScanner, limit_broken
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.wire.block_reader import BlockReader, Control
-from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, holds
+from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, waits_for_end
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
 from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, RawText, TextBuffer, TextUpToMarker
@@ -20,20 +20,20 @@ from toolwire.wire.xml_scanners import ELEMENT_NAME, ElementStart, XmlText, esca
 
 
 def params(reader: BlockReader, step: Step) -> Control:
-    """Read parameters as long as their opener comes next."""
+    """Read parameters while their opener comes next."""
     call = reader.building()
     header, value = step.groups[0][:-1], step.groups[0][-1]
-    listed: dict[str, list[Occurrence]] = {}  # values that may be given again, as items of a list
+    listed: dict[str, list[Occurrence]] = {}  # values whose parameter may come again, as items of a list
     try:
-        while (found := (yield NextMarker(step.either, consume=False))) in step.first:
+        while (marker := (yield NextMarker(step.either_set, consume=False))) in step.first:
             reader.announce(call)
             yield from reader.sequence(header)
             yield from _value(reader, call, reader.parameter, step, value, listed)
-        if found:
+        if marker:
             reader.announce(call)
     finally:
         for key, occurrences in listed.items():
-            call.put(key, combine(occurrences, call.shape.property(key)))
+            call.put_value(key, combine(occurrences, call.shape.property(key)))
 
 
 def _value(
@@ -46,19 +46,21 @@ def _value(
     raw, json = reader.mark is True, reader.mark is False
     _once(key, key in call.arguments or (key in listed and not several))
     before = ""
+    # A value that is known to be JSON is scanned as JSON first, so that a closing marker in one of its strings is text.
     structured = shape.typed and shape.kinds <= {"object", "array", "null"} and not raw
     if (json or structured) and (yield NextMarker(CONTAINER, consume=False)):
         before = yield JsonPrefix(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
-    stream = not json and (shape.keeps_text or (raw and not holds(shape)))
+    # Only strings are streamed: the text of any other value depends on its type, and so on its end.
+    stream = not json and (shape.keeps_text or (raw and not waits_for_end(shape)))
     pieces = TextBuffer()
-    put = call.open(key, pieces.add) if stream else pieces.add
+    put = call.open_string(key, pieces.add) if stream else pieces.add
     leaf = RawText(reader.state.compiled.value_end(step, node), put, before)
     yield leaf
     if leaf.missing:
-        call.repaired("missing_close", f"{node.close} is missing")
+        call.record_repair("missing_close", f"{node.close} is missing")
     text = pieces.take()
     if stream:
-        call.shut(key, text)
+        call.close_string(key, text)
         return
     if not json and is_item(text, shape, call.read_json):
         shape = shape.items
@@ -68,7 +70,7 @@ def _value(
     if several:
         listed.setdefault(key, []).append((read, isinstance(read, list)))
     else:
-        call.put(key, read)
+        call.put_value(key, read)
 
 
 def _once(key: str, twice: bool) -> None:
@@ -77,35 +79,36 @@ def _once(key: str, twice: bool) -> None:
 
 
 def _marked(call: CallBuilder, shape: Shape, text: str, *, json: bool) -> Any:
-    """A value whose mark says how it is written; the schema only refines it."""
+    """Return a value whose mark says how it is written; the schema only refines it."""
     value: Any = text
     if json:
         with suppress(ValueError):
             value = call.read_json(text)
-    if not holds(shape):
+    if not waits_for_end(shape):
         return value
     fitted = shape.coerce(value, call.read_json)
     if fitted is not value:
-        call.coerced()
+        call.record_coerced()
     return fitted
 
 
 def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
-    """Read elements up to what closes their parent; values that may be part of a list wait for the end."""
+    """Read elements up to the closer of their parent; values that may be items of a list wait for the end."""
     call = reader.building()
     reader.announce(call)
     read: dict[str, list[Occurrence]] = {}
     raws: list[tuple[str, str]] = []
     try:
         while True:
-            start = ElementStart(step.after, nocase=reader.state.wire.nocase)
-            found = yield start
+            start = ElementStart(step.follow_set, nocase=reader.state.wire.nocase)
+            element = yield start
             if start.cut:
                 yield from reader.cut_here()
-            if found is None:
+            if element is None:
                 break
-            yield from _element(reader, call, node, step, found, read, raws)
+            yield from _element(reader, call, node, step, element, read, raws)
     except EndOfText:
+        # The call is incomplete, and shows the parameters that were read.
         put_elements(reader, call, node, read, [])
         raise
     if raws:
@@ -115,7 +118,7 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
 
 
 def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
-    """Read elements whose tags a token begins: text between them is literal."""
+    """Read elements whose tags begin with a token, with literal text between them."""
     call = reader.building()
     reader.announce(call)
     opener, closer = f"{node.token}<", f"{node.token}</"
@@ -126,10 +129,10 @@ def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     try:
         while True:
             marker = NextMarker(either, consume=False)
-            found = yield marker
+            tag = yield marker
             if marker.cut:
                 yield from reader.cut_here()
-            if found != opener:
+            if tag != opener:
                 break
             yield from _token_element(reader, call, node, tags, token, read)
     finally:
@@ -147,13 +150,13 @@ def _token_element(
     token: MarkerSet,
     read: dict[str, list[Occurrence]],
 ) -> Control:
-    """One parameter; what is nested in it is read as the XML that it would be."""
+    """Read one parameter; rewrite nested elements as plain XML, which has a reader."""
     key, xml, path = "", TextBuffer(), list[str]()
     text = TextBuffer()
     put: Callable[[str], None] = text.add
     stream = False
     while True:
-        closes = (yield NextMarker(tags, blank=False)) == f"{node.token}</"
+        closes = (yield NextMarker(tags, skip_space=False)) == f"{node.token}</"
         name = yield from reader.word("the name of a parameter")
         yield from reader.expect(_TAG_END, "> is missing")
         if not ELEMENT_NAME.match(name) or (closes and path[-1] != name) or (stream and not closes):
@@ -169,7 +172,7 @@ def _token_element(
             stream = is_text(call.shape.property(key)) and key not in read
             _once(key, key in call.arguments)
             if stream:
-                put = call.open(key, text.add)
+                put = call.open_string(key, text.add)
         else:
             xml.add(f"</{name}>" if closes else f"<{name}>")
         if len(path) > MAX_DEPTH:
@@ -178,7 +181,7 @@ def _token_element(
         if not stream:
             xml.add(escape_text(text.take()) if text else "")
     if stream:
-        call.shut(key, text.take())
+        call.close_string(key, text.take())
     else:
         _read_element(reader, call, node, key, xml.take(), read)
 
@@ -197,14 +200,14 @@ def _element(
     stream = bool(call.name) and is_text(call.shape.property(key)) and key not in read
     _once(key, key in call.arguments)
     pieces = TextBuffer()
-    put = call.open(key, pieces.add) if stream else pieces.add
+    put = call.open_string(key, pieces.add) if stream else pieces.add
     if not closed:
-        leaf = XmlText(name, step.after, nocase=reader.state.wire.nocase, decode=stream, put=put)
+        leaf = XmlText(name, step.follow_set, nocase=reader.state.wire.nocase, decode=stream, put=put)
         yield leaf
-        call.unescaped(leaf.bare)
+        call.record_unescaped(leaf.bare)
     text = pieces.take()
     if stream:
-        call.shut(key, text)
+        call.close_string(key, text)
     elif not call.name:
         raws.append((key, text))
     else:
@@ -219,7 +222,7 @@ def _read_element(
         occurrence = inside.read(text, call.shape.property(key))
     except ValueError as error:
         raise Unreadable(f"the parameter {key[:60]!r}: {error}") from error
-    call.unescaped(inside.repairs)
+    call.record_unescaped(inside.repairs)
     read.setdefault(key, []).append(occurrence)
 
 
@@ -230,7 +233,7 @@ def put_elements(
     read: dict[str, list[Occurrence]],
     raws: list[tuple[str, str]],
 ) -> None:
-    """Put the values of elements into the call: those read, and those whose raw text waited for the call's name."""
+    """Add the values of elements to the call: those read, and those whose raw text waited for the call's name."""
     for key, text in raws:
         _read_element(reader, call, node, key, text, read)
     for key, occurrences in read.items():
@@ -238,5 +241,5 @@ def put_elements(
             value = combine(occurrences, call.shape.property(key))
         except ValueError as error:
             raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
-        call.put(key, value)
+        call.put_value(key, value)
     read.clear()

@@ -74,8 +74,8 @@ class _Family:
 
     def found_in(self, plain: str) -> str:
         """What of a name says that it is of this family, or ""."""
-        found = re.search(self.pattern.replace("#", "(?![0-9b])"), plain)
-        return found[0].strip("-") if found else ""
+        match = re.search(self.pattern.replace("#", "(?![0-9b])"), plain)
+        return match[0].strip("-") if match else ""
 
 
 FAMILIES = (
@@ -195,9 +195,9 @@ def profile(name: str) -> Profile:
     """What is known about a model, by a hub name, an Ollama tag or a provider's model id; "auto" if nothing is."""
     plain = f"-{_SEPARATORS.sub('-', name.strip().lower())}-"
     for family in FAMILIES:
-        if found := family.found_in(plain):
+        if words := family.found_in(plain):
             does = f"writes {family.format}" if family.format != AUTO else f"calls by fields of {family.api}"
-            reason = f"{found!r} in the name says {family.name}, which {does}."
+            reason = f"{words!r} in the name says {family.name}, which {does}."
             return Profile(name, family.name, family.format, family.started, reason, family.api, family.quirks)
     return Profile(
         name, "", AUTO, False, f"No known family has a name like {name!r}: the format is found from the text."
@@ -218,9 +218,9 @@ def detect_from_template(template: str) -> Profile:
         if wire.blocks and wire.markers:
             required, more = _written(wire)
             if required and all(marker in template for marker in required):
-                found = required | {marker for marker in more | _around(wire) if marker in template}
+                markers = required | {marker for marker in more | _around(wire) if marker in template}
                 spaced = sum(marker in template for marker in _spaced(wire))
-                if (score := (sum(map(len, found)), spaced, wire.detected)) > most:
+                if (score := (sum(map(len, markers)), spaced, wire.detected)) > most:
                     best, most = wire, score
     spans = (best or get_format("plain")).spans
     started = any(span.close not in rest for span in spans for rest in template[-_END:].split(span.open)[1:])
@@ -244,8 +244,8 @@ def _around(wire: WireFormat) -> set[str]:
 
 def _spaced(wire: WireFormat) -> set[str]:
     """The markers of a call that are written with white space, with it."""
-    found = (node for node, _ in as_written(wire.blocks[0]) if isinstance(node, Lit))
-    return {node.before + node.text + node.after for node in found if node.before or node.after}
+    literals = (node for node, _ in as_written(wire.blocks[0]) if isinstance(node, Lit))
+    return {node.before + node.text + node.after for node in literals if node.before or node.after}
 
 
 def _written(wire: WireFormat) -> tuple[set[str], set[str]]:

@@ -69,10 +69,10 @@ def render_manifest(tools: Iterable[Any], *, format: str | WireFormat) -> Manife
         RenderError: the format has no calls.
     """
     wire = get_format(format)
-    known = definitions(tools, strict=True)
+    by_name = definitions(tools, strict=True)
     if not wire.blocks:
         raise RenderError(f"the format {wire.name!r} has no calls")
-    return Manifest(*renderer.manifest(wire, known))
+    return Manifest(*renderer.manifest(wire, by_name))
 
 
 def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") -> str:
@@ -82,12 +82,12 @@ def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") 
         UnknownFormat, DefinitionError, RenderError: the format or the tools cannot be used.
     """
     wire = get_format(format)
-    known = definitions(tools, strict=True)
-    if not known:
+    by_name = definitions(tools, strict=True)
+    if not by_name:
         return system
     parts = (
         system,
-        "You can call these tools:\n\n" + renderer.render_definitions(wire, known),
-        renderer.render_usage(wire, known) if wire.blocks else "",
+        "You can call these tools:\n\n" + renderer.render_definitions(wire, by_name),
+        renderer.render_usage(wire, by_name) if wire.blocks else "",
     )
     return "\n\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Reading calls as Python; nothing is evaluated."""
+"""Readers of calls that are written as Python; nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.wire.block_reader import BlockReader, Control
-from toolwire.wire.call_builder import EndOfText, Unreadable, decoded
+from toolwire.wire.call_builder import EndOfText, Unreadable, decode_json
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.json_calls import json_calls, json_list
 from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker
@@ -35,7 +35,7 @@ def python_calls(reader: BlockReader, step: Step, node: PyCalls) -> Control:
             yield from reader.cut_here()
         if not node.bare:
             raise Unreadable(f"{node.open} is missing")
-    while not (yield (after := NextMarker(step.after, consume=False))) and not after.cut:
+    while not (yield (after := NextMarker(step.follow_set, consume=False))) and not after.cut:
         yield from _python_call(reader)
         yield NextMarker(_SEPARATOR)
     if reader.call is None:
@@ -46,7 +46,7 @@ _SEPARATOR = marker_set(frozenset({",", ";"}))
 
 
 def _listed(reader: BlockReader, step: Step, node: PyCalls) -> Control:
-    """Read what is in brackets, each call as soon as it is there."""
+    """Read the calls in brackets, each as soon as it is complete."""
     if node.json is not None and (yield NextMarker(_OBJECT, consume=False)):
         yield from json_list(reader, node.json)
         return
@@ -62,18 +62,21 @@ def _listed(reader: BlockReader, step: Step, node: PyCalls) -> Control:
 
 
 def _python_call(reader: BlockReader) -> Control:
-    reader.end_call()  # what is read from here on is another call's text
+    reader.end_call()  # the text from here on belongs to another call
     name = yield from reader.word("the name of a function")
     yield from reader.expect(_PAREN, "( is missing", consume=False)
     call = reader.begin_call()
-    reader.named(call, name)
+    reader.set_name(call, name)
     reader.announce(call)
     yield call.keyword_arguments()
-    call.complete()
+    call.complete_payload()
 
 
 def _all_or_none(reader: BlockReader, node: PyCalls) -> Control:
-    """Read a list without markers around it: none of its calls is announced before its closing bracket is there."""
+    """Read a list without markers around it; announce its calls only after the closing bracket.
+
+    Without the bracket the list may be the beginning of any Markdown link or sentence.
+    """
     after = marker_set(frozenset({",", node.close}))
     block = reader.raw
     read: list[tuple[str, dict[str, Any], str]] = []
@@ -92,10 +95,10 @@ def _all_or_none(reader: BlockReader, node: PyCalls) -> Control:
     closing = block.take()
     for name, arguments, raw in read:
         call = reader.begin_call()
-        reader.named(call, name)
+        reader.set_name(call, name)
         reader.announce(call)
-        call.whole(arguments)
-        call.complete()
+        call.set_arguments(arguments)
+        call.complete_payload()
         block.add(raw)
     block.add(closing)
 
@@ -105,5 +108,5 @@ def _held_call(reader: BlockReader) -> Generator[Leaf, Any, tuple[str, dict[str,
     if name not in reader.state.options.tools:
         raise Unreadable(f"{name[:60]!r} is not a known tool")
     yield from reader.expect(_PAREN, "( is missing", consume=False)
-    arguments = decoded((yield JsonValue(KeywordScanner())))
+    arguments = decode_json((yield JsonValue(KeywordScanner())))
     return name, arguments, reader.raw.take()

@@ -317,8 +317,8 @@ def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text
         known = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
     except DefinitionError as error:  # a model made it up
         raise RenderError(f"no tool can have such a name: {error}") from error
-    machine = MessageReader(wire, ReadOptions(known, deltas=False))
-    read = collect([*machine.feed(text), *machine.finish()])
+    reader = MessageReader(wire, ReadOptions(known, deltas=False))
+    read = collect([*reader.feed(text), *reader.finish()])
     for at, call in enumerate(calls):
         got = read.tool_calls[at] if at < len(read.tool_calls) else None
         if got is None or got.name != call.name or not equal(got.arguments, call.arguments):
@@ -361,8 +361,8 @@ def render_definitions(wire: WireFormat, tools: Definitions) -> str:
     """The definitions as the format's publisher lists them in a prompt."""
     listing = wire.definitions
     before, after = listing.each
-    made = (before + listed(definition, listing) + after for definition in tools.values())
-    return listing.open + listing.between.join(made) + listing.close
+    entries = (before + listed(definition, listing) + after for definition in tools.values())
+    return listing.open + listing.between.join(entries) + listing.close
 
 
 def render_usage(wire: WireFormat, tools: Definitions) -> str:

@@ -37,22 +37,22 @@ def _result(wire: WireFormat, result: ToolResult) -> str:
 
 def inert(wire: WireFormat, text: str) -> str:
     """Text in which no marker of the format is left whole."""
-    plan = compile_format(wire)
-    around = plan.outside
-    closers = (marker for block in plan.blocks.values() for marker in block.closers.spelled.values())
+    compiled = compile_format(wire)
+    around = compiled.content
+    closers = (marker for block in compiled.blocks.values() for marker in block.closers.spelled.values())
     markers = {*around.openers, *around.spans, *around.closes, *around.drops, *around.ends, *closers}
     markers = {marker for marker in markers if len(marker) > 1}
     edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
     markers |= {edge for edge in edges if len(edge) > 1} | _tokens(wire)
-    found = marker_set(frozenset(markers), wire.nocase)
-    made: list[str] = []
+    markup = marker_set(frozenset(markers), wire.nocase)
+    parts: list[str] = []
     pos = 0
     while True:
-        start, _, marker = found.search(text, pos, True)
-        made.append(text[pos:start])
+        start, _, marker = markup.search(text, pos, True)
+        parts.append(text[pos:start])
         if not marker:
-            return "".join(made)
-        made.append(text[start] + _BREAK)
+            return "".join(parts)
+        parts.append(text[start] + _BREAK)
         pos = start + 1
 
 
@@ -73,10 +73,10 @@ def _frames(wire: WireFormat) -> tuple[re.Pattern[str] | None, re.Pattern[str]]:
     words = bool(end) and not _TOKEN.search(end)
     pair = re.compile(rf"^{_any(start)}(.*?){_any(end)}", flags | re.MULTILINE | re.DOTALL) if words else None
     line = "$" if wire.result[0].endswith("\n") else ""
-    found = [_any(start) if _TOKEN.search(start) else f"^{_any(start)}{line}"] if start else []
-    found += [_any(end)] if end and not words else []
-    found += map(re.escape, _tokens(wire))
-    return pair, re.compile("|".join(found) or r"(?!)", flags | re.MULTILINE)
+    patterns = [_any(start) if _TOKEN.search(start) else f"^{_any(start)}{line}"] if start else []
+    patterns += [_any(end)] if end and not words else []
+    patterns += map(re.escape, _tokens(wire))
+    return pair, re.compile("|".join(patterns) or r"(?!)", flags | re.MULTILINE)
 
 
 def _left(wire: WireFormat, edge: str) -> str:

@@ -142,17 +142,17 @@ class StreamParser:
             return ()
         self._finished = True
         events: Sequence[Event] = [*self._before, *self._reader.finish()]
-        called = self._reader.complete_calls
+        calls = self._reader.complete_calls
         if self._fallback is not None:
-            more, found = self._fallback_events(events)
-            events, called = more, called + found
-        return [*events, Finish(FinishReason.TOOL_CALLS if called else FinishReason.STOP)]
+            more, more_calls = self._fallback_events(events)
+            events, calls = more, calls + more_calls
+        return [*events, Finish(FinishReason.TOOL_CALLS if calls else FinishReason.STOP)]
 
     def _fallback_events(self, last: Sequence[Event]) -> tuple[Sequence[Event], int]:
         assert self._fallback is not None
         passed = self._fallback.filter(last)
-        more, found = self._fallback.finish()
-        return [*passed, *more], found
+        more, calls = self._fallback.finish()
+        return [*passed, *more], calls
 
 
 @lru_cache(maxsize=128)

@@ -39,14 +39,14 @@ def unescape(text: str) -> tuple[str, bool]:
         return _unescape_parts(parts)
     count = text.count("&")
     if "&#" in text:
-        known = sum(1 for _ in _REFERENCE.finditer(text))
-        return _REFERENCE.sub(_referenced, text), known < count
-    known = 0
+        decoded = sum(1 for _ in _REFERENCE.finditer(text))
+        return _REFERENCE.sub(_referenced, text), decoded < count
+    decoded = 0
     for entity, character in _ENTITIES:
         size = len(text)
         text = text.replace(entity, character)
-        known += (size - len(text)) // (len(entity) - 1)
-    return text, known < count
+        decoded += (size - len(text)) // (len(entity) - 1)
+    return text, decoded < count
 
 
 _SPARSE = 64
@@ -55,7 +55,7 @@ _SPARSE = 64
 
 def _unescape_parts(parts: list[str]) -> tuple[str, bool]:
     """The same for text that was split at its ampersands."""
-    made = parts[:1]
+    decoded = parts[:1]
     bare = False
     for part in parts[1:]:
         end = part.find(";", 0, _REFERENCE_LIMIT)
@@ -64,9 +64,9 @@ def _unescape_parts(parts: list[str]) -> tuple[str, bool]:
             reference = "&" + part[: end + 1]
             character = _REFERENCE.sub(_referenced, reference)
             bare = bare or not _REFERENCE.fullmatch(reference)
-        made.append(character)
-        made.append(part[end + 1 :])
-    return "".join(made), bare
+        decoded.append(character)
+        decoded.append(part[end + 1 :])
+    return "".join(decoded), bare
 
 
 class Attributes(Leaf):
@@ -112,17 +112,17 @@ class Attributes(Leaf):
         inner = text.strip()
         closed = inner.endswith("/")
         inner = inner[:-1].rstrip() if closed else inner
-        found: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         at = 0
         while at < len(inner):
             match = _ATTRIBUTES.match(inner, at)
             name = "" if match is None else ascii_lower(match[1]) if self._nocase else match[1]
-            if match is None or name in found:
+            if match is None or name in attributes:
                 self.error = "the attributes of a tag cannot be read"
                 return
-            found[name] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
+            attributes[name] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
             at = match.end()
-        self.value = (found, closed)
+        self.value = (attributes, closed)
         self.done = True
 
 
@@ -157,10 +157,10 @@ class PartialTag:
         self._tags = tags
         self._nocase = nocase
 
-    def begins(self, text: str) -> bool:
+    def is_prefix(self, text: str) -> bool:
         """Whether one of the tags goes on after `text`."""
-        seen = ascii_lower(text) if self._nocase else text
-        return any(len(seen) < len(tag) and tag.startswith(seen) for tag in self._tags)
+        prefix = ascii_lower(text) if self._nocase else text
+        return any(len(prefix) < len(tag) and tag.startswith(prefix) for tag in self._tags)
 
 
 class XmlText(ClosedText):
@@ -201,13 +201,13 @@ class XmlText(ClosedText):
         """The next tag of this element's name or CDATA: start, end and what it is; see `MarkerSet.search`."""
         name, size = self._name, len(self._name)
         while (start := text.find("<", pos)) >= 0:
-            found = _MARKUP.search(text, start)
-            if found is None:
+            match = _MARKUP.search(text, start)
+            if match is None:
                 break
-            start = found.start()
+            start = match.start()
             room = text[start : start + size + 3]
-            seen = ascii_lower(room) if self._nocase else room
-            partial = f"<{name}".startswith(seen) or f"</{name}>".startswith(seen)
+            prefix = ascii_lower(room) if self._nocase else room
+            partial = f"<{name}".startswith(prefix) or f"</{name}>".startswith(prefix)
             if partial and not final and start + len(room) == len(text):
                 self.waiting = PartialTag(f"</{name}>", f"<{name}>", nocase=self._nocase)
                 return start, start, ""
@@ -215,14 +215,14 @@ class XmlText(ClosedText):
                 return start, start, ""
             if text.startswith(CDATA, start):
                 return start, start + 9, CDATA
-            if seen == f"</{name}>":
+            if prefix == f"</{name}>":
                 return start, start + size + 3, "</"
-            if seen.startswith("<" + name) and seen[size + 1 : size + 2] in _TAG_GOES_ON:
+            if prefix.startswith("<" + name) and prefix[size + 1 : size + 2] in _TAG_GOES_ON:
                 return start, start + size + 1, "<"
             pos = start + 1
         return len(text), len(text), ""
 
-    def take(self, text: str) -> None:
+    def pass_on(self, text: str) -> None:
         """A piece with nothing special in it."""
         self._put(text)
 
@@ -240,7 +240,7 @@ class XmlText(ClosedText):
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         if self._cdata:
             return self._inside_cdata(text, pos, final)
-        start, stop, found = self._next(text, pos, final)
+        start, stop, tag = self._next(text, pos, final)
         if start > pos:
             upto = start
             if self._decode and not final and start == len(text):
@@ -251,11 +251,11 @@ class XmlText(ClosedText):
                 self._text(text[pos:upto])
             if upto < start:
                 return upto, True
-        if not found:
+        if not tag:
             return start, start < len(text)
-        if found == "</":
+        if tag == "</":
             self._closing(text[start:stop])
-        elif found == CDATA:
+        elif tag == CDATA:
             self._cdata = True
             self.quick = CDATA_SPECIAL
             if not self._decode:
@@ -266,15 +266,15 @@ class XmlText(ClosedText):
         return stop, False
 
     def _inside_cdata(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        start, stop, found = CDATA_END.search(text, pos, final)
+        start, stop, marker = CDATA_END.search(text, pos, final)
         if start > pos:
             self._put(text[pos:start])
-        if not found:
+        if not marker:
             return start, start < len(text)
         self._cdata = False
         self.quick = self._special
         if not self._decode:
-            self._put(found)
+            self._put(marker)
         return stop, False
 
     def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
@@ -282,10 +282,10 @@ class XmlText(ClosedText):
             return False, False
         if pos + 1 == len(text) and not final:
             return False, True
-        found, wait = self._closers.match(text, pos, final)
-        cut = final and self._closers.begins(text[pos : pos + self._closers.longest])
+        closer, wait = self._closers.match(text, pos, final)
+        cut = final and self._closers.is_prefix(text[pos : pos + self._closers.longest])
         opens = pos + 1 < len(text) and (text[pos + 1].isalpha() or text[pos + 1] in "_!")
-        return not wait and (bool(found) or cut or (opens and not self._depth)), wait
+        return not wait and (bool(closer) or cut or (opens and not self._depth)), wait
 
 
 _MARKUP = re.compile(r"<(?=[A-Za-z_/!]|\Z)")
@@ -367,10 +367,10 @@ class ElementStart(Leaf):
         return stop
 
     def _in_comment(self, text: str, pos: int, final: bool) -> int:
-        found = text.find("-->", pos)
-        self._comment = found < 0
-        if found >= 0:
-            return found + 3
+        end = text.find("-->", pos)
+        self._comment = end < 0
+        if end >= 0:
+            return end + 3
         dashes = 0 if final else 2 if text.endswith("--") else 1 if text.endswith("-") else 0
         return max(pos, len(text) - dashes)
 

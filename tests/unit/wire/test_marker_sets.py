@@ -31,8 +31,8 @@ def test_match_says_when_it_must_wait() -> None:
     assert TAGS.match("<tool_call>", 0, False) == ("<tool_call>", False)
     assert TAGS.match("<tool", 0, False) == ("", True)
     assert TAGS.match("<tx", 0, False) == ("", False)
-    assert TAGS.begins("<too")
-    assert not TAGS.begins("<tool_call>")
+    assert TAGS.is_prefix("<too")
+    assert not TAGS.is_prefix("<tool_call>")
 
 
 def test_case_is_ignored_only_where_asked_and_only_in_ascii() -> None:
@@ -43,6 +43,6 @@ def test_case_is_ignored_only_where_asked_and_only_in_ascii() -> None:
 
 
 def test_an_empty_set_finds_nothing() -> None:
-    nothing = MarkerSet(frozenset())
-    assert nothing.search("abc", 0, False) == (3, 3, "")
-    assert nothing.first("abc") is None
+    empty = MarkerSet(frozenset())
+    assert empty.search("abc", 0, False) == (3, 3, "")
+    assert empty.find_start("abc") is None

@@ -14,24 +14,24 @@ ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").re
 @pytest.mark.need(1)
 @pytest.mark.parametrize(("name", "format"), ROWS)
 def test_names(name: str, format: str) -> None:
-    found = toolwire.profile(name)
-    assert (found.format, found.known) == (format, format != "auto"), found.reason
-    assert found.name == name
+    profile = toolwire.profile(name)
+    assert (profile.format, profile.known) == (format, format != "auto"), profile.reason
+    assert profile.name == name
 
 
 def test_the_table_is_large_and_every_family_is_in_it() -> None:
     assert len(ROWS) >= 150
-    seen = {toolwire.profile(name).family for name, _ in ROWS}
-    assert {family.name for family in FAMILIES} <= seen
+    families = {toolwire.profile(name).family for name, _ in ROWS}
+    assert {family.name for family in FAMILIES} <= families
     for family in FAMILIES:
         assert family.api or toolwire.get_format(family.format).blocks
 
 
 @pytest.mark.mission("D17")
 def test_an_unknown_model_says_so() -> None:
-    found = toolwire.profile("my-own/model-7b")
-    assert (found.format, found.known, found.spans) == ("auto", False, ())
-    assert "'my-own/model-7b'" in found.reason
+    profile = toolwire.profile("my-own/model-7b")
+    assert (profile.format, profile.known, profile.spans) == ("auto", False, ())
+    assert "'my-own/model-7b'" in profile.reason
 
 
 def test_what_else_is_known() -> None:
@@ -67,13 +67,13 @@ def test_what_else_is_known() -> None:
     ],
 )
 def test_apis_and_quirks(name: str, api: str, quirks: tuple[str, ...]) -> None:
-    found = toolwire.profile(name)
-    assert (found.api, found.quirks) == (api, quirks)
+    profile = toolwire.profile(name)
+    assert (profile.api, profile.quirks) == (api, quirks)
 
 
 def test_every_quirk_has_a_family_and_a_meaning() -> None:
-    used = {quirk for name, _ in ROWS for quirk in toolwire.profile(name).quirks}
-    assert used == set(QUIRKS)
+    quirks = {quirk for name, _ in ROWS for quirk in toolwire.profile(name).quirks}
+    assert quirks == set(QUIRKS)
 
 
 @pytest.mark.need(18)
@@ -113,5 +113,5 @@ def test_every_quirk_has_a_family_and_a_meaning() -> None:
     ],
 )
 def test_templates(template: str, format: str, started: bool) -> None:
-    found = toolwire.detect_from_template(template)
-    assert (found.format, found.reasoning_started) == (format, started), found.reason
+    profile = toolwire.detect_from_template(template)
+    assert (profile.format, profile.reasoning_started) == (format, started), profile.reason

@@ -146,7 +146,7 @@ def test_a_description_that_cannot_work_says_why() -> None:
         syntax.Lit("\n")
     for blocks, message in (
         (((syntax.Args(),),), "holds no call"),
-        ((syntax.Lit("<a>"),), "is no tuple of nodes"),
+        ((syntax.Lit("<a>"),), "is not a tuple of nodes"),
     ):
         wire = WireFormat(name="mine", blocks=blocks)  # type: ignore[arg-type]
         with pytest.raises(toolwire.DefinitionError, match=message):

@@ -14,8 +14,8 @@ RESULTS = [ToolResult("call_1", "weather", "Rain, 12"), ToolResult("call_2", "we
 @pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: wire.name)
 def test_results_that_a_model_writes_itself_lose_their_markers(wire: WireFormat) -> None:
     for count in (1, 2):
-        said = toolwire.parse(toolwire.render_results(RESULTS[:count], format=wire), format=wire).content
-        assert unframed(wire, said).split() == ["Rain,", "12", *["Sun"] * (count - 1)]
+        content = toolwire.parse(toolwire.render_results(RESULTS[:count], format=wire), format=wire).content
+        assert unframed(wire, content).split() == ["Rain,", "12", *["Sun"] * (count - 1)]
 
 
 @pytest.mark.parametrize(

@@ -146,10 +146,10 @@ ARGUMENTS = {
 @pytest.mark.parametrize("value", ['"either": 5.0', '"list": ["5"]', '"o": "{\'x\': 1}"', '"other": {"q": "5"}'])
 def test_long_arguments_are_coerced_alike_whole_and_in_pieces(value: str, repair: Literal["safe", "none"]) -> None:
     text = f'[TOOL_CALLS]f[ARGS]{{"s": "{"p" * 100}", {value}}}'
-    whole = parse(text, format="mistral_args", tools=[ARGUMENTS], repair=repair)
+    response = parse(text, format="mistral_args", tools=[ARGUMENTS], repair=repair)
     parser = StreamParser(format="mistral_args", tools=[ARGUMENTS], repair=repair)
     pieces = collect([*(event for c in text for event in parser.feed(c)), *parser.finish()])
-    assert (whole.tool_calls, whole.problems) == (pieces.tool_calls, pieces.problems)
+    assert (response.tool_calls, response.problems) == (pieces.tool_calls, pieces.problems)
 
 
 @pytest.mark.need(4)
@@ -227,8 +227,8 @@ def test_limits_of_this_python_do_not_show() -> None:
             read = parse('[TOOL_CALLS]f[ARGS]{"a":' + "9" * size + "}", format="mistral_args")
             assert read.tool_calls == ()
             assert read.problems
-            held = "<tool_call>" + '{"name": "f", "arguments": {"b": 1, "n": ' + "9" * size + "}}</tool_call>"
-            for chunks in ([held], held):
+            text_in_pieces = "<tool_call>" + '{"name": "f", "arguments": {"b": 1, "n": ' + "9" * size + "}}</tool_call>"
+            for chunks in ([text_in_pieces], text_in_pieces):
                 parser = StreamParser(format="hermes", tools=[HELD])
                 events = [event for chunk in chunks for event in parser.feed(chunk)]
                 read = collect([*events, *parser.finish()])
@@ -324,11 +324,11 @@ def test_prose_stays_whole_and_is_no_problem(text: str) -> None:
 def test_a_call_beside_a_list_of_calls_is_refused() -> None:
     call = '{"name": "f", "arguments": {"a": 1}}'
     read = parse(f'{{"tool_calls": [{call}], "name": "f", "arguments": {{"a": 2}}}}', format="openai_json", tools=TOOLS)
-    assert [one.arguments for one in read.tool_calls] == [{"a": 1}]
-    (one,) = parse(f'{{"tool_calls": [{call}],}}', format="openai_json", tools=TOOLS).tool_calls
-    assert one.repairs == ("trailing_comma",)
-    (one,) = parse(f"{call}; thanks", format="bare_json", tools=TOOLS).tool_calls
-    assert one.raw == call
+    assert [only_call.arguments for only_call in read.tool_calls] == [{"a": 1}]
+    (only_call,) = parse(f'{{"tool_calls": [{call}],}}', format="openai_json", tools=TOOLS).tool_calls
+    assert only_call.repairs == ("trailing_comma",)
+    (only_call,) = parse(f"{call}; thanks", format="bare_json", tools=TOOLS).tool_calls
+    assert only_call.raw == call
 
 
 def test_nothing_behind_an_invented_observation_runs() -> None:
