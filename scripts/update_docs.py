@@ -1,10 +1,12 @@
-"""Rewrite the parts of README.md and docs/ that are made from the code: `.venv/bin/python scripts/update_docs.py`.
+"""Rewrite the parts of README.md and docs/ that are generated from the code: `.venv/bin/python scripts/update_docs.py`.
 
-A part stands between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes nothing and fails if a part is stale.
+A part is between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes nothing and fails if a part is out of date.
 """
 
 from __future__ import annotations
 
+import ast
+import configparser
 import dataclasses
 import json
 import re
@@ -26,27 +28,28 @@ from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "toolwire"
 PART = re.compile(r"(<!-- begin (?P<name>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def documents() -> list[Path]:
-    """README and the pages of docs."""
+    """Return README.md and the pages of docs."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def updated(text: str) -> str:
-    """A document with its parts made anew."""
+    """Return a document's text with its parts regenerated."""
     return PART.sub(lambda match: f"{match[1]}{_part(match['name'])}{match[3]}", text)
 
 
 def stale() -> list[Path]:
-    """The documents whose parts are not what the code says."""
+    """Return the documents with a part that the code no longer generates."""
     return [path for path in documents() if updated(path.read_text("utf-8")) != path.read_text("utf-8")]
 
 
 def _part(name: str) -> str:
     kind, _, argument = name.partition(" ")
-    return _file(argument) if kind == "file" else _TABLES[name]()
+    return _WITH_ARGUMENT[kind](argument) if argument else _TABLES[name]()
 
 
 def _file(path: str) -> str:
@@ -56,6 +59,36 @@ def _file(path: str) -> str:
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def _layers() -> str:
+    contract = configparser.ConfigParser()
+    contract.read(ROOT / ".importlinter")
+    layers = contract["importlinter:contract:flow"]["layers"].split("\n")
+    rows = (
+        (str(level), f"`{name}`", _summary(PACKAGE / name))
+        for level, layer in enumerate(filter(None, map(str.strip, layers)), start=1)
+        for name in re.findall(r"\w+", layer)
+    )
+    return _table(("layer", "package or module", "contents"), rows)
+
+
+def _modules(package: str) -> str:
+    folder = PACKAGE / package
+    names = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.py")))
+    modules = [name for name in names if not name.rpartition("/")[2].startswith("__")]
+    formats = [name for name in modules if name.startswith("formats/")]
+    rows = [(f"`{package}/{name}`", _summary(folder / name[:-3])) for name in modules if name not in formats]
+    if formats:
+        rows.append((f"`{package}/formats/`", f"{len(formats)} files, each the description of one wire format."))
+    return _table(("file", "contents"), iter(rows))
+
+
+def _summary(path: Path) -> str:
+    """Return the first paragraph of the docstring of a module or package, as one line."""
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    paragraph = (ast.get_docstring(ast.parse(source.read_text("utf-8"))) or "").split("\n\n")[0]
+    return " ".join(paragraph.split())
 
 
 def _formats() -> str:
@@ -253,10 +286,12 @@ def _shown_by(answer: str, tests: list[str]) -> str:
     return "<br>".join([*([answer] if answer else []), *(f"`{name}`" for name in tests)])
 
 
+_WITH_ARGUMENT: dict[str, Callable[[str], str]] = {"file": _file, "modules": _modules}
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "contradictions": _contradictions,
     "formats": _formats,
+    "layers": _layers,
     "mission": _mission,
     "needs": _needs,
     "samples": _samples,

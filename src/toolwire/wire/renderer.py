@@ -1,4 +1,4 @@
-"""Reading 2 of a wire format: definitions and calls -> prompt text (results: `wire/results.py`).
+"""Rendering of definitions and calls in a wire format; `wire/result_text.py` renders results.
 
 `render_calls` checks itself: what it wrote is parsed and compared. Where a format has no unambiguous way to write a
 value it raises instead of writing something else.
