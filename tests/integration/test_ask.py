@@ -28,7 +28,7 @@ def test_the_answer_is_shown_once_and_alone(root: Path, capsys: pytest.CaptureFi
     assert shown.out == "It has 30 lines.\n"
     rows = shown.err.splitlines()
     assert rows[:3] == ["said    Let me look.", 'call    read_file {"path": "a.txt"}', "result  line 1"]
-    assert rows[-1] == "        … 22 more lines"
+    assert rows[-1] == "        … (22 lines left out)"
     assert model.asked[0]["tools"][0]["function"]["name"] == "list_dir"
     assert [one["function"]["name"] for one in model.asked[0]["tools"]] == ["list_dir", "read_file", "search_files"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from toolwire.messages import Message, Part, TextPart, ToolCall, ToolResult
+from toolwire.text.truncate import truncate
 
 LEFT_OUT = "(Earlier steps are left out here.)"
-CUT = "\n... ({} characters are left out here)"
 
 
 def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int]) -> list[Message]:
@@ -89,7 +89,7 @@ def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) 
         before = count(alone)
         share = max(0.0, 1 - over / max(1, before))
         keep = int(length * share * 0.9)
-        text = part.text[:keep] + CUT.format(length - keep)
+        text = truncate(part.text, keep)
         if len(text) >= length:  # and the others are shorter still
             break
         cut = replace(part, result=text, error=None) if part.success else replace(part, error=text)

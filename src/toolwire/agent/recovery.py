@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
+from toolwire.text.truncate import truncate
 
 FaultKind = Literal[
     "no_call", "malformed", "missing_name", "unknown_tool", "tool_failed", "invalid_arguments", "truncated", "denied"
@@ -129,7 +130,7 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
 def _cut(text: str) -> str:
     """Messages quote at most `OFFENCE` characters of model text already; others are cut here."""
     most = 3 * OFFENCE
-    return text if len(text) <= most else text[:most] + "..."
+    return truncate(text, most)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots, entries_of
 from toolwire.search.re2_search import is_binary
 from toolwire.text.escape import escape_invisible
+from toolwire.text.truncate import truncate
 
 MAX_SHOWN_ENTRIES = 200
 MAX_FILE_BYTES = 8 << 20
@@ -78,11 +79,6 @@ class Reading:
         return text or "(empty file)"
 
 
-def cut(line: str, length: int) -> str:
-    """A line, or its beginning and how long it is."""
-    return line if len(line) <= length else f"{line[:length]}... ({len(line)} characters)"
-
-
 def _shown(entry: os.DirEntry[str]) -> str:
     name = escape_invisible(entry.name)
     try:
@@ -98,7 +94,7 @@ def _shown(entry: os.DirEntry[str]) -> str:
 def _bounded(lines: Iterable[str], characters: int) -> Iterator[str]:
     left = characters
     for number, line in enumerate(lines):
-        text = cut(line, characters // 10)
+        text = truncate(line, characters // 10)
         left -= len(text) + 1
         if number == MAX_READ_LINES or (left < 0 and number):
             return

@@ -21,6 +21,7 @@ from toolwire.builtin import previews
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.text.escape import escape_invisible
+from toolwire.text.truncate import omission
 
 if TYPE_CHECKING:
     from toolwire.runtime.process_groups import CapturedOutput
@@ -184,7 +185,7 @@ def _told(output: CapturedOutput) -> str:
     if not output.left_out:
         return output.joined().decode("utf-8", "replace")
     head, tail = (part.decode("utf-8", "replace") for part in output.parts())
-    return f"{head}\n({output.left_out:,} bytes are left out here)\n{tail}"
+    return f"{head}\n{omission(output.left_out, 'byte')}\n{tail}"
 
 
 def _status(status: int) -> str:

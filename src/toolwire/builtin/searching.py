@@ -8,13 +8,14 @@ from contextlib import suppress
 from time import monotonic
 
 from toolwire.builtin.path_suggestions import helpful
-from toolwire.builtin.reading import MAX_FILE_BYTES, cut
+from toolwire.builtin.reading import MAX_FILE_BYTES
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.search.candidates import candidate_files
 from toolwire.search.re2_search import compile_pattern, is_binary, is_skipped, matching_lines
 from toolwire.search.ripgrep import find_ripgrep
 from toolwire.text.escape import escape_invisible
+from toolwire.text.truncate import truncate
 
 MAX_PATTERN = 300
 """Maximum length of a pattern, in characters."""
@@ -65,7 +66,8 @@ class Searching:
                 for number, line in matching_lines(regex, data.replace(b"\r\n", b"\n")):
                     if len(matches) == MAX_MATCHES:
                         return "\n".join([*matches, f"(only the first {MAX_MATCHES} matches are shown)"])
-                    matches.append(f"{shown}:{number}: {cut(line.decode('utf-8', 'replace').strip(), MAX_MATCH_LINE)}")
+                    text = truncate(line.decode("utf-8", "replace").strip(), MAX_MATCH_LINE)
+                    matches.append(f"{shown}:{number}: {text}")
         return "\n".join([*(matches or ["no match"]), *(f"({note})" for note in notes)])
 
     def _texts(self, pattern: str, path: str, deadline: float, notes: list[str]) -> Iterator[tuple[str, bytes]]:

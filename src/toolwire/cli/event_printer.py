@@ -41,6 +41,7 @@ from toolwire.events import (
 from toolwire.execution.executor import Confirm
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy.approval import Agreement, Approval
+from toolwire.text.truncate import truncate
 
 ARGUMENTS = 400
 """Characters of arguments that are shown while they grow."""
@@ -121,7 +122,7 @@ class Telling:
             case ApprovalRequested():
                 self.aside()
             case CorrectionAdded(text):
-                self._row("told", text if self.trace else _cut(text, 2, 200), "yellow")
+                self._row("told", text if self.trace else truncate(text, 200, lines=2), "yellow")
             case TranslationNoted(note) if self.trace or note.kind == "quarantined":
                 self._row("note", str(note), "yellow")
             case MemberEvent(member, inner):
@@ -212,7 +213,7 @@ class Telling:
             return
         if self.trace and outcome.issue is not None:
             self._row("decided", f"{outcome.issue.kind}: {outcome.issue.message}", "magenta")
-        text = shown(result) if self.trace else _cut(shown(result), LINES, CHARACTERS)
+        text = shown(result) if self.trace else truncate(shown(result), CHARACTERS, lines=LINES)
         if self._calls > 1:
             text = f"{outcome.call.name}: {text}"
         self._row("result" if result.success else "error", text + seconds, "green" if result.success else "red")
@@ -224,15 +225,15 @@ class Telling:
                 self._row(member, f"calls {call_line(call.name, call.arguments)[:ARGUMENTS]}", "cyan")
             case ToolFinished(outcome):
                 colour = "green" if outcome.result.success else "red"
-                self._row(member, _cut(shown(outcome.result), 2, 200), colour)
+                self._row(member, truncate(shown(outcome.result), 200, lines=2), colour)
             case CorrectionAdded(text):
-                self._row(member, f"is told: {_cut(text, 1, 100)}", "yellow")
+                self._row(member, f"is told: {truncate(text, 100, lines=1)}", "yellow")
             case ApprovalRequested():
                 self.aside()
             case MemberEvent(other, innermost):
                 self._member(f"{member}/{other}", innermost)
             case RunEnded():
-                self._row(member, f"{inner.reason}: {_cut(inner.answer or inner.detail, 2, 200)}", "dim")
+                self._row(member, f"{inner.reason}: {truncate(inner.answer or inner.detail, 200, lines=2)}", "dim")
 
     def _ended(self, end: RunEnded) -> None:
         self._waited()
@@ -302,16 +303,6 @@ def shown(result: ToolResult) -> str:
     """A result for a reader: its text, and how many images came with it."""
     images = f"({len(result.images)} images)" if result.images else ""
     return "\n".join(filter(None, (result.text, images)))
-
-
-def _cut(text: str, lines: int, characters: int) -> str:
-    """The beginning of a long text, and how much is left out."""
-    kept = text[:characters].split("\n")[:lines]
-    short = "\n".join(kept)
-    if len(short) == len(text.rstrip("\n")):
-        return short
-    more = text.count("\n") + 1 - len(kept)
-    return f"{short}\n… {more} more lines" if more > 0 else f"{short}…"
 
 
 def emit_event(event: AgentEvent) -> None:

@@ -34,6 +34,7 @@ from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
 from toolwire.runtime.isolation.isolated_call import remove_all
 from toolwire.runtime.processes import kill_all
+from toolwire.text.truncate import shorten
 from toolwire.wire.arguments import read_arguments
 
 if TYPE_CHECKING:
@@ -457,7 +458,7 @@ def _show_tool(tool: ToolStatus) -> None:
         return
     marks = tool.tier.name + (", asks" if tool.confirm else "")
     first = tool.description.strip().split("\n")[0]
-    first = first if len(first) <= DESCRIPTION else f"{first[:DESCRIPTION]}..."
+    first = shorten(first, DESCRIPTION)
     screen.print(styled(f"  {name:<28} {marks:<12} {first}"))
     if tool.state != "agreed":
         for line in tool.reason.splitlines():

@@ -22,6 +22,7 @@ from toolwire.agent.team import AgentTeam
 from toolwire.cli.console import CliError, call_line, console, emit, plain, say, styled
 from toolwire.cli.event_printer import Telling, emit_event
 from toolwire.events import ContentDelta
+from toolwire.text.truncate import truncate
 
 if TYPE_CHECKING:
     from toolwire.agent.run_store import RunInfo, RunStore
@@ -307,9 +308,8 @@ class _Transcript:
                 self.row("call", call_line(call.name, call.arguments), "cyan")
             case ToolFinished(outcome):
                 text = outcome.result.text
-                cut = f"… ({len(text) - SHOWN} characters more)" if len(text) > SHOWN else ""
                 good = outcome.result.success
-                said = f"{outcome.call.name}: {text[:SHOWN]}{cut}"
+                said = f"{outcome.call.name}: {truncate(text, SHOWN)}"
                 self.row("result" if good else "error", said, "green" if good else "red")
             case CorrectionAdded(text):
                 self.row("told", text, "yellow")

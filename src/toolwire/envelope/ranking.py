@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from toolwire.text.escape import escape_as_json
+from toolwire.text.truncate import shorten
 
 ZONE_PARTS = 2
 """Components of a path that make a zone."""
@@ -209,8 +210,7 @@ def hot_zone(zones: Mapping[str, int], total: int) -> str | None:
 
 def shown(zone: str) -> str:
     """A zone's name as it is written: on one line, not too long, with a stroke at its end."""
-    name = escape_as_json(zone)
-    return f"{name[: MAX_ZONE - 3]}.../" if len(name) > MAX_ZONE else f"{name}/"
+    return f"{shorten(escape_as_json(zone), MAX_ZONE)}/"
 
 
 def remaining(zones: Mapping[str, int], hot: str) -> str:

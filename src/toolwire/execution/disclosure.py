@@ -24,6 +24,7 @@ from toolwire.providers.negotiation import DefinitionAdapter
 from toolwire.schema.validation import validate
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import TokenCount, Tokenizer, count_tokens
+from toolwire.text.truncate import shorten
 from toolwire.tools import Tier, ToolDefinition
 
 BUDGET_TOKENS = 8_000
@@ -184,8 +185,7 @@ class Disclosure:
 
 
 def _summary(description: str) -> str:
-    line = " ".join(description.split())
-    return line if len(line) <= SUMMARY else f"{line[: SUMMARY - 1].rstrip()}…"
+    return shorten(" ".join(description.split()), SUMMARY)
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")

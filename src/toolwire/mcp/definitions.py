@@ -21,6 +21,7 @@ from toolwire.mcp.servers import McpServer
 from toolwire.schema.pointer import follow_pointer
 from toolwire.schema.validation import check_schema
 from toolwire.text.escape import is_invisible, strip_invisible
+from toolwire.text.truncate import truncate
 from toolwire.tools import Tier, ToolDefinition
 
 MAX_NAME = 128
@@ -192,9 +193,7 @@ def _lines(declared: Declared) -> list[str]:
 
 def cleaned(text: str, limit: int) -> str:
     """Text without characters that a reader would not see, and with at most so many characters."""
-    if len(text) > limit:
-        text = f"{text[:limit]}... ({len(text)} characters)"
-    return strip_invisible(text)
+    return strip_invisible(truncate(text, limit))
 
 
 def _name(given: Any) -> str:

@@ -28,6 +28,7 @@ from toolwire.execution.executor import Shaping
 from toolwire.mcp.definitions import Declared, cleaned
 from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
 from toolwire.schema.validation import validate
+from toolwire.text.truncate import truncate
 
 PROVIDER = "mcp"
 """Of an `OpaquePart` that holds content as MCP writes it."""
@@ -56,7 +57,9 @@ def from_mcp(given: CallToolResult, declared: Declared) -> ToolResult:
     if given.is_error:
         if not text and given.structured_content is not None:
             text = _json(given.structured_content) or ""
-        return ToolResult("", "", error=_cut(text, MAX_ERROR) or "The tool failed, and did not say why.", images=images)
+        return ToolResult(
+            "", "", error=truncate(text, MAX_ERROR) or "The tool failed, and did not say why.", images=images
+        )
     written = None if given.structured_content is None else _json(given.structured_content)
     if declared.output is None and (text or given.structured_content is None):
         structured = given.structured_content if written is not None else None
@@ -80,7 +83,7 @@ def from_mcp(given: CallToolResult, declared: Declared) -> ToolResult:
 
 
 def _unusable(why: str) -> ToolResult:
-    return ToolResult("", "", error=_cut(f"The tool ran, but {why}.", MAX_ERROR))
+    return ToolResult("", "", error=truncate(f"The tool ran, but {why}.", MAX_ERROR))
 
 
 def to_mcp(result: ToolResult) -> CallToolResult:
@@ -94,7 +97,7 @@ def to_mcp(result: ToolResult) -> CallToolResult:
     structured: dict[str, Any] | None = None
     if result.error is not None or result.result is not None:
         text = result.text
-        content.append(TextContent(text=_cut(text, MAX_TEXT)))
+        content.append(TextContent(text=truncate(text, MAX_TEXT)))
         if result.success and isinstance(result.result, dict) and len(text) <= MAX_TEXT:
             structured = result.result
     size = 0
@@ -162,7 +165,7 @@ class _Reading:
 
     @property
     def text(self) -> str:
-        return _cut("\n".join(self.parts), MAX_TEXT)
+        return truncate("\n".join(self.parts), MAX_TEXT)
 
     def add(self, block: dict[str, Any], told: str | None, *, more: bool = False) -> None:
         """Something, with what a model is told of it."""
@@ -268,12 +271,6 @@ def _too_long(text: str) -> str:
 
 def _size(data: str) -> str:
     return f"{len(data) * 3 // 4} bytes"
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}\n... ({len(text) - limit} characters more are left out)"
 
 
 def _json(value: Any) -> str | None:

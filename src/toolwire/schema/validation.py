@@ -19,9 +19,13 @@ from toolwire.errors import DefinitionError
 from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.schema.shape import TYPE_NAMES, Shape, kinds_of
 from toolwire.text.limits import MAX_DEPTH
+from toolwire.text.truncate import shorten
 
 MAX_ISSUES = 20
 """Issues that `validate` reports at most."""
+
+MAX_QUOTE = 80
+"""Maximum length of a quoted value, in characters."""
 
 UNUSABLE = "$schema"
 """`Issue.keyword` of the one issue reported when the schema itself cannot be used."""
@@ -77,7 +81,7 @@ def validate(arguments: Any, schema: Schema | bool) -> list[Issue]:
             return []
         errors = list(islice(validator.iter_errors(arguments), MAX_ISSUES))
     except (ValueError, OverflowError) as error:
-        return [Issue("", f"is not a JSON value ({_cut(str(error))})", "type")]
+        return [Issue("", f"is not a JSON value ({shorten(str(error))})", "type")]
     return [Issue(json_pointer(error.instance_path), _explain(error, schema), error.kind.name) for error in errors]
 
 
@@ -155,9 +159,11 @@ def _compile(text: str, tool: str, *, aliases: bool) -> jsonschema_rs.Validator:
         return jsonschema_rs.validator_for(schema, offline=True)
     except jsonschema_rs.ValidationError as error:
         pointer = json_pointer(error.instance_path)
-        raise DefinitionError(f"not a valid JSON Schema: {_cut(error.message)}", tool=tool, pointer=pointer) from None
+        raise DefinitionError(
+            f"not a valid JSON Schema: {shorten(error.message)}", tool=tool, pointer=pointer
+        ) from None
     except (ValueError, jsonschema_rs.ReferencingError) as error:
-        raise DefinitionError(f"not a usable JSON Schema: {_cut(str(error))}", tool=tool) from None
+        raise DefinitionError(f"not a usable JSON Schema: {shorten(str(error))}", tool=tool) from None
 
 
 def _canonical(schema: Any, tool: str = "") -> str:
@@ -167,7 +173,7 @@ def _canonical(schema: Any, tool: str = "") -> str:
     try:
         return json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise DefinitionError(f"the schema is not JSON: {_cut(str(error))}", tool=tool) from None
+        raise DefinitionError(f"the schema is not JSON: {shorten(str(error))}", tool=tool) from None
 
 
 def _check_reference(root: Schema, reference: str, tool: str, pointer: str) -> None:
@@ -272,7 +278,7 @@ _WORDINGS: dict[str, _Wording] = {
     "minProperties": lambda e: f"has {_size(e)} properties, the schema wants at least {e.kind.value}",
     "maxProperties": lambda e: f"has {_size(e)} properties, the schema wants at most {e.kind.value}",
     "uniqueItems": lambda e: "has equal elements, the schema wants all different",
-    "pattern": lambda e: f"is {_describe(e.instance)}, the schema wants text that matches {_cut(str(e.kind.value))}",
+    "pattern": lambda e: f"is {_describe(e.instance)}, the schema wants text that matches {shorten(str(e.kind.value))}",
     "anyOf": lambda e: _alternatives(e),
     "oneOf": lambda e: _alternatives(e),
 }
@@ -294,7 +300,7 @@ def _explain(error: jsonschema_rs.ValidationError, schema: Schema | bool) -> str
 
 def _wording(error: jsonschema_rs.ValidationError) -> str:
     wording = _WORDINGS.get(error.kind.name)
-    return _cut(error.message) if wording is None else wording(error)
+    return shorten(error.message) if wording is None else wording(error)
 
 
 def _alternatives(error: jsonschema_rs.ValidationError) -> str:
@@ -327,15 +333,11 @@ def _describe(value: Any) -> str:
 
 
 def _listing(values: Any) -> str:
-    return _cut(", ".join(_quote(value) for value in islice(values, 50)))
+    return shorten(", ".join(_quote(value) for value in islice(values, 50)))
 
 
 def _quote(value: Any) -> str:
     try:
-        return _cut(json.dumps(value, ensure_ascii=False), 80)
+        return shorten(json.dumps(value, ensure_ascii=False), MAX_QUOTE)
     except (TypeError, ValueError):
-        return _cut(repr(value), 80)
-
-
-def _cut(text: str, limit: int = 300) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+        return shorten(repr(value), MAX_QUOTE)

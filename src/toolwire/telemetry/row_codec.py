@@ -23,6 +23,7 @@ from toolwire.events import (
 from toolwire.messages import ParsedResponse, ReasoningPart, TextPart, ToolCall, Usage
 from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
 from toolwire.text.redaction import redact, redact_value, secrets_in
+from toolwire.text.truncate import omission
 
 MAX_RAW: Final = 16_000
 """Characters of one answer that are kept."""
@@ -38,7 +39,6 @@ _MARGIN: Final = 2_000
 NOT_KEPT: Final = "(not kept)"
 """Stands where there was text, and only figures are kept."""
 _PIECES: Final = frozenset({"content", "reasoning", "arguments"})
-LEFT_OUT: Final = "… ({} characters are left out)"
 
 SCHEMA: Final = (
     "CREATE TABLE runs (id TEXT PRIMARY KEY, parent TEXT, agent TEXT, model TEXT, api TEXT, format TEXT, task TEXT, "
@@ -179,7 +179,7 @@ def kept(text: str, most: int, known: Iterable[str] = ()) -> str:
     clean = redact(_encodable(text[: most + _MARGIN]), known)
     if len(text) <= most:
         return clean
-    return clean[:most] + LEFT_OUT.format(len(text) - most)
+    return clean[:most] + omission(len(text) - most)
 
 
 def written(response: ParsedResponse) -> str:

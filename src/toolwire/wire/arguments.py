@@ -11,6 +11,7 @@ from toolwire.schema.validation import UNUSABLE, validate
 from toolwire.text.json_scanner import FastTries, JsonScanner
 from toolwire.text.json_text import JsonError, within_limits
 from toolwire.text.python_scanner import PythonScanner
+from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition, as_definition
 
 
@@ -113,6 +114,5 @@ def _judge(value: dict[str, Any], text: str, repairs: list[str], definition: Too
 
 
 def _refuse(kind: ProblemKind, why: str, text: str, repairs: list[str]) -> ReadArguments:
-    shown = text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "..."
-    message = f"{why[:MESSAGE_LIMIT]}. They were written: {shown!r}."
+    message = f"{why[:MESSAGE_LIMIT]}. They were written: {shorten(text, MESSAGE_LIMIT)!r}."
     return ReadArguments(None, tuple(repairs), Problem(kind, 0, text, message[0].upper() + message[1:]))

@@ -22,6 +22,7 @@ from dataclasses import replace
 from toolwire.events import Event, ProblemFound
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
 from toolwire.text.json_scanner import FastTries
+from toolwire.text.truncate import shorten
 from toolwire.wire.block_reader import Control, MessageState, ReadOptions
 from toolwire.wire.call_builder import EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, compile_format
@@ -312,7 +313,7 @@ def hidden_by_fence(hidden: str, position: int) -> Iterator[ProblemFound]:
 
 
 def _sentence(reason: str, text: str) -> str:
-    quoted = repr(text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "...")
+    quoted = repr(shorten(text, MESSAGE_LIMIT))
     if len(quoted) > 2 * MESSAGE_LIMIT:  # escapes
-        quoted = repr(text[: MESSAGE_LIMIT // 4] + "...")
+        quoted = repr(shorten(text, MESSAGE_LIMIT // 4))
     return f"A tool call could not be read: {reason}. It was written: {quoted}."

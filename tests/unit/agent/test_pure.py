@@ -182,7 +182,7 @@ def test_a_long_result_is_cut_where_nothing_else_can_go() -> None:
     ]
     kept = trim(messages, 1_000, size)
     assert sum(map(size, kept)) <= 1_000
-    assert "characters are left out here" in kept[-1].parts[0].text  # type: ignore[union-attr]
+    assert "characters left out)" in kept[-1].parts[0].text  # type: ignore[union-attr]
 
 
 def test_very_many_results_are_cut_once_each_and_short_ones_not_at_all() -> None:

@@ -181,7 +181,7 @@ def test_nothing_that_is_not_seen_stands_in_names_and_descriptions(unseen: str) 
 
 def test_text_is_cleaned_and_bounded() -> None:
     assert cleaned("a\tb\n\x1b[1mc\u2028d", 99) == "a\tb\n[1mc\nd"
-    assert cleaned("x" * 50, 10) == "xxxxxxxxxx... (50 characters)"
+    assert cleaned("x" * 50, 10) == "xxxxxxxxxx… (40 characters left out)"
     assert cleaned("naïve 天气 🙂", 99) == "naïve 天气 🙂"
 
 
@@ -212,7 +212,7 @@ def resource(**more: Any) -> dict[str, Any]:
         (result(*[IMAGE] * (MAX_IMAGES + 1)), "[an image that cannot be shown: image/png, 3 bytes]", MAX_IMAGES),
         (
             result({"type": "text", "text": "x" * (MAX_TEXT + 5)}),
-            "x" * MAX_TEXT + "\n... (5 characters more are left out)",
+            "x" * MAX_TEXT + "… (5 characters left out)",
             0,
         ),
         (result(structuredContent=[1]), [1], 0),

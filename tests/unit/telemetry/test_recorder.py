@@ -283,7 +283,7 @@ def test_only_the_user_may_read_the_file(recorder: Recorder) -> None:
 
 def test_what_is_too_long_is_cut() -> None:
     assert kept("a" * 10, 10) == "a" * 10
-    assert kept("a" * 12, 10) == "a" * 10 + "… (2 characters are left out)"
+    assert kept("a" * 12, 10) == "a" * 10 + "… (2 characters left out)"
     assert "hunter" not in kept("x" * 8 + " password=hunter2", 22)
     assert kept("a\ud800b", 10) == "a\\ud800b"
     long = turn(raw="x" * (MAX_RAW * 3), events=turn().events * 100)

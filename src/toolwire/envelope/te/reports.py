@@ -14,6 +14,7 @@ from toolwire.envelope.te.context import Context, Done, dumped, warn
 from toolwire.envelope.usage_log import Telemetry
 from toolwire.errors import ToolError
 from toolwire.text.escape import escape_as_json
+from toolwire.text.truncate import shorten
 
 _SAID: Final = 40
 """Characters that the breadcrumb has room in."""
@@ -78,8 +79,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], none: str) ->
 
 
 def _cell(text: str) -> str:
-    line = escape_as_json(text)
-    return line if len(line) <= _CELL else f"{line[: _CELL - 3]}..."
+    return shorten(escape_as_json(text), _CELL)
 
 
 def _newest(context: Context, lines: list[str]) -> Done:
