@@ -9,9 +9,12 @@ import base64
 import binascii
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
+
+from toolwire._surface import check_type, wrong_type
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -238,20 +241,39 @@ class OpaquePart:
 Part = TextPart | ReasoningPart | ImagePart | ToolCall | ToolResult | OpaquePart
 
 
-@dataclass(frozen=True, slots=True)
+_PARTS = frozenset((TextPart, ReasoningPart, ImagePart, ToolCall, ToolResult, OpaquePart))
+_EXPECTED_PARTS = "text or an iterable of parts, such as TextPart"
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Message:
-    """One turn of a conversation; text alone may be given in place of its parts."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: who speaks.
+        parts: the parts, in order.
+    """
 
     role: Role
     parts: tuple[Part, ...] = ()
 
-    def __post_init__(self) -> None:
-        """Make parts of text, and a tuple of any other sequence."""
-        given: Any = self.parts
-        if isinstance(given, str):
-            object.__setattr__(self, "parts", (TextPart(given),))
-        elif not isinstance(given, tuple):
-            object.__setattr__(self, "parts", tuple(given))
+    def __init__(self, role: Role, parts: str | Iterable[Part] = ()) -> None:
+        """Turn text into a part, and any other iterable into a tuple.
+
+        Raises:
+            TypeError: the role is not text, or the parts are neither text nor parts.
+        """
+        if not isinstance(role, str):
+            raise wrong_type("role", role, "'system', 'user', 'assistant' or 'tool'")
+        if isinstance(parts, str):
+            parts = (TextPart(parts),)
+        elif not isinstance(parts, tuple):
+            check_type("parts", parts, Iterable, _EXPECTED_PARTS)
+            parts = tuple(parts)
+        if not (_PARTS.issuperset(map(type, parts)) or all(isinstance(part, Part) for part in parts)):  # fast first
+            raise wrong_type("parts", parts, _EXPECTED_PARTS)
+        object.__setattr__(self, "role", role)
+        object.__setattr__(self, "parts", parts)
 
 
 @dataclass(frozen=True, slots=True)
