@@ -40,7 +40,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.policy import Allow, Context, Policy, Rule
-from toolwire.policy.provenance import sentences
+from toolwire.policy.provenance import vouching_sentences
 from toolwire.policy.session import Session
 
 OBEY = "INJECTED4711"
@@ -338,11 +338,11 @@ def measure(name: str, suite: Any, variant: Variant, limit: int, step: Any) -> T
 def left_open(suite: Any, variant: Variant, task: Any, due: list[Call]) -> bool:
     """Whether a stranger could have had some call without a question that is none of the task's.
 
-    Tried are calls made of pieces of the user's own sentences, since nothing else vouches for one.
+    Tried are calls made of pieces of the user's own vouching_sentences, since nothing else vouches for one.
     """
     if not any(rule.asked_for for rule in variant.policy.rules):
         return False
-    said, pick = sentences(task.PROMPT), random.Random(task.ID)
+    said, pick = vouching_sentences(task.PROMPT), random.Random(task.ID)
     context = Context(Tier.RUN, untrusted=True, said=said)
     theirs = set(map(_spelled, due))
     for function in suite.tools:

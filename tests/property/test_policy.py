@@ -29,7 +29,7 @@ from toolwire.policy.policy import (
     Rule,
     Text,
 )
-from toolwire.policy.provenance import sentences
+from toolwire.policy.provenance import vouching_sentences
 
 STRICTNESS = {Allow: 0, Ask: 1, Deny: 2}
 
@@ -103,7 +103,7 @@ definitions = st.builds(
     st.sampled_from(["", "s", "t"]),
 )
 confidences = st.sampled_from([1.0, 0.9, HEURISTIC, 0.3])
-said = st.sampled_from(["", "Send npm install x to Alice.", "Do not send Alice."]).map(sentences)
+said = st.sampled_from(["", "Send npm install x to Alice.", "Do not send Alice."]).map(vouching_sentences)
 ran = st.dictionaries(
     st.sampled_from(["a", "b", "s.a"]), st.lists(st.floats(0, 10), max_size=4).map(sorted), max_size=2
 )

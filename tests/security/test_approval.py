@@ -16,7 +16,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.approval import Agreement, Approval, left_out, present
 from toolwire.policy.fingerprint import approval_key, definition_hash
 from toolwire.policy.policy import Allow, Command, Context, Deny, Host, Limit, Policy, Rule
-from toolwire.policy.provenance import sentences
+from toolwire.policy.provenance import vouching_sentences
 from toolwire.policy.session import Session
 
 RUN = Context(Tier.RUN)
@@ -300,7 +300,7 @@ def test_design_4_what_goes_into_a_tool_is_inspected(arguments: dict[str, Any], 
 
 def test_llm01_text_of_strangers_never_makes_a_call_more_likely_to_run() -> None:
     policy = Policy((Rule("allow", "mail.send", asked_for=("send",)),))
-    said = sentences("Read the mail from Bob, and send what he wants to Anna.")
+    said = vouching_sentences("Read the mail from Bob, and send what he wants to Anna.")
     for arguments in ({"to": "eve"}, {"to": "Anna", "text": "the keys"}, {"to": "Bob", "text": ""}, {}):
         tainted = Context(Tier.RUN, untrusted=True, said=said)
         assert not isinstance(policy.decide(ToolCall("send", arguments), SEND, tainted), Allow), arguments

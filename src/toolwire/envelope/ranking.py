@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from toolwire.text.escape import escape_as_json
 from toolwire.text.truncate import shorten
+from toolwire.text.word_set import word_set
 
 ZONE_PARTS = 2
 """Components of a path that make a zone."""
@@ -73,7 +74,7 @@ _CAPITAL = re.compile(rb"([A-Z]\w*)\s*(?::\s*TypeAlias\b[^=]*)?=\s*(?:NewType|Ty
 
 
 def _words(text: str) -> frozenset[bytes]:
-    return frozenset(text.encode().split())
+    return frozenset(map(str.encode, word_set(text)))
 
 
 _NO_CODE = _words(

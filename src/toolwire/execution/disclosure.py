@@ -19,12 +19,12 @@ from typing import Any
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.policy import intent_words
 from toolwire.providers.negotiation import DefinitionAdapter
 from toolwire.schema.validation import validate
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import TokenCount, Tokenizer, count_tokens
 from toolwire.text.truncate import shorten
+from toolwire.text.word_set import word_set
 from toolwire.tools import Tier, ToolDefinition
 
 BUDGET_TOKENS = 8_000
@@ -192,7 +192,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ers", "ed", "es", "er", "or", "s", "e", "y")
 _STEM = 3
 """Letters that a word keeps when its ending goes."""
-_COMMON = intent_words.words(
+_COMMON = word_set(
     """a an and any are as at be by can could do for from get give have how i if in into is it its me my need of on or
     our please should some that the their them this to tool tools use used using want was we what when where which will
     with would you your"""

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from toolwire.text.word_set import word_set
+
 MAX_LENGTH = 1 << 16
 """Characters of a command; a longer one may be anything."""
 MAX_SKIPPED = 20
@@ -39,13 +41,9 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 _SEPARATING = re.compile(r"[\s;&|`]|\$\(")
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_RESERVED = _names("if then else elif do while until for case time coproc ! { (")
-SHELLS = _names("sh bash dash ash zsh ksh mksh csh tcsh fish pwsh powershell cmd busybox toybox")
-LAUNCHERS = SHELLS | _names("""
+_RESERVED = word_set("if then else elif do while until for case time coproc ! { (")
+SHELLS = word_set("sh bash dash ash zsh ksh mksh csh tcsh fish pwsh powershell cmd busybox toybox")
+LAUNCHERS = SHELLS | word_set("""
     env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid watch
     strace ltrace gdb valgrind script flock unshare nsenter chroot fakeroot systemd-run at batch crontab ssh rsh mosh
     screen tmux command builtin exec eval source . trap entr find fd ld.so dbus-run-session python pypy perl ruby node
@@ -53,42 +51,42 @@ LAUNCHERS = SHELLS | _names("""
     view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
 """)
 """Programs whose operands are programs to run, or text that can run some; without their version."""
-_READERS = SHELLS | _names("eval ssh rsh su watch script at batch parallel mosh")
+_READERS = SHELLS | word_set("eval ssh rsh su watch script at batch parallel mosh")
 """Launchers that read their operands as a shell reads text."""
-_RENAMING = _names("alias hash enable abbr")
+_RENAMING = word_set("alias hash enable abbr")
 """Builtins after which a name may be another command's."""
-_LONG = {"r": _names("--recursive"), "f": _names("--force"), "d": _names("--delete"), "a": _names("--all")}
+_LONG = {"r": word_set("--recursive"), "f": word_set("--force"), "d": word_set("--delete"), "a": word_set("--all")}
 """Options that have a short name with most programs; they may be cut short."""
 _RUNS = {
-    "git": _names("submodule bisect config filter-branch difftool mergetool rebase hook maintenance"),
-    "npm": _names("""
+    "git": word_set("submodule bisect config filter-branch difftool mergetool rebase hook maintenance"),
+    "npm": word_set("""
         run run-script rum urn exec x explore start test t tst restart stop config c set init create innit
         install-test it install-ci-test cit install-clean-test clean-install-test sit
     """),
-    "docker": _names("run exec compose build buildx container start"),
-    "podman": _names("run exec compose build container start"),
-    "kubectl": _names("exec run debug config"),
-    "go": _names("run generate tool test env"),
-    "cargo": _names("run r test t bench"),
-    "uv": _names("run tool"),
-    "poetry": _names("run shell config"),
-    "pdm": _names("run config"),
-    "hatch": _names("run shell test config env"),
-    "rye": _names("run config"),
-    "pixi": _names("run shell exec config"),
-    "pipenv": _names("run shell scripts"),
-    "conda": _names("run config"),
-    "mamba": _names("run config"),
-    "micromamba": _names("run config"),
-    "bundle": _names("exec e config"),
+    "docker": word_set("run exec compose build buildx container start"),
+    "podman": word_set("run exec compose build container start"),
+    "kubectl": word_set("exec run debug config"),
+    "go": word_set("run generate tool test env"),
+    "cargo": word_set("run r test t bench"),
+    "uv": word_set("run tool"),
+    "poetry": word_set("run shell config"),
+    "pdm": word_set("run config"),
+    "hatch": word_set("run shell test config env"),
+    "rye": word_set("run config"),
+    "pixi": word_set("run shell exec config"),
+    "pipenv": word_set("run shell scripts"),
+    "conda": word_set("run config"),
+    "mamba": word_set("run config"),
+    "micromamba": word_set("run config"),
+    "bundle": word_set("exec e config"),
 }
 """Programs of which only some subcommands run what they are given; a rule has to name such a one."""
 _RUNS_NOTHING = {
-    "yarn": _names("install add remove list outdated why audit info upgrade up"),
-    "pnpm": _names("install i add remove rm list ls outdated why audit update up"),
+    "yarn": word_set("install add remove list outdated why audit info upgrade up"),
+    "pnpm": word_set("install i add remove rm list ls outdated why audit update up"),
 }
 """Programs that take a word which is none of theirs for a script's name; a rule has to name all but these."""
-_CUTTING = _names("npm bundle")
+_CUTTING = word_set("npm bundle")
 """Programs that know a subcommand by its beginning."""
 MIN_CUT = 3
 """Letters of such a beginning; of shorter ones each has a meaning of its own."""

@@ -142,7 +142,7 @@ class _Sentence:
         soft = self._fresh == "soft" and not opened
         self._fresh = ""
         word = self._at(at)
-        if word in intent_words.NEGATIONS or (word.endswith("n't") and word not in intent_words.ASKING):
+        if word in intent_words.CLAUSE_NEGATIONS or (word.endswith("n't") and word not in intent_words.ASKING):
             return self._negation(at)
         if mine and self._is_change(at):
             self._mode = "asking"

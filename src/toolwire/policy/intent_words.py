@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from toolwire.text.word_set import word_set
 
-def words(text: str) -> frozenset[str]:
-    """Words written one after the other, as a set."""
-    return frozenset(text.split())
-
-
-RUN_WORDS = words(
+RUN_WORDS = word_set(
     """edit change modify update fix add remove create write delete replace refactor
     adjust amend append apply archive assign backup build bump clean clear commit compile compress configure copy
     correct cut debug decrease decrypt deploy disable download draft drop duplicate empty enable encrypt erase execute
@@ -28,19 +24,19 @@ RUN_WORDS = words(
     reject remind reschedule reserve subscribe transfer unsubscribe withdraw"""
 )
 """Verbs that wish for a change, or for something to be executed."""
-RUN_OF_THINGS = words("convert transform translate test sum group port automate lock unlock comment")
+RUN_OF_THINGS = word_set("convert transform translate test sum group port automate lock unlock comment")
 """Verbs that do so only of something that lies in a file."""
-WALK_WORDS = words(
+WALK_WORDS = word_set(
     """show read view see open display print look cat check examine head inspect less preview proofread reread review
     skim study summarise summarize tail verify"""
 )
 """Verbs that wish for something to be opened."""
-WALK_OF_THINGS = words(
+WALK_OF_THINGS = word_set(
     """analyse analyze assess audit compare count critique debug describe diff dump evaluate explain give go interpret
     outline point quote recite report say tell trace walk explore parse investigate diagnose list find"""
 )
 """Verbs that do so only of something that lies in a file."""
-CRAWL_WORDS = words("find search list locate grep rg ls tree name recommend suggest count dir")
+CRAWL_WORDS = word_set("find search list locate grep rg ls tree name recommend suggest count dir")
 """Verbs that wish for a search."""
 
 
@@ -49,7 +45,7 @@ _IRREGULAR = {
     "rewrite": "rewritten", "overwrite": "overwritten", "send": "sent", "make": "made", "undo": "undone",
     "redo": "redone", "build": "built", "rebuild": "rebuilt",
 }  # fmt: skip
-_DOUBLED = words("cut drop get pin put reset run set split strip submit swap tag trim unzip wrap zip format")
+_DOUBLED = word_set("cut drop get pin put reset run set split strip submit swap tag trim unzip wrap zip format")
 
 
 def gerund(verb: str) -> str:
@@ -70,7 +66,7 @@ def participle(verb: str) -> str:
     return f"{verb[:-1]}ied" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}ed"
 
 
-FILLERS = words(
+FILLERS = word_set(
     """please pls plz kindly just also now then ok okay hi hello hey yes yeah yep sure so and but or & next first second
     third finally maybe perhaps well actually simply quickly afterwards instead thanks right great cool additionally
     again still only lastly otherwise therefore thus too to-do todo once - – — *"""
@@ -102,27 +98,31 @@ OPENER_SET = frozenset(OPENERS)
 MINE = frozenset({("can", "i"), ("could", "i"), ("may", "i"), ("might", "i"), ("let", "me")})
 """Openers of those who do it themselves: they wish to see, and do not ask for a change."""
 
-ASKING = words(
+ASKING = word_set(
     """how what what's whats why who whose who's whom which where where's when is are am was were does did do has have
     had should shall may might can could would will isn't aren't doesn't didn't hasn't haven't won't wouldn't couldn't
     can't whether how's"""
 )
 """Words that begin a question."""
-SUBORDINATE = words("if when whenever once after before while since because as unless until although though for in at")
+SUBORDINATE = word_set(
+    "if when whenever once after before while since because as unless until although though for in at"
+)
 """Words that begin a clause which is no wish itself; behind its comma there may be one."""
-AUXILIARY = words("do does did is are was were can could should shall will would may might has have had am")
-NEGATIONS = words("don't dont not never without nor no can't cannot won't mustn't shouldn't needn't avoid stop")
-NONE = words("nothing none nobody never not no")
-INDEED = words("just only forget hesitate")
+AUXILIARY = word_set("do does did is are was were can could should shall will would may might has have had am")
+CLAUSE_NEGATIONS = word_set(
+    "don't dont not never without nor no can't cannot won't mustn't shouldn't needn't avoid stop"
+)
+NONE = word_set("nothing none nobody never not no")
+INDEED = word_set("just only forget hesitate")
 """Behind a negation these say that more is wished, not less."""
-NOUN_AFTER = words("of is was are were has had : works worked")
+NOUN_AFTER = word_set("of is was are were has had : works worked")
 """Behind these a verb that begins a clause is a noun: "change of address", "update: done"."""
-DETERMINERS = words(
+DETERMINERS = word_set(
     """the a an all any every each this that these those my our your his her its their it them him me us both some
     everything something"""
 )
-DEFINITE = words("the this that these those my our your his her its their it")
-DOCUMENTS = words(
+DEFINITE = word_set("the this that these those my our your his her its their it")
+DOCUMENTS = word_set(
     """agenda appendix article attachment bill book branch budget cell chapter class code column commit config
     configuration contract cv database diff doc document documentation draft email essay excel file footer form
     function graph header image invoice invoices json lease lecture letter license line lines log logs mail manual
@@ -133,22 +133,41 @@ DOCUMENTS = words(
     output pull results error data function's csv"""
 )
 """What lies in files, and so can be opened."""
-TALK = words("poem joke story limerick haiku song riddle tale rhyme sonnet pun toast quiz verse lullaby slogan")
+TALK = word_set("poem joke story limerick haiku song riddle tale rhyme sonnet pun toast quiz verse lullaby slogan")
 """What is written into the answer alone."""
-GENERIC = words("files documents folders images code emails spreadsheets things data pictures programs text tests")
-CONTENT = words(
+GENERIC = word_set("files documents folders images code emails spreadsheets things data pictures programs text tests")
+CONTENT = word_set(
     """say says mention mentions mentioned state states stated contain contains cover covers list lists change return
     returns"""
 )
-HOW_TO = words("i we you'd one people to someone somebody")
-COUNTED = words("files folders directories file folder directory repos projects issues")
+HOW_TO = word_set("i we you'd one people to someone somebody")
+COUNTED = word_set("files folders directories file folder directory repos projects issues")
 PROGRAMS = {
-    "git": words("log status diff show blame branch"),
-    "npm": words("ls list view"),
-    "pip": words("list show freeze"),
-    "docker": words("ps images logs"),
+    "git": word_set("log status diff show blame branch"),
+    "npm": word_set("ls list view"),
+    "pip": word_set("list show freeze"),
+    "docker": word_set("ps images logs"),
 }
 """Command lines, with the words behind which they only look."""
+
+NEGATIONS = word_set(
+    "not never no nobody nothing none neither nor without except but cannot nope nah unless until whether instead "
+    "dont doesnt didnt cant couldnt wont wouldnt shouldnt mustnt neednt isnt arent wasnt werent hasnt havent aint "
+    "don doesn didn couldn wouldn shouldn mustn isn aren wasn weren hasn hadn ain "
+    "refuse refuses refused refusing refrain refrains refrained refraining avoid avoids avoided avoiding "
+    "forbid forbids forbade forbidden prohibit prohibits prohibited against unable hesitate"
+)
+"""Words that may turn a sentence into its opposite, besides all that end in n't: far more than begin a clause."""
+REFUSALS = word_set(
+    "decline declines declined declining stop stops stopped cancel cancels cancelled canceled abort aborts aborted "
+    "reject rejects rejected deny denies denied prevent prevents prevented skip skips skipped"
+)
+"""English verbs that do the same, unless a rule asks by them or a sentence begins with them."""
+QUESTIONS = word_set(
+    "did do does was were is are am has have had will would should could can may might shall must "
+    "who whom whose what when where why which how if"
+)
+"""English words that make a question or a condition of a sentence which they begin."""
 
 _CHUNK = re.compile(
     r"""(?P<quoted>```[^`]*(?:```|\Z)|`[^`\n]*`|"[^"\n]*"|“[^“”\n]*”|«[^«»\n]*»|(?<!\S)['‘][^'‘’\n]*['’](?!\w)|^>[^\n]*)
@@ -218,6 +237,11 @@ def _chunk(chunk: str, start: int) -> Iterator[Token]:
         for mark in rest:
             if mark in ",;:":
                 yield Token("word", mark, stop, stop + 1)
+
+
+def is_negation(word: str) -> bool:
+    """Return whether a word may turn what a sentence says into its opposite."""
+    return word in NEGATIONS or word.endswith("n't")
 
 
 def sentences(question: str) -> Iterator[list[Token]]:

@@ -17,36 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from toolwire.policy.intent_words import QUESTIONS, REFUSALS, is_negation
+
 MAX_VALUE = 2_000
 """Characters of a value that is looked for; longer ones are not vouched for."""
 MIN_CHARACTERS = 3
 """Letters and digits that text needs to vouch for something."""
 MIN_DIGITS = 2
 """Digits that a number needs."""
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-NEGATIONS = _words(
-    "not never no nobody nothing none neither nor without except but cannot nope nah unless until whether instead "
-    "dont doesnt didnt cant couldnt wont wouldnt shouldnt mustnt neednt isnt arent wasnt werent hasnt havent aint "
-    "don doesn didn couldn wouldn shouldn mustn isn aren wasn weren hasn hadn ain "
-    "refuse refuses refused refusing refrain refrains refrained refraining avoid avoids avoided avoiding "
-    "forbid forbids forbade forbidden prohibit prohibits prohibited against unable hesitate"
-)
-"""English words that may turn what is said into its opposite, besides all that end in n't."""
-REFUSALS = _words(
-    "decline declines declined declining stop stops stopped cancel cancels cancelled canceled abort aborts aborted "
-    "reject rejects rejected deny denies denied prevent prevents prevented skip skips skipped"
-)
-"""English verbs that do the same, unless a rule asks by them or a sentence begins with them."""
-QUESTIONS = _words(
-    "did do does was were is are am has have had will would should could can may might shall must "
-    "who whom whose what when where why which how if"
-)
-"""English words that make a question or a condition of a sentence which they begin."""
 
 _END = re.compile(r"[.!?;](?=\s|$)|[\u3002\uff01\uff1f\uff1b\n\r\x0b\x0c\x85\u2028\u2029]")
 _JOINING = frozenset("_-./\\@:#%+&=~,^$|*")
@@ -59,7 +37,7 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _ASKED = re.compile("[?\uff1f\u037e\u061f]")
 
 
-def sentences(text: str) -> tuple[str, ...]:
+def vouching_sentences(text: str) -> tuple[str, ...]:
     """The sentences and lines of what somebody said that may vouch for something.
 
     Where a negation or a question stands, nothing does from one blank line to the next: a line end or the stop of an
@@ -95,11 +73,7 @@ def _heard(sentence: str) -> list[str]:
 def _is_doubtful(sentence: str) -> bool:
     """Whether a sentence may say that something is not wanted, or ask."""
     first, *rest = [word for word in _heard(sentence) if word != "please"] or [""]
-    return first in QUESTIONS or _negates((first, *rest)) or not REFUSALS.isdisjoint(rest)
-
-
-def _negates(words: Iterable[str]) -> bool:
-    return any(word in NEGATIONS or word.endswith("n't") for word in words)
+    return first in QUESTIONS or any(map(is_negation, (first, *rest))) or not REFUSALS.isdisjoint(rest)
 
 
 def vouched(
@@ -170,7 +144,7 @@ def _is_default(value: Any, schema: Any) -> bool:
 def _asks(sentence: str, words: Sequence[str]) -> bool:
     asking = [word.casefold() for word in words]
     heard = _heard(sentence)
-    if _negates(heard) or any(word in REFUSALS and word not in asking for word in heard):
+    if any(map(is_negation, heard)) or any(word in REFUSALS and word not in asking for word in heard):
         return False
     folded = sentence.casefold()
     return any(_found(word, folded) for word in asking)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from toolwire.policy.policy import REMEMBERED, Context
-from toolwire.policy.provenance import sentences
+from toolwire.policy.provenance import vouching_sentences
 from toolwire.tools import Tier
 
 _NONE = 0, 0.0
@@ -91,7 +91,7 @@ class Session:
 
         Earlier words, plans, and refusals that were not for the whole session are over.
         """
-        self._said = sentences(text)
+        self._said = vouching_sentences(text)
         self._declined.clear()
         self._planned.clear()
         self._spent.clear()

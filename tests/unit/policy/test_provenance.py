@@ -7,7 +7,7 @@ import pytest
 
 from toolwire import Tier, ToolCall, ToolDefinition
 from toolwire.policy.policy import Allow, Ask, Context, Policy, Rule
-from toolwire.policy.provenance import MAX_VALUE, sentences, stands_in, vouched
+from toolwire.policy.provenance import MAX_VALUE, stands_in, vouched, vouching_sentences
 
 PAY = {
     "type": "object",
@@ -35,7 +35,7 @@ PAY = {
     ],
 )
 def test_sentences(text: str, cut: tuple[str, ...]) -> None:
-    assert sentences(text) == cut
+    assert vouching_sentences(text) == cut
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_value_stands_in_a_sentence_as_a_whole_or_not(value: Any, sentence: st
     ],
 )
 def test_one_sentence_has_to_ask_and_to_hold_everything(arguments: dict[str, Any], said: str, ok: bool) -> None:
-    assert vouched(arguments, PAY, sentences(said), ("pay", "transfer to")) is ok
+    assert vouched(arguments, PAY, vouching_sentences(said), ("pay", "transfer to")) is ok
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_one_sentence_has_to_ask_and_to_hold_everything(arguments: dict[str, Any
 )
 def test_what_may_not_be_wanted_is_not_asked_for(said: str) -> None:
     wanted = {"to": "Mallory Inc", "amount": 500}
-    assert not vouched(wanted, PAY, sentences(said), ("pay",))
-    assert vouched(wanted, PAY, sentences(f"{said}.\n\nPlease pay 500 euros to Mallory Inc"), ("pay",))
+    assert not vouched(wanted, PAY, vouching_sentences(said), ("pay",))
+    assert vouched(wanted, PAY, vouching_sentences(f"{said}.\n\nPlease pay 500 euros to Mallory Inc"), ("pay",))
 
 
 def test_what_a_rule_asks_by_is_no_refusal() -> None:
-    assert vouched({"to": "Alice"}, PAY, sentences("Please cancel Alice"), ("cancel",))
+    assert vouched({"to": "Alice"}, PAY, vouching_sentences("Please cancel Alice"), ("cancel",))
 
 
 def test_a_phrase_asks_too() -> None:
@@ -150,7 +150,9 @@ def test_a_phrase_asks_too() -> None:
 def test_a_rule_lets_through_what_was_asked_for_once() -> None:
     pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
     policy = Policy((Rule("allow", "pay", asked_for=("pay",)),))
-    context = Context(Tier.RUN, untrusted=True, said=sentences("Pay 100 to Alice, and tell me what Bob wrote."))
+    context = Context(
+        Tier.RUN, untrusted=True, said=vouching_sentences("Pay 100 to Alice, and tell me what Bob wrote.")
+    )
     wanted = ToolCall("pay", {"to": "Alice", "amount": 100})
     assert policy.decide(wanted, pay, context) == Allow(once=True)
     assert isinstance(policy.decide(ToolCall("pay", {"to": "Eve", "amount": 100}), pay, context), Ask)
