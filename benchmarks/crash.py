@@ -30,7 +30,7 @@ from rich.progress import Progress
 
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, Budget
-from toolwire.agent.codec import from_json, read, to_json
+from toolwire.agent.codec import from_data, from_json, to_json
 from toolwire.agent.durable import run_durably
 from toolwire.agent.journal import UNKNOWN
 from toolwire.agent.run_events import RunEnded
@@ -274,7 +274,7 @@ def _failures(world: World, end: RunEnded, recorded: list[dict[str, str]], lives
         for name, text in records.items():
             if not name.startswith("done."):
                 continue
-            result = read(ToolResult, json.loads(text)["done"]["outcome"]["result"])
+            result = from_data(ToolResult, json.loads(text)["done"]["outcome"]["result"])
             if told.get(result.call_id) != result:
                 found.append(f"the result of {result.call_id!r} was lost")
     runs = Counter(line["begun"] for line in world.noted() if "begun" in line)

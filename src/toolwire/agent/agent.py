@@ -31,17 +31,17 @@ class Agent:
 
     Args:
         backend: the model.
-        tools: what it may call: a registry, or tools in any shape that one takes.
-        config: how it works.
-        policy: what may run.
-        confirm: asks somebody where the policy asks.
-        executor: runs calls, in place of one that is made of the registry, the policy and `confirm`.
-        observers: who is told of each run, besides those who always are.
-        telemetry: tell those who always are, see `toolwire.telemetry.standard_observers`.
+        tools: the tools that it may call: a registry, or tools in any form that a registry accepts.
+        config: settings; None for the defaults.
+        policy: decides which calls may run; None for the default policy.
+        confirm: asks for approval where the policy requires it.
+        executor: makes the executor of a run, in place of one for the policy and `confirm`.
+        observers: receive the records of each run.
+        telemetry: whether the default observers receive them too; see `toolwire.telemetry.standard_observers`.
 
     Raises:
-        ConfigurationError: the policy has a misspelt name; see `ToolExecutor`.
-        TypeError: something is of another kind.
+        ConfigurationError: the policy contains a misspelt name; see `ToolExecutor`.
+        TypeError: an argument has another type.
     """
 
     def __init__(
@@ -71,12 +71,13 @@ class Agent:
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._policy = policy
         self._confirm = confirm
-        self._executor = executor or self._usual
+        self._executor = executor or self._default_executor
         if policy is not None and executor is None:
-            ToolExecutor(self.registry, policy=policy, confirm=confirm)  # what it refuses is told now, and by no run
+            # A policy that the executor refuses is reported here, not in the first run.
+            ToolExecutor(self.registry, policy=policy, confirm=confirm)
         self._observers = (*observers, *(standard_observers() if telemetry else ()))
 
-    def _usual(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
+    def _default_executor(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm, check="warn")
 
     async def run(
@@ -89,19 +90,19 @@ class Agent:
         journal: Journal | None = None,
         parent: ParentCall | None = None,
     ) -> AsyncGenerator[AgentEvent]:
-        """Work on a task; closing the iterator stops the model and the tools.
+        """Work on a task, and yield the events; closing the iterator stops the model and the tools.
 
         Args:
-            task: what the user asks.
-            history: the conversation so far; `RunEnded.messages` of the run before.
+            task: the user's request.
+            history: the conversation so far: `RunEnded.messages` of the previous run.
             session: state of the conversation; None for a new one, or for the one that `parent` hands on.
-            run_id: names it in records, and goes into the ids of calls that come without one; "": a new one.
-            journal: records the run. If it holds records the run goes on behind them; then all the rest has to be
-                what it was.
+            run_id: name of the run in records, and part of the ids of calls that come without one; "" for a new one.
+            journal: records the run. If it contains records, the run continues after them; task, history and agent
+                must then be the same as before.
             parent: the call of another run in which this one is nested; see `AgentTeam`.
 
         Yields:
-            The events of the answers and the agent's own, `RunEnded` last.
+            The events of the model's answers and those of the run, `RunEnded` last.
 
         Raises:
             JournalError: the run cannot be recorded, or its records cannot be read.
@@ -130,19 +131,19 @@ class Agent:
     async def ask(
         self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = ""
     ) -> str:
-        """The answer to a task.
+        """Return the answer to a task; see `run` for the arguments.
 
         Raises:
-            RunFailed: there is none; it says why, and holds the end of the run.
+            RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
         """
         return await answer_of(self.run(task, history=history, session=session, run_id=run_id))
 
 
 async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
-    """The answer at the end of a run's events.
+    """Return the answer at the end of a run's events.
 
     Raises:
-        RunFailed: there is none; it says why, and holds the end of the run.
+        RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
     """
     end: RunEnded | None = None
     async with aclosing(events):
@@ -151,6 +152,6 @@ async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
                 end = event
     assert end is not None
     if not end.good:
-        said = f"; the model said last: {end.answer[:OFFENCE]}" if end.detail and end.answer else ""
-        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}{said}", end)
+        quote = f"; the model said last: {end.answer[:OFFENCE]}" if end.detail and end.answer else ""
+        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}{quote}", end)
     return end.answer

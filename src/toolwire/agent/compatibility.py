@@ -29,12 +29,12 @@ def configuration(agent: Agent) -> dict[str, Any]:
 def _configuration(agent: Agent, within: tuple[Agent, ...]) -> dict[str, Any]:
     config, backend, within = agent.config, agent.backend, (*within, agent)
     coached = isinstance(backend, CoachedBackend)
-    named = {one.name: getattr(config, one.name) for one in fields(config) if one.name not in MAY_CHANGE}
-    hooks = named.pop("hooks")
-    named["hooks"] = [[_kind(step) for step in getattr(hooks, one.name)] for one in fields(hooks)]
-    gate: TierGate = named.pop("gate")
+    settings = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in MAY_CHANGE}
+    hooks = settings.pop("hooks")
+    settings["hooks"] = [[_kind(hook) for hook in getattr(hooks, field.name)] for field in fields(hooks)]
+    gate: TierGate = settings.pop("gate")
     if config.tier is None:  # else no gate is asked
-        named["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]
+        settings["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]
     members = {
         name: _configuration(member.agent, within)
         for name, member in _members(agent).items()
@@ -44,19 +44,21 @@ def _configuration(agent: Agent, within: tuple[Agent, ...]) -> dict[str, Any]:
         "model": backend.model,
         "api": "" if coached else backend.api,
         "format": COACH if coached else backend.format,
-        "settings": {name: digest(value) for name, value in named.items()},
-        "tools": {one.name: definition_hash(one) for one in agent.registry.definitions(hidden=True)},
+        "settings": {name: digest(value) for name, value in settings.items()},
+        "tools": {
+            definition.name: definition_hash(definition) for definition in agent.registry.definitions(hidden=True)
+        },
         **({"members": members} if members else {}),
     }
 
 
 def _members(agent: Agent) -> dict[str, Member]:
-    found = {}
-    for one in agent.registry.definitions(hidden=True, servers=[""]):
-        owner = getattr(agent.registry.lookup(one.name).run, "__self__", None)
+    members = {}
+    for definition in agent.registry.definitions(hidden=True, servers=[""]):
+        owner = getattr(agent.registry.lookup(definition.name).run, "__self__", None)
         if isinstance(owner, Member):
-            found[one.name] = owner
-    return found
+            members[definition.name] = owner
+    return members
 
 
 def _kind(step: object) -> str:
@@ -66,18 +68,18 @@ def _kind(step: object) -> str:
 
 def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """In which ways an agent is another one, in words."""
-    said = [
+    differences = [
         f"the {name} was {was.get(name)!r} and is {now.get(name)!r}"
         for name in ("model", "api", "format")
         if was.get(name) != now.get(name)
     ]
     for name in ("settings", "tools", "members"):
         if not isinstance(was.get(name, {}), dict):  # by another version
-            said.append(f"its {name} were recorded in another form, so they cannot be compared")
-            was, now = ({key: value for key, value in one.items() if key != name} for one in (was, now))
+            differences.append(f"its {name} were recorded in another form, so they cannot be compared")
+            was, now = ({key: value for key, value in configured.items() if key != name} for configured in (was, now))
     before, after = was.get("settings", {}), now.get("settings", {})
     if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
-        said.append(f"it is told other things, or works in another way ({', '.join(other)})")
+        differences.append(f"it is told other things, or works in another way ({', '.join(other)})")
     before, after = was.get("tools", {}), now.get("tools", {})
     both = before.keys() & after.keys()
     for verb, names in (
@@ -85,16 +87,16 @@ def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
         ("new", after.keys() - before.keys()),
         ("described in another way", {name for name in both if before[name] != after[name]}),
     ):
-        said += [f"the tool {name} is {verb}" for name in sorted(names)]
+        differences += [f"the tool {name} is {verb}" for name in sorted(names)]
     before, after = was.get("members", {}), now.get("members", {})
     for verb, names in (
         ("no agent any more", before.keys() - after.keys()),
         ("an agent", after.keys() - before.keys()),
     ):
-        said += [f"the tool {name} is {verb}" for name in sorted(both & names)]
+        differences += [f"the tool {name} is {verb}" for name in sorted(both & names)]
     for name in sorted(before.keys() & after.keys()):
         if not isinstance(before[name], dict):
-            said.append(f"the member {name} was recorded in another form, so it cannot be compared")
+            differences.append(f"the member {name} was recorded in another form, so it cannot be compared")
             continue
-        said += [f"of the member {name}: {one}" for one in changes(before[name], after[name])]
-    return said
+        differences += [f"of the member {name}: {difference}" for difference in changes(before[name], after[name])]
+    return differences

@@ -1,4 +1,4 @@
-"""How an agent works."""
+"""Settings of an agent."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from toolwire.tools import Tier
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """How an agent works; every part has a sensible value of its own.
+    """Settings of an agent; all have defaults.
 
     Attributes:
-        name: what it is called, in a team and in records.
-        system: what the model is told beforehand; `{{tools}}` stands for the tools.
-        tier: the tier of every task; None: what the gate makes of its words.
+        name: name of the agent, in a team and in records.
+        system: the system prompt; `{{tools}}` in it is replaced by the tools.
+        tier: the tier of every task; None for the one that the gate reads from the words of the task.
         gate: unlocks tiers by what a task asks for.
-        definitions: tokens that definitions may cost in a request; if they cost more, the model finds them on demand.
+        definitions: maximum number of tokens for tool definitions in a request. If they need more, the model searches
+            for tools on demand.
         budget: what a run may use.
-        require_tool_call: every answer has to call a tool; a run ends with one that ends the turn.
-        silence: seconds without a piece of an answer until it counts as broken off; None: as long as it takes.
-        answer_seconds: that one answer may take, likewise.
-        after_results: what the model is told behind results, if nothing else is, in that prompt alone; `{task}` is the
-            task. Small models lose sight of it.
-        after_failures: the same where all calls failed, but for those that somebody refused; "": as after others.
-        context: tokens that a request may hold, about, prompt and definitions included; None: all of the conversation
-            goes with each.
-        hooks: what prompts, answers, calls and results pass through.
-        temperature, max_tokens: for each answer; None: as the model has it.
+        require_tool_call: whether every answer must call a tool; the run then ends with a tool that ends the turn.
+        silence: maximum number of seconds between two events of an answer before it counts as broken off; None for no
+            maximum.
+        answer_seconds: maximum number of seconds for one answer; None for no maximum.
+        after_results: a reminder behind results, in that prompt alone, unless there is something to correct. `{task}`
+            in it is replaced by the task, of which small models lose sight.
+        after_failures: the reminder after a turn in which all calls failed; "" for that of `after_results`. Calls that
+            were denied are not counted as failures here.
+        context: approximate maximum number of tokens in a request, including prompt and definitions; None for no
+            maximum. A longer conversation is shortened at its beginning.
+        hooks: functions that change prompts, answers, calls and results.
+        temperature, max_tokens: sampling options of each answer; None for the defaults of the model.
     """
 
     name: str = "agent"
@@ -51,10 +54,10 @@ class AgentConfig:
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what is easily mistaken.
+        """Check the types that are easily confused.
 
         Raises:
-            TypeError: something is of another kind.
+            TypeError: a value has another type.
         """
         for name, kind in (("gate", TierGate), ("budget", Budget), ("hooks", Hooks)):
             if not isinstance(value := getattr(self, name), kind):

@@ -20,10 +20,11 @@ import sqlalchemy
 from dbos import DBOS, WorkflowSerializationFormat, error
 
 from toolwire.agent.agent import Agent
-from toolwire.agent.codec import SessionRecord, dumps, from_json, to_json
+from toolwire.agent.codec import dumps, from_json, to_json
 from toolwire.agent.compatibility import changes, configuration
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.agent.run_store import END, SHOWN, WORKFLOW, RunRequest, RunStore
+from toolwire.agent.session_record import SessionRecord
 from toolwire.errors import JournalError
 from toolwire.policy.session import Session
 
@@ -146,8 +147,8 @@ class Driver:
         """
         agent = self._agents.get(name)
         if agent is None:
-            known = f"; here are {', '.join(self._agents)}" if self._agents else ""
-            raise JournalError(f"the run is one of an agent {name!r}, which is not here{known}")
+            agents = f"; here are {', '.join(self._agents)}" if self._agents else ""
+            raise JournalError(f"the run is one of an agent {name!r}, which is not here{agents}")
         return agent
 
     def check(self, run_id: str, order: RunRequest) -> None:
@@ -156,10 +157,10 @@ class Driver:
         Raises:
             JournalError: it is not, or it is not here.
         """
-        if said := changes(order.configuration, configuration(self.agent(order.agent))):
+        if differences := changes(order.configuration, configuration(self.agent(order.agent))):
             raise JournalError(
-                f"the agent {order.agent!r} is not what it was when the run {run_id!r} began: {'; '.join(said)}. "
-                "If that is meant, resume the run with `changed`."
+                f"the agent {order.agent!r} has changed since the run {run_id!r} began: {'; '.join(differences)}. "
+                "If that is intended, resume the run with `changed`."
             )
 
     def claim(self, run_id: str, life: ActiveRun) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
 from toolwire.agent.agent import Agent, answer_of
-from toolwire.agent.codec import SessionRecord, from_json, to_json
+from toolwire.agent.codec import from_json, to_json
 from toolwire.agent.compatibility import configuration
 from toolwire.agent.dbos_workflow import (
     FAILURES,
@@ -32,7 +32,7 @@ from toolwire.agent.dbos_workflow import (
     to_the_end,
     work,
 )
-from toolwire.agent.journal import MemoryJournal, told
+from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
 from toolwire.agent.run_store import (
     APPLICATION,
@@ -46,6 +46,7 @@ from toolwire.agent.run_store import (
     attributes,
     owner_of,
 )
+from toolwire.agent.session_record import SessionRecord
 from toolwire.agent.team import AgentTeam
 from toolwire.errors import DefinitionError, JournalError
 from toolwire.messages import Message
@@ -89,8 +90,8 @@ class DurableRuns:
         self, *agents: Agent | AgentTeam, database: str = "", worker: bool = False, concurrency: int = 10
     ) -> None:
         self._agents: dict[str, Agent] = {}
-        for one in agents:
-            agent = one.coordinator if isinstance(one, AgentTeam) else one
+        for member in agents:
+            agent = member.coordinator if isinstance(member, AgentTeam) else member
             if self._agents.setdefault(agent.config.name, agent) is not agent:
                 raise DefinitionError(f"two agents are called {agent.config.name!r}")
         self._database = database
@@ -248,8 +249,8 @@ class DurableRuns:
         order, run_id = self._ordered(task, agent, history, session), _named(run_id)
         text, life = to_json(order), ActiveRun(session, fresh=True)
         self._driving.claim(run_id, life)
-        begun = await self._claimed(run_id, life, self._begun(run_id, order, text))
-        running = self._heard(run_id, life) if begun else self.resume(run_id, session=session)
+        is_new = await self._claimed(run_id, life, self._begun(run_id, order, text))
+        running = self._heard(run_id, life) if is_new else self.resume(run_id, session=session)
         async with aclosing(running) as events:
             async for event in events:
                 yield event
@@ -269,17 +270,17 @@ class DurableRuns:
     async def _claimed(self, run_id: str, life: ActiveRun, beginning: Coroutine[Any, Any, bool]) -> bool:
         """Whether a run that was claimed is to go on here. One that begins while nobody waits any more is stopped."""
         task = asyncio.create_task(beginning)
-        here = False
+        runs_here = False
         try:
-            here = await to_the_end(task)
+            runs_here = await to_the_end(task)
         except asyncio.CancelledError:
             if not task.cancelled() and task.exception() is None and task.result():
                 await asyncio.shield(self._stopped(run_id, life))
             raise
         finally:
-            if not here and self._driver is not None:
+            if not runs_here and self._driver is not None:
                 self._driver.leave(run_id, life)
-        return here
+        return runs_here
 
     async def ask(
         self,
@@ -336,10 +337,10 @@ class DurableRuns:
         return RunRequest(name, task, tuple(history), state, configuration(agent))
 
     async def _same(self, run_id: str, order: RunRequest) -> None:
-        was = await outside(self.store.order, run_id)
-        if (was.agent, was.task) != (order.agent, order.task):
+        earlier = await outside(self.store.order, run_id)
+        if (earlier.agent, earlier.task) != (order.agent, order.task):
             raise JournalError(
-                f"there is a run {run_id!r} already, of {was.agent} with another task: {was.task[:80]!r}"
+                f"there is a run {run_id!r} already, of {earlier.agent} with another task: {earlier.task[:80]!r}"
             )
 
     # -- going on ------------------------------------------------------------------------------------------------
@@ -373,7 +374,7 @@ class DurableRuns:
             return
         records, _ = await outside(self.store.records, run_id)
         yield RunResumed()
-        for event in told(MemoryJournal(records)):
+        for event in recorded_events(MemoryJournal(records)):
             yield event
         yield from_json(RunEnded, records[END])
 
@@ -463,14 +464,14 @@ class DurableRuns:
 
     def _rescue(self) -> None:
         store = self.store
-        found = store.statuses(status=["PENDING", "ENQUEUED"], load_output=False)
-        owners = set(map(owner_of, found)) - {"", self._name}
+        statuses = store.statuses(status=["PENDING", "ENQUEUED"], load_output=False)
+        owners = set(map(owner_of, statuses)) - {"", self._name}
         dead = owners - store.lives.living(owners)
-        for one in found:
-            name = (one.attributes or {}).get("agent")
-            if owner_of(one) in dead and name in self._agents:
+        for status in statuses:
+            name = (status.attributes or {}).get("agent")
+            if owner_of(status) in dead and name in self._agents:
                 with suppress(JournalError):  # another worker was faster
-                    store.hand_over(one.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
+                    store.hand_over(status.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
 
 
 def _named(run_id: str) -> str:

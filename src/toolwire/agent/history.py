@@ -1,4 +1,4 @@
-"""A conversation made to fit: the oldest goes first, and a call never parts from its results."""
+"""Shortening a conversation: the oldest steps are dropped first, and a call is never parted from its results."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ LEFT_OUT = "(Earlier steps are left out here.)"
 
 
 def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int]) -> list[Message]:
-    """The conversation within a limit, or as near to it as can be.
+    """Return the conversation within a limit, or as near to it as possible.
 
-    What the system says stays, the first and the last thing that the user said, and the newest steps. A step, which is
-    what the model said with the results of its calls, stays or goes as a whole; a note stands where some are gone. If
-    the newest step alone is too long, its longest results are cut.
+    System messages, the user's first and last message, and the newest steps stay. A step is an answer of the model with
+    the results of its calls; it stays or is dropped as a whole. A note marks the place where steps were dropped. If the
+    newest step alone is too long, its longest results are truncated.
 
     Args:
         messages: the conversation.
-        limit: most that it may count.
-        count: what one message counts, in tokens say.
+        limit: maximum size, in the unit of `count`.
+        count: returns the size of a message, for example in tokens.
     """
     if sum(map(count, messages)) <= limit:
         return list(messages)
     head, steps = _steps(messages)
-    asked = max((at for at, step in enumerate(steps) if step[0].role == "user"), default=-1)
-    left = limit - sum(map(count, head)) - (sum(map(count, steps[asked])) if asked >= 0 else 0)
-    kept = {asked} if asked >= 0 else set[int]()
+    last_user = max((at for at, step in enumerate(steps) if step[0].role == "user"), default=-1)
+    room = limit - sum(map(count, head)) - (sum(map(count, steps[last_user])) if last_user >= 0 else 0)
+    included = {last_user} if last_user >= 0 else set[int]()
     for at in range(len(steps) - 1, -1, -1):
-        if at not in kept:
+        if at not in included:
             size = sum(map(count, steps[at]))
-            if size > left and at < len(steps) - 1:
+            if size > room and at < len(steps) - 1:
                 break
-            left -= size
-            kept.add(at)
-    if left < 0 and steps:
-        steps[-1] = _shortened(steps[-1], -left, count)
-    made, gone = list(head), False
+            room -= size
+            included.add(at)
+    if room < 0 and steps:
+        steps[-1] = _shortened(steps[-1], -room, count)
+    shortened, marked = list(head), False
     for at, step in enumerate(steps):
-        if at in kept:
-            made += step
-        elif not gone:
-            made.append(Message("user", (TextPart(LEFT_OUT),)))
-            gone = True
-    return made
+        if at in included:
+            shortened += step
+        elif not marked:
+            shortened.append(Message("user", (TextPart(LEFT_OUT),)))
+            marked = True
+    return shortened
 
 
 def _steps(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
-    """What always stays, and the steps behind it."""
+    """Split a conversation into the messages that always stay at its beginning, and its steps."""
     head: list[Message] = []
     at = 0
     while at < len(messages) and messages[at].role == "system":
@@ -72,7 +72,7 @@ def _steps(messages: Sequence[Message]) -> tuple[list[Message], list[list[Messag
 
 
 def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) -> list[Message]:
-    """The step with its longest results cut, until it counts so much less or nothing is left to cut."""
+    """Truncate the longest results of a step until it is smaller by `over`, or nothing is left to truncate."""
     parts: dict[int, list[Part]] = {}  # of messages that are changed
     places = [
         (len(part.text), at, place)
@@ -92,7 +92,7 @@ def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) 
         text = truncate(part.text, keep)
         if len(text) >= length:  # and the others are shorter still
             break
-        cut = replace(part, result=text, error=None) if part.success else replace(part, error=text)
-        parts.setdefault(at, list(step[at].parts))[place] = cut
-        over -= before - count(replace(alone, parts=(cut,)))
-    return [replace(one, parts=tuple(parts[at])) if at in parts else one for at, one in enumerate(step)]
+        truncated = replace(part, result=text, error=None) if part.success else replace(part, error=text)
+        parts.setdefault(at, list(step[at].parts))[place] = truncated
+        over -= before - count(replace(alone, parts=(truncated,)))
+    return [replace(message, parts=tuple(parts[at])) if at in parts else message for at, message in enumerate(step)]

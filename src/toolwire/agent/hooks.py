@@ -1,7 +1,7 @@
-"""What a turn passes through, in order: the system prompt, the answer, each call, each result.
+"""Hooks that change what passes through a turn: the system prompt, the answer, each call, each result.
 
-Each chain is a tuple of functions of one shape, and what is built in are such functions too, so that a program puts its
-own before or behind them, or leaves them out.
+The hooks of one kind are a tuple of functions of one shape, applied in order. Built-in behaviour consists of such
+functions too, so a program can put its own before or behind it, or leave it out.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ NO_TOOLS = "There are no tools."
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
-    """What a step may know.
+    """The turn in which a hook is called.
 
     Attributes:
-        round: how often the model was asked, this time included.
-        tools: what it may call in this turn.
-        model: its name.
-        api: the API that it is asked through, or "".
-        format: the wire format that it is asked to write; "" where calls have fields of their own.
-        last: it is asked for an answer without calls, since a budget is used up.
+        round: number of the round, from 1.
+        tools: the tools of which the model is told in this turn.
+        model: name of the model.
+        api: name of the API through which it is asked, or "".
+        format: the wire format in which it is asked to write; "" where calls have fields of their own.
+        last: whether the model is asked for an answer without calls, since a budget is used up.
     """
 
     round: int
@@ -44,31 +44,31 @@ class PromptHook(Protocol):
     """Changes the system prompt."""
 
     def __call__(self, prompt: str, turn: TurnInfo, /) -> str:
-        """The prompt as it goes on."""
+        """Return the prompt for the next hook."""
         ...
 
 
 class ResponseHook(Protocol):
-    """Changes an answer before its calls are looked at."""
+    """Changes an answer before its calls are checked."""
 
     def __call__(self, response: ParsedResponse, turn: TurnInfo, /) -> ParsedResponse:
-        """The answer as it goes on."""
+        """Return the answer for the next hook."""
         ...
 
 
 class CallHook(Protocol):
-    """Changes a call before it goes to the executor, or answers it."""
+    """Changes a call before the executor gets it, or answers it in the executor's place."""
 
     def __call__(self, call: ToolCall, turn: TurnInfo, /) -> ToolCall | ToolResult:
-        """The call as it goes on; or its result, and the call does not run."""
+        """Return the call for the next hook; or its result, in which case the call does not run."""
         ...
 
 
 class ResultHook(Protocol):
-    """Changes a result before the model is told."""
+    """Changes a result before the model reads it."""
 
     def __call__(self, call: ToolCall, result: ToolResult, turn: TurnInfo, /) -> ToolResult:
-        """The result as it goes on."""
+        """Return the result for the next hook."""
         ...
 
 
@@ -76,22 +76,22 @@ class ResultHook(Protocol):
 class ManifestInjector:
     """Writes the tools into the system prompt of a model that reads them there.
 
-    `{{tools}}` is replaced. A prompt without it gets them behind its end, or not at all with `inject="placeholder"`. A
-    prompt that is nothing but the placeholder gets a sentence in front. Models that are told of tools in a field of
-    their API get their names in place of the placeholder, and nothing else.
+    The tools replace `{{tools}}`. A prompt without this placeholder gets them at its end, or not at all with
+    `inject="placeholder"`. A prompt that consists of the placeholder alone gets a sentence before them. For a model
+    that reads tools in a field of its API, their names replace the placeholder, and nothing is added.
     """
 
     inject: Literal["append", "placeholder"] = "append"
     _memo: Memo = field(default_factory=lambda: Memo(64), repr=False, compare=False)
 
     def __call__(self, text: str, turn: TurnInfo, /) -> str:
-        """The prompt with the tools in it."""
-        return self._memo.get(lambda: self._written(text, turn), turn.tools, text, turn.format)
+        """Return the prompt with the tools in it."""
+        return self._memo.get(lambda: self._inject(text, turn), turn.tools, text, turn.format)
 
-    def _written(self, text: str, turn: TurnInfo) -> str:
+    def _inject(self, text: str, turn: TurnInfo) -> str:
         if PLACEHOLDER not in text:
-            wanted = turn.tools and turn.format and self.inject == "append"
-            return prompt(turn.tools, format=turn.format, system=text) if wanted else text
+            append = turn.tools and turn.format and self.inject == "append"
+            return prompt(turn.tools, format=turn.format, system=text) if append else text
         if not turn.tools:
             return text.replace(PLACEHOLDER, NO_TOOLS)
         if not turn.format:
@@ -100,17 +100,17 @@ class ManifestInjector:
             return f"{PREFIX}\n\n{_manifest(turn)}"
         before, _, after = text.partition(PLACEHOLDER)
         gap = "\n" if before.strip() and not before.endswith("\n") else ""
+        # The tools appear once, however often the placeholder does: they may be most of the prompt.
         return before + gap + _manifest(turn) + after.replace(PLACEHOLDER, "")
 
 
 def _manifest(turn: TurnInfo) -> str:
-    whole = prompt(turn.tools, format=turn.format)
-    return whole if whole else render_definitions(turn.tools, format=turn.format)
+    return prompt(turn.tools, format=turn.format) or render_definitions(turn.tools, format=turn.format)
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The steps of an agent, each chain in order."""
+    """The hooks of an agent, each kind in the order in which they are applied."""
 
     prompt: tuple[PromptHook, ...] = (ManifestInjector(),)
     response: tuple[ResponseHook, ...] = ()
@@ -118,28 +118,28 @@ class Hooks:
     result: tuple[ResultHook, ...] = ()
 
     def change_prompt(self, text: str, turn: TurnInfo) -> str:
-        """The system prompt, through all of its steps."""
-        for step in self.prompt:
-            text = step(text, turn)
+        """Pass the system prompt through its hooks."""
+        for hook in self.prompt:
+            text = hook(text, turn)
         return text
 
     def change_response(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
-        """An answer, through all of its steps."""
-        for step in self.response:
-            response = step(response, turn)
+        """Pass an answer through its hooks."""
+        for hook in self.response:
+            response = hook(response, turn)
         return response
 
     def change_call(self, call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
-        """A call, through its steps until one answers it."""
-        for step in self.invocation:
-            made = step(call, turn)
-            if isinstance(made, ToolResult):
-                return made
-            call = made
+        """Pass a call through its hooks, until one of them answers it."""
+        for hook in self.invocation:
+            changed = hook(call, turn)
+            if isinstance(changed, ToolResult):
+                return changed
+            call = changed
         return call
 
     def change_result(self, call: ToolCall, result: ToolResult, turn: TurnInfo) -> ToolResult:
-        """A result, through all of its steps."""
-        for step in self.result:
-            result = step(call, result, turn)
+        """Pass a result through its hooks."""
+        for hook in self.result:
+            result = hook(call, result, turn)
         return result

@@ -1,10 +1,10 @@
-"""What an agent's run records so that another process can go on with it: each answer of the model, each call.
+"""The journal of a run, by which another process can continue it: each answer of the model, and each call.
 
-A record is written before anything builds on it, one after the other, so what is there is always a beginning of what
-happened. Of a call there are two: that it begins, written when it may run and right before it does, and what became of
-it. A call with the first and without the second was running when the process ended.
+A record is written before anything builds on it, and records are written one after the other, so those that exist are
+always a beginning of what happened. A call has two: its start, written when the call may run and right before it does,
+and its outcome. A call with a start and no outcome was running when the process ended.
 
-Each record holds, besides, what the run has come to: seconds, tokens, and what changed in its session.
+Each record also contains the state of the run at its time: seconds, tokens, and changes of the session.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolwire.agent.budget import Spending
-from toolwire.agent.codec import SessionRecord, dumps, loads, read, written
+from toolwire.agent.codec import dumps, from_data, loads, to_data
 from toolwire.agent.run_events import AgentEvent, ToolFinished, ToolStarted, TurnStarted
+from toolwire.agent.session_record import SessionRecord
 from toolwire.errors import JournalError
 from toolwire.events import replay
 from toolwire.execution.executor import Outcome
@@ -28,94 +29,94 @@ UNKNOWN = (
     "The program was stopped while this call was running. It may or may not have done its work; its result is lost: "
     "look before you make it again."
 )
-NOT_RECORDABLE = "The tool ran, but what it gave back is no JSON."
+NOT_RECORDABLE = "The tool ran, but its result is not JSON."
 
 
 class Journal(Protocol):
-    """Where the records of one run are kept, as text by name. A run without one records nothing.
+    """The records of one run, as text by name. A run without a journal records nothing.
 
-    A record that is written again replaces the one before.
+    A record replaces an earlier one of the same name.
     """
 
     def names(self) -> Iterable[str]:
-        """The names of the records that were there when the journal was opened."""
+        """Return the names of the records that existed when the journal was opened."""
         ...
 
     def read(self, name: str) -> str | None:
-        """One of them; None if there is none of this name."""
+        """Return one of these records; None if there is none of this name."""
         ...
 
     async def write(self, name: str, text: str) -> None:
-        """Keep a record; it is safe when this returns.
+        """Write a record. It is durable when this returns.
 
         Raises:
-            JournalError: it cannot be kept, or the run belongs to another process by now.
+            JournalError: it cannot be written, or the run belongs to another process by now.
         """
         ...
 
 
 class MemoryJournal:
-    """A journal in a dict: for tests, or for a program that keeps the dict itself."""
+    """A journal in a dict: for tests, or for a program that stores the dict itself."""
 
     def __init__(self, records: dict[str, str] | None = None) -> None:
         self.records = {} if records is None else records
-        self._known = dict(self.records)
+        self._earlier = dict(self.records)
 
     def names(self) -> Iterable[str]:
         """See `Journal`."""
-        return self._known
+        return self._earlier
 
     def read(self, name: str) -> str | None:
         """See `Journal`."""
-        return self._known.get(name)
+        return self._earlier.get(name)
 
     async def write(self, name: str, text: str) -> None:
         """See `Journal`."""
         self.records[name] = text
 
 
-class _Inner:
-    """The part of a journal that belongs to a run inside a call."""
+class _NestedJournal:
+    """The part of a journal that belongs to runs inside one call: its records have a prefix."""
 
-    def __init__(self, whole: Journal, prefix: str) -> None:
-        self._whole = whole
+    def __init__(self, journal: Journal, prefix: str) -> None:
+        self._journal = journal
         self._prefix = prefix
 
     def names(self) -> Iterable[str]:
-        return [name.removeprefix(self._prefix) for name in self._whole.names() if name.startswith(self._prefix)]
+        return [name.removeprefix(self._prefix) for name in self._journal.names() if name.startswith(self._prefix)]
 
     def read(self, name: str) -> str | None:
-        return self._whole.read(self._prefix + name)
+        return self._journal.read(self._prefix + name)
 
     async def write(self, name: str, text: str) -> None:
-        await self._whole.write(self._prefix + name, text)
+        await self._journal.write(self._prefix + name, text)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """An answer of the model, as the run goes on with it.
+    """An answer of the model, as the run continues with it.
 
     Attributes:
-        response: through all steps of its chain.
-        used_up: the budget that was used up when it was asked for; "" if none was.
-        format: the wire format that was asked for.
-        untrusted: the model had read text of strangers.
+        response: the answer, changed by the response hooks.
+        exhausted: the budget that was used up when the model was asked; "" if none was.
+        format: the wire format in which the model was asked to write.
+        untrusted: whether the model had read untrusted content.
     """
 
     response: ParsedResponse
-    used_up: str = ""
+    exhausted: str = ""
     format: str = ""
     untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStart:
-    """A call that was let through.
+    """A call that was permitted to run.
 
     Attributes:
-        call: exactly as it ran.
+        call: the call exactly as it runs.
         key: its approval key.
-        idempotent: it may run again.
+        idempotent: whether it may run again.
     """
 
     call: ToolCall
@@ -125,32 +126,32 @@ class RecordedStart:
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcome:
-    """What became of a call.
+    """The outcome of a call.
 
     Attributes:
         outcome: the call as it ran, and its result.
-        seconds: how long it took.
-        stepped: the result is as the steps of its chain made it; not, if one of them failed.
+        seconds: duration of the call.
+        hooks_applied: whether the result was changed by the result hooks; False if one of them failed.
     """
 
     outcome: Outcome
     seconds: float = 0.0
-    stepped: bool = True
+    hooks_applied: bool = True
 
 
 class RunRecorder:
-    """Writes the records of one run, and knows those of its earlier lives.
+    """Writes the records of one run, and reads those of earlier processes.
 
     Args:
-        journal: where they are.
-        session: the run's; what was recorded of it is restored at once.
-        clock: seconds, as the session's limits count them.
-        spending: the run's; restored likewise.
-        elapsed: seconds that the run has taken so far, earlier lives included.
+        journal: contains the records.
+        session: session of the run. Its recorded state is restored at once.
+        clock: returns seconds, as the session's limits count them.
+        spending: resources that the run has used. Restored likewise.
+        elapsed: returns the duration of the run in seconds, earlier processes included.
 
     Attributes:
-        resumed: there was an earlier life.
-        seconds: that the earlier lives took.
+        resumed: whether an earlier process recorded something.
+        seconds: duration of the run in earlier processes.
 
     Raises:
         JournalError: the records cannot be read.
@@ -164,160 +165,188 @@ class RunRecorder:
         spending: Spending,
         elapsed: Callable[[], float],
     ) -> None:
-        self._journal = journal
+        self.journal = journal
+        self.records = own_records(journal)
         self._spending = spending
         self._elapsed = elapsed
         self._session = SessionRecord(session, clock)
-        self._known = known(journal)
         self._writing = asyncio.Lock()
-        self.resumed = bool(self._known)
-        past = sorted(self._known.values(), key=lambda record: record.get("at", 0))
-        self._session.restore([record.get("session", {}) for record in past])
-        last = past[-1] if past else {}
-        self._at: int = last.get("at", 0)
+        self.resumed = bool(self.records)
+        # Calls of one turn end in any order, so the number in a record says which of them came first.
+        earlier = sorted(self.records.values(), key=_position)
+        self._session.restore([record.get("session", {}) for record in earlier])
+        last = earlier[-1] if earlier else {}
+        self._position = _position(last)
         self.seconds: float = last.get("seconds", 0.0)
-        spending.usage = read(Usage, last.get("usage", {}))
+        spending.usage = from_data(Usage, last.get("usage", {}))
         spending.money = float(last.get("money", 0.0))
 
     def answer(self, round: int) -> RecordedAnswer | None:
-        """What the model answered in an earlier life."""
-        record = self._known.get(f"answer.{round}")
-        return None if record is None else read(RecordedAnswer, record["answer"])
+        """Return the answer of a round that an earlier process recorded; None if it recorded none."""
+        record = self.records.get(f"answer.{round}")
+        return None if record is None else from_data(RecordedAnswer, record["answer"])
 
-    async def answered(self, round: int, answer: RecordedAnswer) -> RecordedAnswer:
-        """Record an answer; the run goes on with what is given back, as a later life would.
+    async def record_answer(self, round: int, answer: RecordedAnswer) -> RecordedAnswer:
+        """Record an answer, and return it as a later process would read it.
 
         Raises:
             JournalError: see `Journal.write`.
         """
-        text = dumps(written(answer))
-        await self._write(f"answer.{round}", "answer", text)
-        return read(RecordedAnswer, loads(text))
+        text = dumps(to_data(answer))
+        await self.write(f"answer.{round}", "answer", text)
+        return from_data(RecordedAnswer, loads(text))
 
     def call(self, round: int, index: int) -> CallRecorder:
-        """The record of a call, by its place."""
+        """Return the recorder of the call at this place."""
         return CallRecorder(self, f"{round}.{index}")
 
-    async def _write(self, name: str, key: str, text: str, settle: Callable[[], None] | None = None) -> None:
+    async def write(self, name: str, key: str, text: str, settle: Callable[[], None] | None = None) -> None:
+        """Write a record, with the state of the run.
+
+        Args:
+            name: name of the record.
+            key: key of its own data, beside the state.
+            text: this data as JSON.
+            settle: called right before the state is read, when no other record is being written.
+
+        Raises:
+            JournalError: see `Journal.write`.
+        """
+        # One at a time: a record has only the changes of the session since the one before it, so none may be stored
+        # while that one can still fail.
         async with self._writing:
             if settle is not None:
                 settle()
-            self._at += 1
+            self._position += 1
             changes = self._session.changes()
             state = {
-                "at": self._at,
+                "at": self._position,
                 "seconds": round(self._elapsed(), 6),
-                "usage": written(self._spending.usage),
+                "usage": to_data(self._spending.usage),
                 "money": self._spending.money,
                 "session": changes,
             }
-            kept = False
+            written = False
             try:
-                await self._journal.write(name, f'{{"{key}":{text},{dumps(state)[1:]}')
-                kept = True
+                # Put together from texts: an answer is long, and was encoded already.
+                await self.journal.write(name, f'{{"{key}":{text},{dumps(state)[1:]}')
+                written = True
             finally:
-                if not kept:
-                    self._session.unkept(changes)
+                if not written:  # also when the time limit of the run cancels this
+                    self._session.forget(changes)
 
 
 class CallRecorder:
-    """What is recorded of one call.
+    """Writes the records of one call, and reads those of earlier processes.
 
     Attributes:
-        done: what became of it in an earlier life.
-        begun: it was let through in an earlier life.
+        outcome: the outcome that an earlier process recorded; None if it recorded none.
+        start: the start that an earlier process recorded; None if it recorded none.
     """
 
     def __init__(self, recorder: RunRecorder, place: str) -> None:
         self._recorder = recorder
         self._place = place
-        known = recorder._known
-        done, begun = known.get(f"done.{place}"), known.get(f"begun.{place}")
-        self.done = None if done is None else read(RecordedOutcome, done["done"])
-        self.begun = None if begun is None else read(RecordedStart, begun["begun"])
+        outcome, start = recorder.records.get(f"done.{place}"), recorder.records.get(f"begun.{place}")
+        self.outcome = None if outcome is None else from_data(RecordedOutcome, outcome["done"])
+        self.start = None if start is None else from_data(RecordedStart, start["begun"])
 
     @property
     def lost(self) -> Outcome | None:
-        """What the model is told of a call that was running when the process ended, and that must not run again."""
-        if self.done is not None or self.begun is None or self.begun.idempotent:
+        """The outcome of a call that was running when the process ended, and must not run again; None for others."""
+        if self.outcome is not None or self.start is None or self.start.idempotent:
             return None
-        call = self.begun.call
+        call = self.start.call
         return Outcome(call, ToolResult(call.id, call.name, error=UNKNOWN))
 
     @property
-    def permitted(self) -> str:
-        """The approval key of a call that was let through."""
-        return "" if self.begun is None else self.begun.key
+    def approval_key(self) -> str:
+        """The approval key of a call that an earlier process permitted; "" for others."""
+        return "" if self.start is None else self.start.key
 
-    def inner(self) -> Journal:
-        """For a run inside this call."""
-        return _Inner(self._recorder._journal, f"{self._place}/")
+    def nested_journal(self) -> Journal:
+        """Return the journal for runs inside this call."""
+        return _NestedJournal(self._recorder.journal, f"{self._place}/")
 
-    async def noted(self, call: ToolCall, tool: Registered, key: str) -> None:
-        """Record that the call begins; see `ToolExecutor.run`.
+    async def record_start(self, call: ToolCall, tool: Registered, key: str) -> None:
+        """Record that the call starts; see `ToolExecutor.run`.
 
         Raises:
             JournalError: see `Journal.write`.
         """
-        begun = RecordedStart(call, key, tool.idempotent)
-        if self.begun != begun:
-            await self._recorder._write(f"begun.{self._place}", "begun", dumps(written(begun)))
+        start = RecordedStart(call, key, tool.idempotent)
+        # An idempotent call that runs again is recorded already, unless it is approved in another form.
+        if self.start != start:
+            await self._recorder.write(f"begun.{self._place}", "begun", dumps(to_data(start)))
 
-    async def finish(
+    async def record_outcome(
         self,
         outcome: Outcome,
         seconds: float,
         *,
-        stepped: bool = True,
+        hooks_applied: bool = True,
         settle: Callable[[], None] | None = None,
     ) -> Outcome:
-        """Record what became of the call; what is given back is what a later life would read.
+        """Record the outcome of the call, and return it as a later process would read it.
+
+        Args:
+            outcome: the outcome.
+            seconds: duration of the call.
+            hooks_applied: whether the result was changed by the result hooks.
+            settle: see `RunRecorder.write`.
 
         Raises:
             JournalError: see `Journal.write`.
         """
-        done = RecordedOutcome(outcome, round(seconds, 6), stepped)
+        recorded = RecordedOutcome(outcome, round(seconds, 6), hooks_applied)
         try:
-            text = dumps(written(done))
+            text = dumps(to_data(recorded))
         except JournalError:
+            # The call ran, which matters more than its result.
             result = ToolResult(outcome.call.id, outcome.call.name, error=NOT_RECORDABLE)
-            text = dumps(written(replace(done, outcome=replace(outcome, result=result))))
-        await self._recorder._write(f"done.{self._place}", "done", text, settle)
-        return read(RecordedOutcome, loads(text)).outcome
+            text = dumps(to_data(replace(recorded, outcome=replace(outcome, result=result))))
+        await self._recorder.write(f"done.{self._place}", "done", text, settle)
+        return from_data(RecordedOutcome, loads(text)).outcome
 
 
-def known(journal: Journal) -> dict[str, dict[str, Any]]:
-    """The records of a run itself, without those of runs inside its calls.
+def own_records(journal: Journal) -> dict[str, dict[str, Any]]:
+    """Return the records of a run by name, without those of runs nested in its calls.
 
     Raises:
         JournalError: they cannot be read.
     """
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     for name in journal.names():
         if "/" not in name:
             record = loads(journal.read(name) or "")
             if not isinstance(record, dict):
-                raise JournalError(f"the record {name!r} is none of a run")
-            found[name] = record
-    return found
+                raise JournalError(f"the record {name!r} is not a JSON object")
+            records[name] = record
+    return records
 
 
-def told(journal: Journal) -> Iterator[AgentEvent]:
-    """The events that the records tell of, in the order in which it happened; more records add to its end.
+def recorded_events(journal: Journal) -> Iterator[AgentEvent]:
+    """Yield the events that the records describe, in the order in which they happened; later records add to the end.
 
     Raises:
-        JournalError: they cannot be read.
+        JournalError: the records cannot be read.
     """
-    records = known(journal)
-    for name, record in sorted(records.items(), key=lambda one: one[1].get("at", 0)):
+    records = own_records(journal)
+    for name, record in sorted(records.items(), key=lambda entry: _position(entry[1])):
         kind, _, place = name.partition(".")
         if kind == "answer":
             yield TurnStarted(int(place))
-            yield from replay(read(RecordedAnswer, record["answer"]).response)
+            yield from replay(from_data(RecordedAnswer, record["answer"]).response)
         elif kind == "begun":
-            yield ToolStarted(read(RecordedStart, record["begun"]).call)
+            yield ToolStarted(from_data(RecordedStart, record["begun"]).call)
         elif kind == "done":
-            done = read(RecordedOutcome, record["done"])
-            if f"begun.{place}" not in records:  # it was refused, or a step answered it
-                yield ToolStarted(done.outcome.call)
-            yield ToolFinished(done.outcome, done.seconds)
+            recorded = from_data(RecordedOutcome, record["done"])
+            if f"begun.{place}" not in records:  # it was refused, or a hook answered it
+                yield ToolStarted(recorded.outcome.call)
+            yield ToolFinished(recorded.outcome, recorded.seconds)
+
+
+def _position(record: dict[str, Any]) -> int:
+    """Return the number of a record in the order in which they were written."""
+    position: int = record.get("at", 0)
+    return position

@@ -104,8 +104,8 @@ async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[Enviro
         TypeError: an option is unknown.
     """
     check_options("load_agent", environment, EnvironmentOptions.__annotations__)
-    given: EnvironmentOptions = {"folder": Path(path).parent, **environment}
-    async with open_agent(load_configuration(path), name, Environment(**given), source=str(path)) as agent:
+    options: EnvironmentOptions = {"folder": Path(path).parent, **environment}
+    async with open_agent(load_configuration(path), name, Environment(**options), source=str(path)) as agent:
         yield agent
 
 
@@ -115,8 +115,8 @@ async def load_team(
 ) -> AsyncGenerator[AgentTeam]:
     """A team of a TOML file; see `load_agent`."""
     check_options("load_team", environment, EnvironmentOptions.__annotations__)
-    given: EnvironmentOptions = {"folder": Path(path).parent, **environment}
-    async with open_team(load_configuration(path), name, Environment(**given), source=str(path)) as team:
+    options: EnvironmentOptions = {"folder": Path(path).parent, **environment}
+    async with open_team(load_configuration(path), name, Environment(**options), source=str(path)) as team:
         yield team
 
 
@@ -151,12 +151,12 @@ def _named(name: str, kind: str, known: Iterable[str], others: Iterable[str], so
     names, where = list(known), f"{source}: " if source else ""
     if name in names:
         return name
-    there = f"there {'are ' + ', '.join(names) if names else 'is none'}"
+    available = f"there {'are ' + ', '.join(names) if names else 'is none'}"
     if name:
         other = f"; {name} is {'a team' if kind == 'agent' else 'an agent'}" if name in others else ""
-        raise ConfigurationError(f"{where}there is no {kind} {name!r}; {there}{other}")
+        raise ConfigurationError(f"{where}there is no {kind} {name!r}; {available}{other}")
     if len(names) != 1:
-        raise ConfigurationError(f"{where}say which {kind}: {there}")
+        raise ConfigurationError(f"{where}say which {kind}: {available}")
     return names[0]
 
 
@@ -218,15 +218,15 @@ class _Building:
 
     def _tools(self, table: AgentTable) -> list[Any]:
         folder, sources = Path(self._given.folder), table.tools
-        found: list[Any] = []
+        tools: list[Any] = []
         if sources.builtin:
-            ending = {one.definition.name for one in ending_tools()}
+            ending = {tool.definition.name for tool in ending_tools()}
             roots = [folder / Path(root).expanduser() for root in sources.builtin]
-            found += [one for one in builtin_tools(*roots) if one.definition.name not in ending]
-        found += ending_tools() if sources.ending else ()
+            tools += [tool for tool in builtin_tools(*roots) if tool.definition.name not in ending]
+        tools += ending_tools() if sources.ending else ()
         for file in sources.python:
-            found += python_tools(folder / Path(file).expanduser())
-        return found
+            tools += python_tools(folder / Path(file).expanduser())
+        return tools
 
     def _enveloped(self, table: EnvelopeTable, registry: ToolRegistry) -> Shaping:
         envelope = Envelope(agent=table.agent, budget=table.budget, preview=table.preview)
@@ -249,19 +249,19 @@ class _Building:
         if self._source:
             servers = load_servers(self._source)
         else:
-            known = self._configuration.mcp.get("servers", {})
-            servers = [McpServer.model_validate({**one, "name": name}) for name, one in known.items()]
-        servers = [one for one in servers if one.name in table.tools.mcp]
+            tables = self._configuration.mcp.get("servers", {})
+            servers = [McpServer.model_validate({**server, "name": name}) for name, server in tables.items()]
+        servers = [server for server in servers if server.name in table.tools.mcp]
         show, logins = self._given.sign_in, Logins.of_user()
         auth = {
-            one.name: login(one, partial(show, one.name), logins)
-            for one in servers
-            if show is not None and one.login and one.enabled
+            server.name: login(server, partial(show, server.name), logins)
+            for server in servers
+            if show is not None and server.login and server.enabled
         }
         router = McpRouter(servers, registry, approvals=Approvals.of_user(), approve=self._given.approve, auth=auth)
         await self._stack.enter_async_context(router)
         # What was used before is known by its tools, and is started by the first call.
-        new = [one.name for one in router.servers() if one.state != "off" and not one.tools]
+        new = [server.name for server in router.servers() if server.state != "off" and not server.tools]
         for status in await router.connect(*new) if new else ():
             if status.state != "ready":
                 raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}")
@@ -274,9 +274,9 @@ class _Building:
         """
         tools = registry.known()
         if not self._alone:
-            for one in misnomers(self._policy, tools):
-                if one.near:
-                    warnings.warn(f"{self._where}{one} (of the agent {name})", PolicyWarning, stacklevel=2)
+            for misnomer in misnomers(self._policy, tools):
+                if misnomer.near:
+                    warnings.warn(f"{self._where}{misnomer} (of the agent {name})", PolicyWarning, stacklevel=2)
             return
         try:
             checked(self._policy, tools)

@@ -190,8 +190,8 @@ class Run:
         self._task = task
         self._messages = [*history, Message("user", (TextPart(task),))]
         self._unlock(task)
-        called = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
-        disclosure.keep(called)
+        names = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
+        disclosure.keep(names)
         self._restore()
 
     def _unlock(self, task: str) -> None:
@@ -234,7 +234,7 @@ class Run:
         while True:
             recorded = None if self._recorder is None else self._recorder.answer(spending.rounds + 1)
             # A recorded answer keeps its place in the run, whatever has become of the budgets since.
-            exhausted = (self._repetition or limits.exceeded()) if recorded is None else recorded.used_up
+            exhausted = (self._repetition or limits.exceeded()) if recorded is None else recorded.exhausted
             spending.rounds += 1
             turn = self._model_turn.begin(spending.rounds, last=bool(exhausted))
             if recorded is not None:
@@ -299,7 +299,7 @@ class Run:
             return response
         answer = RecordedAnswer(response, exhausted, turn.format, self._context.session.untrusted)
         # The run continues with what a later process would read, so that both have the same conversation.
-        return (await self._recorder.answered(turn.round, answer)).response
+        return (await self._recorder.record_answer(turn.round, answer)).response
 
     def _fenced_call(self, response: ParsedResponse, turn: TurnInfo) -> list[Fault]:
         """Find a call in a code fence among prose. Reported once in a run, since it may be meant as an illustration.
@@ -453,9 +453,9 @@ def _call_fault(outcome: Outcome) -> Fault | None:
     if outcome.issue is not None:
         match outcome.issue.kind:
             case "unknown_tool" | "invalid_arguments" as kind:
-                return Fault(kind, name, message, told=True)
+                return Fault(kind, name, message, reported=True)
             case "not_runnable":
-                return Fault("tool_failed", name, message, told=True)
+                return Fault("tool_failed", name, message, reported=True)
             case "denied" | "confirmation":
-                return Fault("denied", name, message, told=True)
-    return None if outcome.result.success else Fault("tool_failed", name, message, told=True)
+                return Fault("denied", name, message, reported=True)
+    return None if outcome.result.success else Fault("tool_failed", name, message, reported=True)

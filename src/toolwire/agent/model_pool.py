@@ -89,17 +89,17 @@ class Models:
         """
         if not profile.model and profile.provider != LOCAL:
             raise ConfigurationError("the profile names no model")
-        told = ToolsConfig(**profile.tools.model_dump())
+        tools_config = ToolsConfig(**profile.tools.model_dump())
         coach = format == COACH and not team
         if coach:
-            told = ToolsConfig(WRITTEN_BY_DEFAULT)  # text, whichever format the coach chooses
+            tools_config = ToolsConfig(WRITTEN_BY_DEFAULT)  # text, whichever format the coach chooses
         elif format is not None and format != COACH:
-            told = ToolsConfig(format, use_xml_tool_format=told.use_xml_tool_format)
+            tools_config = ToolsConfig(format, use_xml_tool_format=tools_config.use_xml_tool_format)
         if use_xml_tool_format is not None:
-            told = replace(told, use_xml_tool_format=use_xml_tool_format)
+            tools_config = replace(tools_config, use_xml_tool_format=use_xml_tool_format)
         if team:
-            told = ToolsConfig()  # nothing that was asked for besides counts any more
-        negotiator = FormatNegotiator(told, team=ToolsConfig(use_xml_tool_format=team))
+            tools_config = ToolsConfig()  # nothing that was asked for besides counts any more
+        negotiator = FormatNegotiator(tools_config, team=ToolsConfig(use_xml_tool_format=team))
         if name := local_name(profile):
             return self._local(name, _plan(negotiator, name), coach=coach)
         provider = profile.provider or (DEFAULT_API if profile.url else "")

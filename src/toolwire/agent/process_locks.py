@@ -158,14 +158,14 @@ class PostgresLiveProcesses:
     def begin(self, name: str) -> None:
         """See `LiveProcesses`."""
         with self._using:
-            own = self._connected()
+            connection = self._connected()
             try:
-                own.execute(f"SET lock_timeout = {BEGIN}")
-                own.execute("SELECT pg_advisory_lock(%s)", (_key(name),))
+                connection.execute(f"SET lock_timeout = {BEGIN}")
+                connection.execute("SELECT pg_advisory_lock(%s)", (_key(name),))
             except psycopg.Error as error:
-                own.close()
+                connection.close()
                 raise JournalError(f"this process cannot say that it lives, as {name}: {error}") from error
-            self._name, self._own = name, own
+            self._name, self._own = name, connection
 
     def end(self) -> None:
         """See `LiveProcesses`."""
@@ -187,12 +187,12 @@ class PostgresLiveProcesses:
 
     def living(self, names: Iterable[str]) -> set[str]:
         """See `LiveProcesses`."""
-        asked = list(names)
-        if not asked:
+        candidates = list(names)
+        if not candidates:
             return set()
         with self._connected() as connection:
             try:
-                return {name for name in asked if not _free(connection, name)}
+                return {name for name in candidates if not _free(connection, name)}
             except psycopg.Error as error:
                 raise JournalError(f"nobody can tell which processes live: {error}") from error
 

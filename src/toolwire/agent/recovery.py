@@ -48,13 +48,13 @@ class Fault:
         kind: what.
         tool: the tool it was about, or "".
         message: for the model.
-        told: the model reads it in a result already.
+        reported: whether a result already shows it to the model.
     """
 
     kind: FaultKind
     tool: str
     message: str
-    told: bool = False
+    reported: bool = False
 
 
 _KINDS: dict[str, FaultKind] = {
@@ -75,7 +75,7 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
         response: the answer.
         require_call: an answer without a call is a fault.
     """
-    found: list[Fault] = []
+    faults: list[Fault] = []
     broken = [call.name for call in response.incomplete]
     for problem in response.problems:
         kind = _KINDS.get(problem.kind)
@@ -89,15 +89,15 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
             kind = "malformed"  # it was not too long: something that opened was not closed
         elif problem.kind == "hidden_by_fence":
             message = HIDDEN
-        found.append(Fault(kind, tool, message))
-    if not found and response.incomplete and response.finish_reason is FinishReason.LENGTH:
-        found.append(Fault("truncated", response.incomplete[0].name, SPLIT))
-    if not found and not response.tool_calls:
+        faults.append(Fault(kind, tool, message))
+    if not faults and response.incomplete and response.finish_reason is FinishReason.LENGTH:
+        faults.append(Fault("truncated", response.incomplete[0].name, SPLIT))
+    if not faults and not response.tool_calls:
         if require_call:
-            found.append(Fault("no_call", "", NO_CALL))
+            faults.append(Fault("no_call", "", NO_CALL))
         elif not response.content.strip():
-            found.append(Fault("no_call", "", EMPTY))
-    return found
+            faults.append(Fault("no_call", "", EMPTY))
+    return faults
 
 
 def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
@@ -109,19 +109,19 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
             it gives one of any tool, since who called none may not know how.
     """
     lines: dict[str, None] = {}
-    told, more = set[tuple[str, str]](), 0
+    explained, more = set[tuple[str, str]](), 0
     for fault in faults:
-        if not fault.told and (fault.kind, fault.tool) in told:
+        if not fault.reported and (fault.kind, fault.tool) in explained:
             more += 1  # one of each kind is enough to learn from
             continue
-        if not fault.told:
-            told.add((fault.kind, fault.tool))
+        if not fault.reported:
+            explained.add((fault.kind, fault.tool))
             lines[_cut(fault.message)] = None
         broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated", "unknown_tool")
         if (fault.tool and broken) or fault.message == NO_CALL:
-            shown = example(fault.tool)
-            if shown and not any(shown in line for line in lines):
-                lines[shown] = None
+            rendered = example(fault.tool)
+            if rendered and not any(rendered in line for line in lines):
+                lines[rendered] = None
     if more:
         lines[f"({more} more of your calls are wrong in the same way.)"] = None
     return "\n\n".join(lines)
@@ -182,8 +182,8 @@ class Repeats:
         """Note a turn; say whether the model has to be warned, or the run has to end."""
         if not calls:
             return ""
-        told = [(call.fingerprint, result.text, result.error) for call, result in zip(calls, results, strict=True)]
-        self._turns.append(hashlib.sha256(json.dumps(told).encode()).hexdigest())
+        contents = [(call.fingerprint, result.text, result.error) for call, result in zip(calls, results, strict=True)]
+        self._turns.append(hashlib.sha256(json.dumps(contents).encode()).hexdigest())
         if not self._cycles():
             self._warned = self._warned and len(set(self._turns[-LONGEST_CYCLE:])) < LONGEST_CYCLE
             return ""

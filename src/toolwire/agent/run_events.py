@@ -1,4 +1,4 @@
-"""What an agent tells while it works, besides the events of the model's answers."""
+"""Events of a run, besides those of the model's answers."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ from toolwire.providers.request import Note
 EndReason = Literal[
     "answered",  # the model called nothing more
     "finished",  # a tool that ends the turn ran
-    "budget",  # and a last answer was asked for
-    "repeats",  # the same calls with the same results, though it was warned; and a last answer was asked for
-    "failures",  # too many of one kind
-    "length",  # the answer was cut
+    "budget",  # a budget was used up, and the model was asked for a last answer
+    "repeats",  # it repeated its calls in spite of a warning, and was asked for a last answer
+    "failures",  # too many failures in a row
+    "length",  # the answer was cut off
     "error",  # the model could not be asked
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """The first that is told: what the task has unlocked, and why.
+    """The first event: what the task has unlocked, and why.
 
     Attributes:
-        task: what the user asked.
-        intent: the tier.
-        held: names of tools that want a higher one; the model is not told of them.
+        task: the user's request.
+        intent: the tier that the task unlocks, and why.
+        locked: names of tools that require a higher tier; the model does not see them.
     """
 
     task: str
     intent: Intent
-    held: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The model is asked; the events of its answer follow."""
+    """The model is asked for an answer, whose events follow."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A call goes to the executor."""
+    """The executor gets a call."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequested:
-    """Somebody is asked whether a call may run."""
+    """The user is asked to approve a call."""
 
     approval: Approval
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """What became of a call; told as soon as it is known, whatever the others do.
+    """The outcome of a call; emitted as soon as it is known, though other calls of the turn may still run.
 
     Attributes:
         outcome: the call as it ran, and its result.
-        seconds: from its beginning, questions included.
+        seconds: duration of the call, including the time in which the user was asked for approval.
     """
 
     outcome: Outcome
@@ -75,21 +75,21 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionAdded:
-    """The model will read this in its next prompt, and only there."""
+    """A correction that the model reads in its next prompt, and only there."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationNoted:
-    """Something could not be said to the model as it was, a tool's schema say; told once in a run."""
+    """Part of a request, such as a tool's schema, could not be translated for the model; emitted once in a run."""
 
     note: Note
 
 
 @dataclass(frozen=True, slots=True)
 class MemberEvent:
-    """Something that a member of a team tells."""
+    """An event of a member's run."""
 
     member: str
     event: AgentEvent
@@ -97,28 +97,28 @@ class MemberEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """An earlier life of the run was recorded: what follows has happened, and is told again, until `ReplayEnded`."""
+    """The run was recorded by an earlier process: until `ReplayEnded`, the events are replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayEnded:
-    """What follows happens now."""
+    """From here on, events are new."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The end, always told, always last.
+    """The end of a run: always emitted, always last.
 
     Attributes:
-        reason: why it ended.
-        answer: what the model said last; "" if it said nothing.
-        detail: what more is to say of the reason.
-        messages: the conversation, to be gone on with; nothing of it is only for one prompt.
-        rounds: how often the model was asked.
-        calls: how many calls were made.
-        usage: tokens of all answers, as far as they were told.
-        money: what they cost, by the budget's prices.
-        seconds: of the whole run.
+        reason: why the run ended.
+        answer: the model's last text; "" if there is none.
+        detail: explanation of the reason.
+        messages: the conversation, as history for another run. Notes for a single prompt are not part of it.
+        rounds: number of requests to the model.
+        calls: number of tool calls.
+        usage: tokens of all answers, as far as they were reported.
+        money: cost of the answers, by the prices in the budget.
+        seconds: duration of the run.
     """
 
     reason: EndReason
@@ -133,10 +133,10 @@ class RunEnded:
 
     @property
     def good(self) -> bool:
-        """Whether the agent brought the task to an end.
+        """Whether the agent completed the task.
 
-        An `answer` may be there though it did not: what the model said when its calls were cut short, by a budget or
-        since they went round in circles.
+        There may be an `answer` even if it did not: the one for which the model is asked when a budget is used up, or
+        when it repeats the same calls.
         """
         return self.reason in ("answered", "finished")
 

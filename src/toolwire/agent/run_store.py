@@ -18,7 +18,7 @@ import sqlalchemy
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, WorkflowStatus, error
 
 from toolwire.agent.codec import from_json, loads
-from toolwire.agent.journal import MemoryJournal, told
+from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.process_locks import FileLiveProcesses, LiveProcesses, PostgresLiveProcesses
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import JournalError
@@ -182,9 +182,9 @@ class RunStore:
         Raises:
             JournalError: the database cannot be used.
         """
-        found = self.statuses(limit=limit, ids=ids)
-        living = self.lives.living(set(map(owner_of, found)) - {""})
-        return [_info(one, owner_of(one) in living) for one in found]
+        statuses = self.statuses(limit=limit, ids=ids)
+        living = self.lives.living(set(map(owner_of, statuses)) - {""})
+        return [_info(status, owner_of(status) in living) for status in statuses]
 
     def statuses(
         self, *, limit: int | None = None, ids: Sequence[str] | None = None, **more: Any
@@ -194,13 +194,13 @@ class RunStore:
         Raises:
             JournalError: the database cannot be used.
         """
-        given: dict[str, Any] = {"limit": limit, "workflow_ids": None if ids is None else list(ids)}
-        given |= {"load_input": False, **more}
+        filters: dict[str, Any] = {"limit": limit, "workflow_ids": None if ids is None else list(ids)}
+        filters |= {"load_input": False, **more}
         try:
-            found = self.client.list_workflows(name=WORKFLOW, sort_desc=True, **given)
+            statuses = self.client.list_workflows(name=WORKFLOW, sort_desc=True, **filters)
         except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
             raise JournalError(f"the runs cannot be read: {failure}") from failure
-        return found
+        return statuses
 
     def info(self, run_id: str, *, look: bool = True) -> RunInfo:
         """A run as a list shows it.
@@ -214,8 +214,8 @@ class RunStore:
         """
         if not look:
             return _info(self.status(run_id), True)
-        found = self.all(ids=[run_id])
-        return found[0] if found else _info(self.status(run_id), False)
+        infos = self.all(ids=[run_id])
+        return infos[0] if infos else _info(self.status(run_id), False)
 
     def find(self, name: str) -> str:
         """The run that a name, the beginning of one, or `last` means.
@@ -225,13 +225,13 @@ class RunStore:
         """
         if self.statuses(ids=[name], load_output=False):
             return name
-        given = {"limit": 1} if name == LAST else {"limit": 10, "workflow_id_prefix": name}
-        found = [one.workflow_id for one in self.statuses(load_output=False, **given)]
-        if len(found) > 1:
-            raise JournalError(f"several runs begin with {name!r}: {', '.join(found[:3])} ...")
-        if not found and name == LAST:
+        filters = {"limit": 1} if name == LAST else {"limit": 10, "workflow_id_prefix": name}
+        matches = [status.workflow_id for status in self.statuses(load_output=False, **filters)]
+        if len(matches) > 1:
+            raise JournalError(f"several runs begin with {name!r}: {', '.join(matches[:3])} ...")
+        if not matches and name == LAST:
             raise JournalError("there are no runs")
-        return found[0] if found else self.status(name).workflow_id
+        return matches[0] if matches else self.status(name).workflow_id
 
     def status(self, run_id: str, **more: Any) -> WorkflowStatus:
         """A run as DBOS knows it.
@@ -239,10 +239,10 @@ class RunStore:
         Raises:
             JournalError: there is no such run; the message names those that are called alike.
         """
-        found = self.statuses(ids=[run_id], **more)
-        if found:
-            return found[0]
-        near = closest(run_id, [one.workflow_id for one in self.statuses(limit=1000)], limit=3, similarity=0.6)
+        statuses = self.statuses(ids=[run_id], **more)
+        if statuses:
+            return statuses[0]
+        near = closest(run_id, [status.workflow_id for status in self.statuses(limit=1000)], limit=3, similarity=0.6)
         raise JournalError(f"there is no run {run_id!r}{did_you_mean(near)}")
 
     def order(self, run_id: str) -> RunRequest:
@@ -251,10 +251,10 @@ class RunStore:
         Raises:
             JournalError: there is no such run, or its record cannot be read.
         """
-        given = self.status(run_id, load_input=True, load_output=False).input
-        if not given or not given["args"]:
+        recorded_input = self.status(run_id, load_input=True, load_output=False).input
+        if not recorded_input or not recorded_input["args"]:
             raise JournalError(f"what the run {run_id!r} was asked for cannot be read")
-        return from_json(RunRequest, given["args"][0])
+        return from_json(RunRequest, recorded_input["args"][0])
 
     def records(self, run_id: str) -> tuple[dict[str, str], int]:
         """The records of a run by name, and the number of the last; those of calls' own runs included.
@@ -294,18 +294,18 @@ class RunStore:
             JournalError: another process has it, it waits for a worker, or there is none of this name.
         """
         with self.only():
-            found = self.status(run_id)
-            if found.status == "SUCCESS":
+            status = self.status(run_id)
+            if status.status == "SUCCESS":
                 return True
-            if found.status == "ERROR":
-                raise JournalError(f"the run {run_id!r} cannot be gone on with: {found.error}")
-            owner = owner_of(found)
-            if found.status == "ENQUEUED" and not owner:
+            if status.status == "ERROR":
+                raise JournalError(f"the run {run_id!r} cannot be gone on with: {status.error}")
+            owner = owner_of(status)
+            if status.status == "ENQUEUED" and not owner:
                 raise JournalError(f"the run {run_id!r} waits for a worker")
             if owner and owner != me and self.lives.living([owner]):
                 raise JournalError(f"the run {run_id!r} is with another process: {owner}")
-            said = found.attributes or {}
-            died = int(said.get("died", 0)) + (said.get("left") != owner)
+            noted = status.attributes or {}
+            died = int(noted.get("died", 0)) + (noted.get("left") != owner)
             if deaths is not None and died > deaths:
                 self.put_down(run_id, f"{died} processes died with it")
                 return False
@@ -340,7 +340,7 @@ class RunStore:
     def put_away(self) -> None:
         """Remove the queues of processes that died."""
         with self.only():
-            names = [one.name for one in self.client.list_queues() if one.name.startswith(HERE)]
+            names = [queue.name for queue in self.client.list_queues() if queue.name.startswith(HERE)]
             owners = {name.removeprefix(HERE) for name in names}
             for owner in owners - self.lives.living(owners):
                 self.client.delete_queue(HERE + owner)
@@ -393,9 +393,9 @@ class RunTail:
         self._told += len(names)
         for name in names:
             kind, _, place = name.partition(".")
-            begun = f"begun.{place}" if kind == "done" else ""
-            with_it = {begun: self.records[begun]} if begun in self.records else {}
-            yield from islice(told(MemoryJournal({**with_it, name: self.records[name]})), len(with_it), None)
+            start = f"begun.{place}" if kind == "done" else ""
+            with_it = {start: self.records[start]} if start in self.records else {}
+            yield from islice(recorded_events(MemoryJournal({**with_it, name: self.records[name]})), len(with_it), None)
 
 
 def owner_of(status: WorkflowStatus) -> str:
@@ -418,7 +418,7 @@ def _state(status: WorkflowStatus, alive: bool) -> State:
 
 
 def _info(status: WorkflowStatus, alive: bool) -> RunInfo:
-    said = status.attributes or {}
+    noted = status.attributes or {}
     state = _state(status, alive)
     end: dict[str, Any] = {}
     if state == "ended" and isinstance(status.output, str):
@@ -426,11 +426,11 @@ def _info(status: WorkflowStatus, alive: bool) -> RunInfo:
     return RunInfo(
         status.workflow_id,
         state,
-        str(said.get("agent", "")),
-        str(said.get("task", "")),
+        str(noted.get("agent", "")),
+        str(noted.get("task", "")),
         _moment(status.created_at),
         _moment(status.updated_at),
-        str(end.get("reason", "") or (said.get("error", "") if state == "stopped" else "")),
+        str(end.get("reason", "") or (noted.get("error", "") if state == "stopped" else "")),
         owner_of(status) or (status.executor_id or ""),
         int(end.get("rounds", 0)),
         int(end.get("calls", 0)),
@@ -443,8 +443,8 @@ def _moment(milliseconds: int | None) -> datetime:
 
 def attributes(order: RunRequest, **more: str) -> dict[str, Any]:
     """What a list shows of a run; text that any database takes."""
-    said = {"agent": order.agent, "task": order.task, **more}
-    return {key: _safe(text[:SHOWN]) for key, text in said.items()}
+    texts = {"agent": order.agent, "task": order.task, **more}
+    return {key: _safe(text[:SHOWN]) for key, text in texts.items()}
 
 
 def _safe(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Agents that call one another: a member is a tool of whoever coordinates."""
+"""Teams of agents: each member is a tool of the agent that coordinates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from toolwire.tools import Tier, ToolDefinition
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An agent as others know it.
+    """An agent that another agent can call.
 
     Attributes:
-        agent: with its own model, format, tools, tier and budget; its name is that of its configuration.
-        description: what it is good for, for whoever calls it.
-        tier: the tier from which it may be called; what it may do itself is its own configuration's.
+        agent: the agent, with a model, format, tools, tier and budget of its own. Its configuration names the tool.
+        description: what the agent can do, for the model that calls it.
+        tier: the tier that a call of this member requires. What the member itself may do is up to its configuration.
     """
 
     agent: Agent
@@ -28,10 +28,10 @@ class Member:
     tier: Tier = Tier.CRAWL
 
     async def work(self, task: str) -> str:
-        """The member's answer to a task.
+        """Return the member's answer to a task.
 
         Raises:
-            ToolError: it has none; it says why.
+            ToolError: the member has no answer; the error says why.
         """
         name = self.agent.config.name
         parent = CURRENT_CALL.get()
@@ -54,20 +54,21 @@ class Member:
 class AgentTeam:
     """A coordinator and its members.
 
-    A member is called with a task and gives back its answer; it sees nothing of the coordinator's conversation. What
-    members tell is told by the coordinator as `MemberEvent`, and what they use counts in its budget as they use it.
+    A member is called with a task and returns its answer; it sees nothing of the coordinator's conversation. The
+    coordinator emits the events of members as `MemberEvent`. What members use counts in its budget at once.
 
-    Text of strangers that one of them has read, both have. The task is a model's words: unless a member's tier is fixed
-    it unlocks no more than the coordinator has, and no rule takes the words for the user's.
+    Untrusted content that one of them has read counts as read by both. A task for a member is written by a model:
+    unless the member has a fixed tier, the task unlocks no more than the coordinator has, and no rule takes its words
+    for the user's.
 
     Args:
-        coordinator: gets the members as tools, besides its own.
-        members: whom it may call.
+        coordinator: gets the members as tools, in addition to its own.
+        members: the agents that it may call.
 
     Raises:
-        DefinitionError: two members have one name, or a tool has it; or a member shares its tools with the coordinator,
-            which gets more of them.
-        TypeError: a member is none.
+        DefinitionError: two members have one name, or a tool has it; or a member shares the coordinator's registry,
+            to which the members are added.
+        TypeError: a member is not a `Member`.
     """
 
     def __init__(self, coordinator: Agent, members: Sequence[Member]) -> None:
@@ -78,7 +79,7 @@ class AgentTeam:
                 raise TypeError(f"members are Member(agent, description), not {member!r:.80}")
             name = member.agent.config.name
             if not member.description:
-                raise DefinitionError("a member needs a description: nobody knows what to call it for", tool=name)
+                raise DefinitionError("a member needs a description, by which a model can choose it", tool=name)
             if member.agent.registry is coordinator.registry:
                 raise DefinitionError("a member needs a registry of its own: it would be a tool of itself", tool=name)
             schema = {
@@ -88,7 +89,7 @@ class AgentTeam:
                 "additionalProperties": False,
             }
             definition = ToolDefinition(name, member.description, schema, tier=member.tier)
-            # Its own calls are recorded one by one, so a member that was stopped goes on where it was.
+            # Idempotent: its own calls are recorded one by one, so a member that was stopped continues where it was.
             coordinator.registry.register(definition, run=member.work, idempotent=True)
         self.run = coordinator.run
         self.ask = coordinator.ask

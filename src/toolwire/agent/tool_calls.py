@@ -92,8 +92,8 @@ class ToolCallRunner:
         pending: dict[int, _PendingCall] = {}
         for at, call in enumerate(calls):
             call_recorder = None if recorder is None else recorder.call(turn.round, at)
-            if call_recorder is not None and call_recorder.done is not None:
-                outcomes[at] = self._replay(call, call_recorder.done, turn)
+            if call_recorder is not None and call_recorder.outcome is not None:
+                outcomes[at] = self._replay(call, call_recorder.outcome, turn)
             else:
                 refusal = OVER if maximum is not None and earlier + at >= maximum else late
                 pending[at] = _PendingCall(call, f"{run_id}.{turn.round}.{at}", call_recorder, refusal, untrusted)
@@ -112,7 +112,7 @@ class ToolCallRunner:
         # A search for tools is answered again: the tools that it found stay disclosed.
         self._context.disclosure.answer(call, self._context.session.tier)
         self._context.emit(ToolStarted(recorded.outcome.call))
-        outcome = recorded.outcome if recorded.stepped else self._apply_hooks(recorded.outcome, turn)
+        outcome = recorded.outcome if recorded.hooks_applied else self._apply_hooks(recorded.outcome, turn)
         self._context.emit(ToolFinished(outcome, recorded.seconds))
         return outcome
 
@@ -150,7 +150,7 @@ class ToolCallRunner:
             # A hook that fails is a bug that somebody will fix; that the call ran must be known all the same. From this
             # record on, what nested runs have used belongs to this run.
             settle = partial(context.limits.spending.close_call, nested)
-            outcome = await recorder.finish(outcome, seconds, stepped=caught.error is None, settle=settle)
+            outcome = await recorder.record_outcome(outcome, seconds, hooks_applied=caught.error is None, settle=settle)
         if caught.error is not None:
             raise caught.error
         context.observer.called(outcome, seconds, stepped=answered_by_hook)
@@ -161,7 +161,7 @@ class ToolCallRunner:
         context, recorder = self._context, pending.recorder
         # Nested runs are recorded in this run's journal or not at all: never in that of a run further out, which would
         # replay them though this run, which is not recorded, begins anew.
-        journal = None if recorder is None else recorder.inner()
+        journal = None if recorder is None else recorder.nested_journal()
         parent_call = ParentCall(
             pending.place, context.emit, context.session, nested, context.limits, self._confirm, self._depth, journal
         )
@@ -173,8 +173,8 @@ class ToolCallRunner:
                     call,
                     context.session,
                     untrusted=pending.untrusted,
-                    noted=None if recorder is None else recorder.noted,
-                    permitted="" if recorder is None else recorder.permitted,
+                    noted=None if recorder is None else recorder.record_start,
+                    permitted="" if recorder is None else recorder.approval_key,
                     begun=started,
                 )
         except TimeoutError:

@@ -137,7 +137,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="One JSON object for the run, then one for each event.")] = False,
 ) -> None:
     """Show what happened in a run: what the model said, its calls, what became of them, how it ended."""
-    from toolwire.agent.journal import told
+    from toolwire.agent.journal import recorded_events
 
     with _store(database) as store:
         info = store.info(store.find(run))
@@ -145,7 +145,7 @@ def show(
     ends = [end] if end and info.state == "ended" else []
     if json:
         emit({"event": "run", **_described(info), "task": order.task})
-        for event in (*told(journal), *ends):
+        for event in (*recorded_events(journal), *ends):
             emit_event(event)
         return
     screen = console()
@@ -156,7 +156,7 @@ def show(
         screen.print(styled(f"process {info.owner}{'' if info.state == 'running' else ', which is gone'}", "dim"))
     telling = _Transcript()
     telling.row("task", order.task, "")
-    for event in (*told(journal), *ends):
+    for event in (*recorded_events(journal), *ends):
         telling.show(event)
     if info.state in ("interrupted", "stopped"):
         say(f"`toolwire runs resume {info.id} --agent MODULE:NAME` goes on with it.")

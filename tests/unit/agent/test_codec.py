@@ -23,9 +23,10 @@ from toolwire import (
     ToolResult,
     Usage,
 )
-from toolwire.agent.codec import MOMENTARY, RAN, SessionRecord, dumps, from_json, loads, read, to_json, written
+from toolwire.agent.codec import dumps, from_data, from_json, loads, to_data, to_json
 from toolwire.agent.journal import RecordedAnswer, RecordedOutcome, RecordedStart
 from toolwire.agent.run_events import RunEnded
+from toolwire.agent.session_record import MOMENTARY, RAN, SessionRecord
 from toolwire.errors import JournalError
 from toolwire.execution.executor import Issue, Outcome
 from toolwire.messages import REPAIRS
@@ -154,11 +155,11 @@ def test_a_record_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(JournalError, match=r"record"):
         from_json(RecordedOutcome, text)
     with pytest.raises(JournalError, match=r"record"):
-        read(Message, {"role": "user", "parts": [{"is": "Popen", "args": ["true"]}]})
+        from_data(Message, {"role": "user", "parts": [{"is": "Popen", "args": ["true"]}]})
 
 
 def test_a_record_holds_what_is_not_as_usual() -> None:
-    assert written(RecordedOutcome(Outcome(ToolCall("a"), ToolResult("1", "a", 3)), 0.5)) == {
+    assert to_data(RecordedOutcome(Outcome(ToolCall("a"), ToolResult("1", "a", 3)), 0.5)) == {
         "outcome": {"call": {"name": "a"}, "result": {"call_id": "1", "tool_name": "a", "result": 3}},
         "seconds": 0.5,
     }

@@ -10,7 +10,7 @@ import pytest
 
 from toolwire import FinishReason, Message, ParsedResponse, ProviderError, Tier, ToolCall, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
-from toolwire.agent.journal import UNKNOWN, MemoryJournal, told
+from toolwire.agent.journal import UNKNOWN, MemoryJournal, recorded_events
 from toolwire.agent.run_events import (
     ApprovalRequested,
     MemberEvent,
@@ -174,7 +174,9 @@ def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
         *("answer.2", "begun.2.0", "done.2.0", "answer.3", "done.3.0", "answer.4", "begun.4.0", "done.4.0", "answer.5")
     ]
     assert [
-        event for event in told(MemoryJournal(journal.records)) if not isinstance(event, ToolFinished | ToolStarted)
+        event
+        for event in recorded_events(MemoryJournal(journal.records))
+        if not isinstance(event, ToolFinished | ToolStarted)
     ] == [
         event
         for event in events

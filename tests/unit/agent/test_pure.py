@@ -50,7 +50,7 @@ def test_advice_says_each_thing_once_with_a_right_call() -> None:
         Fault("malformed", "add", "It could not be read."),
         Fault("malformed", "add", "It could not be read either."),
         Fault("truncated", "write", SPLIT),
-        Fault("tool_failed", "add", "in the result", told=True),
+        Fault("tool_failed", "add", "in the result", reported=True),
         Fault("no_call", "", NO_CALL),
     ]
     text = advice(faults, lambda name: f"EXAMPLE {name or 'any'}")

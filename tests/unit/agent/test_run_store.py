@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("dbos")
 
 from toolwire import ParsedResponse, ToolCall, ToolResult
-from toolwire.agent.codec import dumps, written
-from toolwire.agent.journal import MemoryJournal, RecordedAnswer, RecordedOutcome, RecordedStart, told
+from toolwire.agent.codec import dumps, to_data
+from toolwire.agent.journal import MemoryJournal, RecordedAnswer, RecordedOutcome, RecordedStart, recorded_events
 from toolwire.agent.run_store import RunTail
 from toolwire.execution.executor import Outcome
 
@@ -38,7 +38,7 @@ def records() -> dict[str, str]:
             (f"begun.{at}.0/begun.1.0", "begun", RecordedStart(runs, "key")),
             (f"done.{at}.0", "done", RecordedOutcome(Outcome(runs, ToolResult(runs.id, "t", "x")), 0.5)),
         ]
-    return {name: f'{{"{key}":{dumps(written(one))},"at":{at}}}' for at, (name, key, one) in enumerate(found)}
+    return {name: f'{{"{key}":{dumps(to_data(one))},"at":{at}}}' for at, (name, key, one) in enumerate(found)}
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, 100])
@@ -52,5 +52,5 @@ def test_what_is_new_is_told_and_the_rest_is_not_read_again(step: int) -> None:
         if at % step == 0:
             heard += list(growing.news())
     heard += list(growing.news())
-    assert heard == list(told(MemoryJournal(whole)))
+    assert heard == list(recorded_events(MemoryJournal(whole)))
     assert kept.reads <= 2 * len(whole)
