@@ -16,7 +16,8 @@ from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.events import Event, collect, replay
 from toolwire.messages import Message, ParsedResponse
 from toolwire.providers.api_registry import get_api
-from toolwire.providers.base import Json, ProviderApi
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.message_parts import Json
 from toolwire.providers.parsing import Merging, merge_text
 from toolwire.providers.request import ChatRequest, Notes, RequestOptions
 from toolwire.tools import ToolDefinition, definitions

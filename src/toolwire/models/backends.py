@@ -18,7 +18,7 @@ from toolwire._surface import check_options
 from toolwire.errors import ProviderError, RenderError, ToolwireError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
 from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
-from toolwire.providers.request import ChatRequest, Notes, RequestOptions, settled
+from toolwire.providers.request import ChatRequest, Notes, RequestOptions, group_results
 from toolwire.runtime.foreign_code import Caught
 from toolwire.text.identity_cache import Memo
 from toolwire.text.tokens import estimate_tokens
@@ -275,7 +275,7 @@ def spoken(
     """
     memo = memo or Memo()
     found: list[Message] = []
-    for message in settled(messages):
+    for message in group_results(messages):
         role, parts = message.role, message.parts
         if role == "tool":
             given = [part for part in parts if isinstance(part, ToolResult)]

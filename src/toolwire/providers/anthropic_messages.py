@@ -1,7 +1,7 @@
-"""Anthropic Messages: content in typed blocks, results first in the user's message behind the calls.
+"""Anthropic Messages: content in typed blocks, results first in the user's message after the calls.
 
-Thinking is signed, and goes back block by block as it came, before the calls that followed it. Of several blocks one
-is open at a time.
+Thinking is signed, and must be sent back unchanged, block by block, before the calls that followed it. In a stream one
+block is open at a time.
 
 Source: https://docs.anthropic.com/en/api/messages
 """
@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import (
-    Event,
-)
+from toolwire.events import Event
 from toolwire.messages import (
     ImagePart,
     Message,
@@ -32,29 +30,27 @@ from toolwire.providers.anthropic_stream import (
     KIND,
     StreamReader,
     StreamWriter,
+    add_error,
+    add_usage,
     event_of,
-    failed,
     message_of,
-    read_usage,
     thinking_part,
 )
-from toolwire.providers.base import Head, Json, Offered, ProviderApi, dropped, in_order, object_of
+from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import Frame, Framing, ServerSentEvents
+from toolwire.providers.framing import Frame
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, note_foreign, settled, unsealed
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, without_seal
+from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
+from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import PLAIN_ROOT
+from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.tools import ToolDefinition, as_definition
 
 MAX_TOKENS = 4096
-"""Written where a request does not say how long the answer may be: the API wants it said."""
+"""Tokens; the maximum length of an answer where a request has none, because the API requires one."""
 
 _TOOL = frozenset(("type", "name", "description", "input_schema", "strict", "annotations"))
-_READ = frozenset(
-    ("messages", "system", "tools", "tool_choice", "model", "stream", "max_tokens", "temperature", "top_p",
-     "stop_sequences")
-)  # fmt: skip
 _MODES: dict[Mode, str] = {"auto": "auto", "required": "any", "none": "none"}
 
 
@@ -66,96 +62,91 @@ class AnthropicMessages(ProviderApi):
     ids = Alphabet("a-zA-Z0-9_-", 128)
     dialect = PLAIN_ROOT
     strict_dialect = PLAIN_ROOT
+    settings: Mapping[str, str] = {
+        "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
+    }  # fmt: skip
+    members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
-        """The body."""
-        note_foreign(request, self.kind, notes)
+    def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
+        """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
         if request.max_tokens is None:
             notes.changed("max_tokens", f"{self.name} wants it said: {MAX_TOKENS}")
-        body["max_tokens"] = MAX_TOKENS if request.max_tokens is None else request.max_tokens
+        body["max_tokens"] = MAX_TOKENS
         system, rest = self._split(request, notes)
-        if said := self._system(system, notes):
-            body["system"] = said
-        body["messages"] = self.write_results(rest, notes)
-        listed = [*map(self._tool, tools), *map(dict, request.provider_tools)]
-        if listed:
+        if instructions := self._system(system, notes):
+            body["system"] = instructions
+        body["messages"] = self.write_messages(rest, notes)
+        if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
             body["tools"] = listed
             if (choice := self._write_choice(request, notes)) is not None:
                 body["tool_choice"] = choice
         if request.stream:
             body["stream"] = True
-        for key in ("temperature", "top_p"):
-            if (value := getattr(request, key)) is not None:
-                body[key] = value
-        if request.stop:
-            body["stop_sequences"] = list(request.stop)
-        return {**body, **request.extra}
+        return {**body, **request.settings(self.settings), **request.extra}
 
     def _split(self, request: ChatRequest, notes: Notes) -> tuple[list[Message], list[Message]]:
-        """What stands in `system`, and the messages. System messages in the middle stay there if they came so."""
+        """Return the messages for `system`, and the others; this API's own may have system messages in the middle."""
         system: list[Message] = []
         rest: list[Message] = []
         for message in request.messages:
             if message.role == "system" and not (rest and request.provider == self.kind):
                 if rest:
-                    notes.changed("system", "a system message from the middle stands at the beginning now")
+                    notes.changed("system", "a system message from the middle moves to the beginning")
                 system.append(message)
             else:
                 rest.append(message)
         return system, rest
 
     def _system(self, messages: Sequence[Message], notes: Notes) -> Any:
-        blocks = [block for one in messages for part in one.parts for block in self._blocks(part, "system", notes)]
-        return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} else blocks
+        blocks = [
+            block for message in messages for part in message.parts for block in self._blocks(part, "system", notes)
+        ]
+        return _only_text(blocks) or blocks
 
     @staticmethod
-    def _tool(tool: Offered) -> Json:
-        made: Json = {"name": tool.name, "input_schema": tool.schema}
+    def _tool(tool: OfferedTool) -> Json:
+        written: Json = {"name": tool.name, "input_schema": tool.schema}
         if tool.description:
-            made["description"] = tool.description
+            written["description"] = tool.description
         if tool.strict is not None:
-            made["strict"] = tool.strict
+            written["strict"] = tool.strict
         rest = tool.definition.annotations.get(KIND)
-        return {**made, **rest} if isinstance(rest, Mapping) else made
+        return {**written, **rest} if isinstance(rest, Mapping) else written
 
     def _write_choice(self, request: ChatRequest, notes: Notes) -> Json | None:
         choice = request.tool_choice
-        made: Json = {"type": _MODES[choice.mode]}
+        written: Json = {"type": _MODES[choice.mode]}
         if choice.name:
-            made = {"type": "tool", "name": choice.name}
+            written = {"type": "tool", "name": choice.name}
         elif choice.names and choice.mode != "none":
-            self.chooses_from_all(choice, notes)
+            self.note_choice_from_all(choice, notes)
         if request.parallel is not None and choice.mode != "none":
-            made["disable_parallel_tool_use"] = not request.parallel
+            written["disable_parallel_tool_use"] = not request.parallel
         elif choice == ToolChoice():
             return None
-        return made
+        return written
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
-        """One message; results stand first in it."""
-        results = [part for part in message.parts if isinstance(part, ToolResult)]
-        blocks = [self._result(part) for part in results]
-        for part in message.parts:
-            if not isinstance(part, ToolResult):
-                blocks += self._blocks(part, message.role, notes)
+        """Return one message, with its results first."""
+        results, others = split_results(message.parts)
+        blocks = list(map(self._result, results))
+        for part in others:
+            blocks += self._blocks(part, message.role, notes)
         role = "user" if message.role == "tool" else message.role
-        if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
-            return [{"role": role, "content": blocks[0]["text"]}]
-        return [{"role": role, "content": blocks}] if blocks else []
+        return [{"role": role, "content": _only_text(blocks) or blocks}] if blocks else []
 
-    def write_results(self, messages: Sequence[Message], notes: Notes) -> list[Json]:
-        """The messages, those of the same role in one: what the user says stands behind the results."""
-        made: list[Json] = []
-        for message in messages:
-            for one in self.write_message(message, notes):
-                if made and made[-1]["role"] == one["role"] == "user":
-                    made[-1] = {"role": "user", "content": [*_listed(made[-1]), *_listed(one)]}
-                else:
-                    made.append(one)
-        return made
+    def write_messages(self, messages: Iterable[Message], notes: Notes) -> list[Json]:
+        """Return the messages, with consecutive ones of the user joined: other content follows the results."""
+        joined: list[Json] = []
+        for message in super().write_messages(messages, notes):
+            if joined and joined[-1]["role"] == message["role"] == "user":
+                joined[-1] = {"role": "user", "content": [*_listed(joined[-1]), *_listed(message)]}
+            else:
+                joined.append(message)
+        return joined
 
     def _blocks(self, part: Part, role: str, notes: Notes) -> list[Json]:
         match part:
@@ -171,52 +162,37 @@ class AnthropicMessages(ProviderApi):
             case OpaquePart(data, self.kind):
                 return [data]
             case _:
-                dropped(part, self.name, notes)
+                note_dropped(part, self.name, notes)
                 return []
 
     @staticmethod
     def _result(result: ToolResult) -> Json:
-        made: Json = {"type": "tool_result", "tool_use_id": result.call_id}
-        shown = [_image(image) for image in result.images]
-        if result.success and result.result is None and shown:
-            made["content"] = shown
-        elif shown:
-            made["content"] = [{"type": "text", "text": result.text}, *shown]
+        block: Json = {"type": "tool_result", "tool_use_id": result.call_id}
+        images = list(map(_image, result.images))
+        if result.success and result.result is None and images:
+            block["content"] = images
+        elif images:
+            block["content"] = [{"type": "text", "text": result.text}, *images]
         else:
-            made["content"] = result.text
+            block["content"] = result.text
         if not result.success:
-            made["is_error"] = True
-        return {**made, **_own(result)}
+            block["is_error"] = True
+        return {**block, **_own(result)}
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
     def read_request(self, body: Json) -> ChatRequest:
-        """What a body asks for."""
-        tools: list[ToolDefinition] = []
-        others: list[Mapping[str, Any]] = []
-        for tool in body.get("tools") or ():
-            if "input_schema" in tool and tool.get("type") in (None, "custom"):
-                tools.append(_read_tool(tool))
-            else:
-                others.append(tool)
+        """Parse a body."""
         choice = body.get("tool_choice") or {}
         single = choice.get("disable_parallel_tool_use")
         system = body.get("system")
         messages = [Message("system", tuple(self._read_blocks(system)))] if system else []
-        return ChatRequest(
-            messages=(*messages, *settled(self._read_messages(body["messages"]))),
-            tools=tuple(tools),
+        return self.request_of(
+            body,
+            (*messages, *group_results(self._read_messages(body["messages"]))),
+            **read_tools(body.get("tools"), _read_tool),
             tool_choice=_read_choice(choice),
             parallel=None if single is None else not single,
-            model=body.get("model") or "",
-            stream=bool(body.get("stream")),
-            max_tokens=body.get("max_tokens"),
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            stop=tuple(body.get("stop_sequences") or ()),
-            provider=self.kind,
-            extra={key: value for key, value in body.items() if key not in _READ},
-            provider_tools=tuple(others),
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
@@ -248,53 +224,53 @@ class AnthropicMessages(ProviderApi):
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def read_response(self, response: Json, assembler: Assembler) -> None:
-        """Tell the assembler what a response says."""
-        if failed(response, assembler):
+    def read_response(self, response: Json, builder: ResponseBuilder) -> None:
+        """Report the content of a response to the builder."""
+        if add_error(response, builder):
             return
-        assembler.reason = read_reason(self.kind, response.get("stop_reason"))
+        builder.reason = read_reason(self.kind, response.get("stop_reason"))
         for block in response["content"]:
             match block.get("type"):
                 case "text":
-                    assembler.text(block.get("text"))
+                    builder.add_text(block.get("text"))
                 case "thinking" | "redacted_thinking":
-                    part = thinking_part(block)
-                    assembler.reasoning(part.text)
-                    assembler.reasoned(part)
+                    builder.add_thought(thinking_part(block))
                 case "tool_use":
-                    assembler.call(block.get("name"), block.get("input"), block.get("id"))
+                    builder.add_call(block.get("name"), block.get("input"), block.get("id"))
                 case _:
-                    assembler.passed(block)
-        read_usage(response.get("usage"), {}, assembler)
+                    builder.add_opaque(block)
+        add_usage(response.get("usage"), {}, builder)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
+        """Return the body of a response."""
         blocks: list[Json] = []
         for part in response.parts:
-            if (text := unsealed(part, self.kind, self.name, notes)) is not None:
-                blocks += [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
-            else:
-                blocks += self._blocks(part, "assistant", notes)
+            match without_seal(part, self.name, notes, self.kind):
+                case ReasoningPart(text, "", data=None):
+                    blocks += [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
+                case part:
+                    blocks += self._blocks(part, "assistant", notes)
         body = message_of(head, response.usage or Usage())
         return {**body, "content": blocks, "stop_reason": write_reason(self.kind, response.finish_reason)}
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def framing(self) -> Framing:
-        """Server-sent events."""
-        return ServerSentEvents()
-
-    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
-        """What reads the events of one stream."""
-        return StreamReader(assembler).read
+    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
+        """Return the function that reads the events of one stream."""
+        return StreamReader(builder).read
 
     def write_error(self, message: str) -> bytes:
-        """How a stream says that it failed."""
+        """Return the event that reports a failure in the middle of a stream."""
         return event_of("error", error={"type": "api_error", "message": message})
 
-    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
-        """The events of a stream: blocks one after another, each of one type."""
-        return StreamWriter(head).write(in_order(events))
+    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
+        """Yield the events of a stream: blocks one after another, each of one type."""
+        return StreamWriter(head, end).write(events)
+
+
+def _only_text(blocks: list[Json]) -> str:
+    """Return the text of a single block without other members; "" otherwise."""
+    return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} else ""
 
 
 def _listed(message: Json) -> list[Json]:
@@ -303,17 +279,19 @@ def _listed(message: Json) -> list[Json]:
 
 
 def _own(part: TextPart | ImagePart | ToolCall | ToolResult) -> Json:
-    """What only this API knows of a part."""
+    """Return the members of a part that only this API knows."""
     return part.extra.data if part.extra is not None and part.extra.provider == KIND else {}
 
 
 def _extra(block: Mapping[str, Any], *read: str) -> OpaquePart | None:
-    """What a block says besides its type and these members: a mark to cache, citations."""
+    """Return the members of a block other than its type and these: a cache mark, citations."""
     rest = {key: value for key, value in block.items() if key not in ("type", *read) and value not in (None, [])}
     return OpaquePart(rest, KIND) if rest else None
 
 
-def _read_tool(tool: Mapping[str, Any]) -> ToolDefinition:
+def _read_tool(tool: Json) -> ToolDefinition | None:
+    if "input_schema" not in tool or tool.get("type") not in (None, "custom"):
+        return None
     definition = as_definition({key: value for key, value in tool.items() if key != "type"})
     if rest := {key: value for key, value in tool.items() if key not in _TOOL and value is not None}:
         return replace(definition, annotations={**definition.annotations, KIND: rest})
@@ -341,22 +319,21 @@ def _read_result(block: Mapping[str, Any]) -> ToolResult:
     content = block.get("content")
     texts: list[str] = []
     images: list[ImagePart] = []
-    marks: Json = {}  # a mark to cache on text of a result: the result carries it
-    for one in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
-        image = _read_image(one) if one.get("type") == "image" else None
+    marks: Json = {}  # a cache mark on text of a result moves to the result
+    for item in _listed({"content": content or ()}):
+        image = _read_image(item) if item.get("type") == "image" else None
         if image is not None:
             images.append(image)
-        elif one.get("type") == "text":
-            texts.append(one["text"])
-            marks.update((key, one[key]) for key in ("cache_control",) if one.get(key))
-        else:  # a document, a reference: told as what it is
-            texts.append(json.dumps(one, ensure_ascii=False))
+        elif item.get("type") == "text":
+            texts.append(item["text"])
+            if item.get("cache_control"):
+                marks["cache_control"] = item["cache_control"]
+        else:  # a document, a reference: shown as JSON
+            texts.append(json.dumps(item, ensure_ascii=False))
     text = "\n".join(texts)
     extra = _extra({**marks, **block}, "tool_use_id", "content", "is_error")
-    made = ToolResult(block["tool_use_id"], "", images=tuple(images), extra=extra)
-    if block.get("is_error"):
-        return replace(made, error=text)
-    return replace(made, result=text if texts or not images else None)
+    value, error = (None, text) if block.get("is_error") else (text if texts or not images else None, None)
+    return ToolResult(block["tool_use_id"], "", value, error, tuple(images), extra)
 
 
 def _read_choice(choice: Mapping[str, Any]) -> ToolChoice:

@@ -1,6 +1,6 @@
 """Amazon Bedrock's Converse: content as objects with one key each, streams as binary frames.
 
-Bytes (images, redacted reasoning) are base64 text in JSON; `boto3` gives and takes them as bytes, and both are read.
+Bytes (images, redacted reasoning) are base64 text in JSON, but bytes in `boto3`; both are read.
 
 Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 """
@@ -12,9 +12,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.events import CallStart, Event
+from toolwire.events import CallEnd, CallStart, Event
 from toolwire.messages import (
-    FinishReason,
     ImagePart,
     Message,
     OpaquePart,
@@ -26,23 +25,24 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers.base import Head, Json, Offered, ProviderApi, dropped, in_order, object_of
-from toolwire.providers.content_blocks import Block, BlockWriter
+from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import AwsEventStream, Frame, Framing, aws_event
+from toolwire.providers.framing import AwsEventStream, Frame, aws_event
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.request import ChatRequest, Notes, ToolChoice, note_foreign, settled, unsealed
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.message_parts import Json, UsageReader, note_dropped, object_of, read_tools, without_seal
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, read_settings
+from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import PLAIN_ROOT
+from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.tools import ToolDefinition
 
-_READ = frozenset(("messages", "system", "toolConfig", "inferenceConfig", "modelId", "stream"))
 _INFERENCE = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
 _FORMATS = ("png", "jpeg", "gif", "webp")
 _SERVER = "server_tool_use"
 _NO_CONTENT = " "
 _OWN_JSON = frozenset(("json", "input", "additionalModelRequestFields"))
-"""Members that hold the caller's own JSON."""
+"""Members whose value is the caller's own JSON."""
 
 
 class BedrockConverse(ProviderApi):
@@ -53,33 +53,29 @@ class BedrockConverse(ProviderApi):
     ids = Alphabet("a-zA-Z0-9_.:-", 64)
     dialect = PLAIN_ROOT
     strict_dialect = PLAIN_ROOT
+    members = frozenset(("messages", "system", "toolConfig", "inferenceConfig", "modelId", "stream"))
+    framing = AwsEventStream
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
-        """The body, with the model as `modelId`, as the operation's parameters have it."""
-        note_foreign(request, self.kind, notes)
+    def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
+        """Return the body, with the model as `modelId`, as in the operation's parameters."""
         body: Json = {"modelId": request.model} if request.model else {}
         system = [part for message in request.messages if message.role == "system" for part in message.parts]
-        if told := [block for part in system for block in self._blocks(part, "user", notes)]:
-            body["system"] = told
+        if instructions := [block for part in system for block in self._blocks(part, "user", notes)]:
+            body["system"] = instructions
         others = [message for message in request.messages if message.role != "system"]
-        body["messages"] = self.write_results(others, notes)
-        listed = [*map(self._tool, tools), *map(dict, request.provider_tools)]
-        if listed:
-            body["toolConfig"] = {"tools": listed, **self._choice_of(request, notes)}
+        body["messages"] = self.write_messages(others, notes)
+        if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
+            body["toolConfig"] = {"tools": listed, **self._write_choice(request, notes)}
         elif any(isinstance(part, ToolCall | ToolResult) for message in others for part in message.parts):
             notes.changed("tools", f"{self.name} wants the tools of calls in the history offered again")
-        inference: Json = {}
-        for key, field in _INFERENCE.items():
-            if (value := getattr(request, field)) not in (None, ()):
-                inference[key] = list(value) if isinstance(value, tuple) else value
-        if inference:
+        if inference := request.settings(_INFERENCE):
             body["inferenceConfig"] = inference
         return {**body, **request.extra}
 
     @staticmethod
-    def _tool(tool: Offered) -> Json:
+    def _tool(tool: OfferedTool) -> Json:
         spec: Json = {"name": tool.name, "inputSchema": {"json": tool.schema}}
         if tool.description:
             spec["description"] = tool.description
@@ -87,7 +83,7 @@ class BedrockConverse(ProviderApi):
             spec["strict"] = tool.strict
         return {"toolSpec": spec}
 
-    def _choice_of(self, request: ChatRequest, notes: Notes) -> Json:
+    def _write_choice(self, request: ChatRequest, notes: Notes) -> Json:
         choice = request.tool_choice
         if request.parallel is not None:
             notes.dropped("parallel", f"{self.name} has no switch for it")
@@ -96,22 +92,21 @@ class BedrockConverse(ProviderApi):
         elif choice.name:
             return {"toolChoice": {"tool": {"name": choice.name}}}
         elif choice.names:
-            self.chooses_from_all(choice, notes)
+            self.note_choice_from_all(choice, notes)
         return {"toolChoice": {"any": {}}} if choice.mode == "required" else {}
 
-    def write_results(self, messages: Sequence[Message], notes: Notes) -> list[Json]:
-        """The messages, those of the same role in one: roles have to alternate."""
-        made: list[Json] = []
-        for message in messages:
-            for one in self.write_message(message, notes):
-                if made and made[-1]["role"] == one["role"]:
-                    made[-1]["content"] += one["content"]
-                else:
-                    made.append(one)
-        return made
+    def write_messages(self, messages: Iterable[Message], notes: Notes) -> list[Json]:
+        """Return the messages, with consecutive ones of a role joined: roles have to alternate."""
+        joined: list[Json] = []
+        for message in super().write_messages(messages, notes):
+            if joined and joined[-1]["role"] == message["role"]:
+                joined[-1]["content"] += message["content"]
+            else:
+                joined.append(message)
+        return joined
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
-        """One message; results stand first in it."""
+        """Return one message, with its results first."""
         role = "assistant" if message.role == "assistant" else "user"
         ordered = sorted(message.parts, key=lambda part: not isinstance(part, ToolResult))
         blocks = [block for part in ordered for block in self._blocks(part, role, notes)]
@@ -128,11 +123,11 @@ class BedrockConverse(ProviderApi):
             case ToolResult():
                 return [{"toolResult": self._result(part, notes)}]
             case ReasoningPart(text, signature, self.kind, data) if role == "assistant" and (signature or data):
-                return [data or _reasoned(text, signature)]
+                return [data or _reasoning_block(text, signature)]
             case OpaquePart(data, self.kind):
                 return [data]
             case _:
-                dropped(part, self.name, notes)
+                note_dropped(part, self.name, notes)
                 return []
 
     def _image(self, image: ImagePart, notes: Notes) -> Json:
@@ -140,7 +135,7 @@ class BedrockConverse(ProviderApi):
         if image.data and form in _FORMATS:
             return {"image": {"format": form, "source": {"bytes": image.data}}}
         if image.url:
-            notes.changed("image", f"{self.name} takes no address of an image: the model is told it")
+            notes.changed("image", f"{self.name} takes no address of an image: it becomes text")
             return {"text": f"Image: {image.url}"}
         notes.dropped("image", f"{self.name} takes none that is {image.media_type or 'of an unknown type'}")
         return {"text": "An image that cannot be shown."}
@@ -157,42 +152,26 @@ class BedrockConverse(ProviderApi):
     # -- reading requests ----------------------------------------------------------------------------------------
 
     def read_request(self, body: Json) -> ChatRequest:
-        """What a body asks for."""
+        """Parse a body."""
         config = body.get("toolConfig") or {}
-        tools: list[ToolDefinition] = []
-        others: list[Mapping[str, Any]] = []
-        for tool in config.get("tools") or ():
-            if "toolSpec" in tool:
-                tools.append(_read_tool(tool["toolSpec"]))
-            else:
-                others.append(tool)
-        inference = body.get("inferenceConfig") or {}
-        given = {field: inference.get(key) for key, field in _INFERENCE.items() if field != "stop"}
         system = tuple(part for block in body.get("system") or () for part in self._read_block(block))
-        extra = {key: value for key, value in body.items() if key not in _READ}
-        return ChatRequest(
-            messages=(
-                *([Message("system", system)] if system else []),
-                *settled(self._read_messages(body["messages"])),
-            ),
-            tools=tuple(tools),
+        instructions = [Message("system", system)] if system else []
+        return self.request_of(
+            body,
+            (*instructions, *group_results(self._read_messages(body["messages"]))),
+            **read_tools(config.get("tools"), _read_tool),
             tool_choice=_read_choice(config.get("toolChoice") or {}),
             model=body.get("modelId") or "",
-            stream=bool(body.get("stream")),
-            stop=tuple(inference.get("stopSequences") or ()),
-            provider=self.kind,
-            extra=extra,
-            provider_tools=tuple(others),
-            **given,
+            **read_settings(body.get("inferenceConfig") or {}, _INFERENCE),
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
         for message in messages:
-            mine = message["role"] == "assistant"
-            parts = tuple(part for block in message["content"] for part in self._read_block(block, mine=mine))
-            yield Message("assistant" if mine else "user", parts)
+            own = message["role"] == "assistant"
+            parts = tuple(part for block in message["content"] for part in self._read_block(block, own=own))
+            yield Message("assistant" if own else "user", parts)
 
-    def _read_block(self, block: Mapping[str, Any], *, mine: bool = False) -> Iterator[Part]:
+    def _read_block(self, block: Mapping[str, Any], *, own: bool = False) -> Iterator[Part]:
         match block:
             case {"text": str(text)}:
                 yield TextPart(text)
@@ -200,82 +179,74 @@ class BedrockConverse(ProviderApi):
                 yield ImagePart(_base64(data), f"image/{form}")
             case {"toolUse": use} if use.get("type") != _SERVER:
                 yield ToolCall(use["name"], object_of(use.get("input")), use["toolUseId"], format=self.kind)
-            case {"toolResult": result} if not mine:
+            case {"toolResult": result} if not own:
                 yield _read_result(result)
             case {"reasoningContent": _}:
-                yield _reasoning(block)
+                yield _reasoning_part(block)
             case _:
                 yield OpaquePart(_in_base64(dict(block)), self.kind)
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def read_response(self, response: Json, assembler: Assembler) -> None:
-        """Tell the assembler what a response says."""
+    def read_response(self, response: Json, builder: ResponseBuilder) -> None:
+        """Report the content of a response to the builder."""
         if "output" not in response and (message := response.get("message") or response.get("Message")):
-            assembler.reason = FinishReason.ERROR
-            assembler.problem("provider_error", str(message))
+            builder.fail(str(message))
             return
-        assembler.reason = read_reason(self.kind, response.get("stopReason"))
+        builder.reason = read_reason(self.kind, response.get("stopReason"))
         for block in response["output"]["message"].get("content") or ():
             match block:
                 case {"text": text}:
-                    assembler.text(text)
+                    builder.add_text(text)
                 case {"toolUse": use} if use.get("type") != _SERVER:
-                    assembler.call(use.get("name"), use.get("input"), use.get("toolUseId"))
+                    builder.add_call(use.get("name"), use.get("input"), use.get("toolUseId"))
                 case {"reasoningContent": _}:
-                    part = _reasoning(block)
-                    assembler.reasoning(part.text)
-                    assembler.reasoned(part)
+                    builder.add_thought(_reasoning_part(block))
                 case _:
-                    assembler.passed(block)
-        _usage(response.get("usage"), assembler)
+                    builder.add_opaque(block)
+        _add_usage(response.get("usage"), builder)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
+        """Return the body of a response."""
         blocks: list[Json] = []
         for part in response.parts:
-            if (text := unsealed(part, self.kind, self.name, notes)) is not None:
-                blocks += [_reasoned(text)] if text else []
-            else:
-                blocks += self._blocks(part, "assistant", notes)
+            match without_seal(part, self.name, notes, self.kind):
+                case ReasoningPart(text, "", data=None):
+                    blocks += [_reasoning_block(text)] if text else []
+                case part:
+                    blocks += self._blocks(part, "assistant", notes)
         return {
             "output": {"message": {"role": "assistant", "content": blocks}},
             "stopReason": write_reason(self.kind, response.finish_reason),
-            "usage": _write_usage(response.usage or Usage()),
-            "metrics": {"latencyMs": 0},
+            **_totals(response.usage),
         }
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def framing(self) -> Framing:
-        """Binary frames."""
-        return AwsEventStream()
-
-    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
-        """What reads the events of one stream."""
-        return _Reader(self.kind, assembler).read
+    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
+        """Return the function that reads the events of one stream."""
+        return _Reader(builder).read
 
     def write_error(self, message: str) -> bytes:
-        """How a stream says that it failed."""
+        """Return the frame that reports a failure in the middle of a stream."""
         return aws_event({"message": message}, "modelStreamErrorException", exception=True)
 
-    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
-        """The frames of a stream: blocks one after another, each of one kind."""
-        return _Writer(self.kind).write(in_order(events))
+    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
+        """Yield the frames of a stream: blocks one after another, each of one kind."""
+        return _Writer(head, end).write(events)
 
 
 class _Reader:
     """Reads the events of one stream."""
 
-    def __init__(self, kind: str, assembler: Assembler) -> None:
-        self._kind = kind
-        self._assembler = assembler
-        self._kept: dict[int, Json] = {}  # blocks that the provider uses itself
-        self._input: dict[int, list[str]] = {}  # of these, the input
-        self._thought: dict[int, Json] = {}  # reasoning that is open
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
+        self._opaque: dict[int, Json] = {}  # open blocks that the provider uses itself
+        self._input: dict[int, list[str]] = {}  # the input of these
+        self._thoughts: dict[int, Json] = {}  # open reasoning
 
     def read(self, frame: Frame) -> None:
-        assembler = self._assembler
+        builder = self._builder
         event = frame.value
         match frame.event:
             case "contentBlockStart":
@@ -285,100 +256,94 @@ class _Reader:
             case "contentBlockStop":
                 self._stop(event["contentBlockIndex"])
             case "messageStop":
-                assembler.reason = read_reason(self._kind, event.get("stopReason"))
+                builder.reason = read_reason(builder.api, event.get("stopReason"))
             case "metadata":
-                _usage(event.get("usage"), assembler)
+                _add_usage(event.get("usage"), builder)
             case "messageStart":
                 pass
             case other if other.endswith(("Exception", "Error")) or "message" in event:
-                assembler.reason = FinishReason.ERROR
-                assembler.problem("provider_error", f"{other}: {event.get('message', '')}")
+                builder.fail(f"{other}: {event.get('message', '')}")
             case _:
                 pass
 
     def _start(self, index: int, start: Json) -> None:
         use = start.get("toolUse")
         if use is not None and use.get("type") != _SERVER:
-            self._assembler.begin(index, use.get("name"), use.get("toolUseId"))
+            self._builder.begin_call(index, use.get("name"), use.get("toolUseId"))
         else:
-            self._kept[index] = {key: dict(value) for key, value in start.items() if isinstance(value, Mapping)}
+            self._opaque[index] = {key: dict(value) for key, value in start.items() if isinstance(value, Mapping)}
             self._input[index] = []
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        assembler = self._assembler
+        builder = self._builder
         match delta:
             case {"text": text}:
-                assembler.text(text)
+                builder.add_text(text)
             case {"toolUse": {"input": text}}:
-                if assembler.known(index):
-                    assembler.arguments(index, text)
+                if builder.is_open(index):
+                    builder.add_arguments(index, text)
                 else:
                     self._input.setdefault(index, []).append(str(text))
-            case {"reasoningContent": said}:
-                thought = self._thought.setdefault(index, {"text": [], "signature": ""})
-                assembler.reasoning(said.get("text"))
-                thought["text"].append(said.get("text") or "")
-                thought["signature"] += said.get("signature") or ""
-                if "redactedContent" in said:
-                    thought["redactedContent"] = _base64(said["redactedContent"])
-            case {"toolResult": content} if index in self._kept:
-                self._kept[index].setdefault("toolResult", {}).setdefault("content", []).extend(content)
+            case {"reasoningContent": content}:
+                thought = self._thoughts.setdefault(index, {"text": [], "signature": ""})
+                builder.add_reasoning(content.get("text"))
+                thought["text"].append(content.get("text") or "")
+                thought["signature"] += content.get("signature") or ""
+                if "redactedContent" in content:
+                    thought["redactedContent"] = content["redactedContent"]
+            case {"toolResult": content} if index in self._opaque:
+                self._opaque[index].setdefault("toolResult", {}).setdefault("content", []).extend(content)
             case _:
                 pass
 
     def _stop(self, index: int) -> None:
-        assembler = self._assembler
-        if assembler.known(index):
-            assembler.end(index)
-        if (thought := self._thought.pop(index, None)) is not None:
-            said: Json = {"reasoningText": {"text": "".join(thought["text"]), "signature": thought["signature"]}}
-            if "redactedContent" in thought:
-                said = {"redactedContent": thought["redactedContent"]}
-            assembler.reasoned(_reasoning({"reasoningContent": said}))
-        if (kept := self._kept.pop(index, None)) is not None:
-            if (text := "".join(self._input.pop(index))) and "toolUse" in kept:
-                kept["toolUse"]["input"] = object_of(text)
-            assembler.passed(kept)
+        builder = self._builder
+        if builder.is_open(index):
+            builder.end_call(index)
+        if (thought := self._thoughts.pop(index, None)) is not None:
+            signed = {"text": "".join(thought.pop("text")), "signature": thought.pop("signature")}
+            builder.end_reasoning(_reasoning_part({"reasoningContent": {"reasoningText": signed, **thought}}))
+        if (block := self._opaque.pop(index, None)) is not None:
+            if (text := "".join(self._input.pop(index))) and "toolUse" in block:
+                block["toolUse"]["input"] = object_of(text)
+            builder.add_opaque(block)
 
 
 class _Writer(BlockWriter):
     """Writes the events of one stream; frames have no place for a whole block of another kind."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        self._kind = kind
-
     def first(self) -> Iterator[bytes]:
         yield aws_event({"role": "assistant"}, "messageStart")
 
     def last(self) -> Iterator[bytes]:
-        yield aws_event({"stopReason": write_reason(self._kind, self.reason)}, "messageStop")
-        yield aws_event({"usage": _write_usage(self.usage), "metrics": {"latencyMs": 0}}, "metadata")
+        yield aws_event({"stopReason": write_reason("bedrock_converse", self.end.reason)}, "messageStop")
+        yield aws_event(_totals(self.end.usage), "metadata")
 
-    def opened(self, block: Block, call: CallStart | None) -> Iterator[bytes]:
-        if call is not None:  # the others begin with their first delta
+    def opened(self, call: CallStart | None) -> Iterator[bytes]:
+        if call is not None:  # other blocks begin with their first delta
             start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
             yield aws_event({"contentBlockIndex": self.index, "start": start}, "contentBlockStart")
 
-    def piece(self, block: Block, text: str) -> bytes:
-        match block:
+    def piece(self, text: str) -> Iterator[bytes]:
+        match self.block:
             case "text":
-                return self._delta({"text": text})
+                yield self._delta({"text": text})
             case "reasoning":
-                return self._delta({"reasoningContent": {"text": text}})
-            case "call":
-                return self._delta({"toolUse": {"input": text}})
+                yield self._delta({"reasoningContent": {"text": text}})
+            case _:
+                yield self._delta({"toolUse": {"input": text}})
 
-    def closed(self) -> bytes:
-        return aws_event({"contentBlockIndex": self.index}, "contentBlockStop")
+    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
+        yield aws_event({"contentBlockIndex": self.index}, "contentBlockStop")
 
     def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
-        if part.provider == self._kind:
-            redacted = ((part.data or {}).get("reasoningContent") or {}).get("redactedContent")
-            if part.signature or redacted:
-                yield from self.begin("reasoning")
-                said = {"redactedContent": redacted} if redacted else {"signature": part.signature}
-                yield self._delta({"reasoningContent": said})
+        if part.provider != "bedrock_converse":
+            return
+        redacted = ((part.data or {}).get("reasoningContent") or {}).get("redactedContent")
+        if part.signature or redacted:
+            yield from self.begin("reasoning")
+            content = {"redactedContent": redacted} if redacted else {"signature": part.signature}
+            yield self._delta({"reasoningContent": content})
 
     def _delta(self, delta: Json) -> bytes:
         return aws_event({"contentBlockIndex": self.index, "delta": delta}, "contentBlockDelta")
@@ -389,9 +354,9 @@ def _base64(data: Any) -> str:
 
 
 def for_boto3(body: Json) -> Json:
-    """The body as boto3 takes it: `client.converse(**for_boto3(body))`.
+    """Return a body as boto3 takes it: `client.converse(**for_boto3(body))`.
 
-    boto3 wants bytes (of images, documents, hidden reasoning) where the API has base64, and encodes them itself.
+    boto3 takes bytes (of images, documents, redacted reasoning) where the API has base64, and encodes them itself.
     """
     return {key: _for_boto3(value, key) for key, value in body.items()}
 
@@ -402,35 +367,38 @@ def _for_boto3(value: Any, key: str) -> Any:
     if key in ("bytes", "redactedContent") and isinstance(value, str):
         return base64.b64decode(value)
     if isinstance(value, Mapping):
-        return {inner: _for_boto3(one, inner) for inner, one in value.items()}
-    return [_for_boto3(one, key) for one in value] if isinstance(value, list) else value
+        return {member: _for_boto3(inner, member) for member, inner in value.items()}
+    return [_for_boto3(item, key) for item in value] if isinstance(value, list) else value
 
 
 def _in_base64(value: Any) -> Any:
-    """What boto3's users write, as it goes over the wire."""
+    """Return a value with bytes, as boto3's users write it, in the form that is sent."""
     if isinstance(value, Mapping):
-        return {key: _in_base64(one) for key, one in value.items()}
+        return {key: _in_base64(inner) for key, inner in value.items()}
     if isinstance(value, bytes | bytearray):
         return _base64(value)
-    return [_in_base64(one) for one in value] if isinstance(value, list) else value
+    return [_in_base64(item) for item in value] if isinstance(value, list) else value
 
 
-def _reasoned(text: str, signature: str = "") -> Json:
-    said = {"text": text, "signature": signature} if signature else {"text": text}
-    return {"reasoningContent": {"reasoningText": said}}
+def _reasoning_block(text: str, signature: str = "") -> Json:
+    content = {"text": text, "signature": signature} if signature else {"text": text}
+    return {"reasoningContent": {"reasoningText": content}}
 
 
-def _reasoning(block: Mapping[str, Any]) -> ReasoningPart:
-    said = block["reasoningContent"]
-    text = said.get("reasoningText") or {}
-    if "redactedContent" in said:
-        data = {"reasoningContent": {"redactedContent": _base64(said["redactedContent"])}}
+def _reasoning_part(block: Mapping[str, Any]) -> ReasoningPart:
+    content = block["reasoningContent"]
+    text = content.get("reasoningText") or {}
+    if "redactedContent" in content:
+        data = {"reasoningContent": {"redactedContent": _base64(content["redactedContent"])}}
         return ReasoningPart("", "", "bedrock_converse", data)
     signature = text.get("signature") or ""
     return ReasoningPart(text.get("text") or "", signature, "bedrock_converse" if signature else "")
 
 
-def _read_tool(spec: Mapping[str, Any]) -> ToolDefinition:
+def _read_tool(tool: Json) -> ToolDefinition | None:
+    if "toolSpec" not in tool:
+        return None
+    spec = tool["toolSpec"]
     schema = (spec.get("inputSchema") or {}).get("json") or {"type": "object", "properties": {}}
     strict = {"strict": spec["strict"]} if isinstance(spec.get("strict"), bool) else {}
     return ToolDefinition(spec["name"], spec.get("description") or "", dict(schema), annotations=strict)
@@ -455,7 +423,7 @@ def _read_result(result: Mapping[str, Any]) -> ToolResult:
                 texts.append(json.dumps(structured, ensure_ascii=False))
             case {"image": {"format": str(form), "source": {"bytes": data}}}:
                 images.append(ImagePart(_base64(data), f"image/{form}"))
-            case _:  # a document, a video: told as what it is
+            case _:  # a document, a video: shown as JSON
                 texts.append(json.dumps(block, ensure_ascii=False, default=_base64))
     text = "\n".join(texts)
     if result.get("status") == "error":
@@ -464,17 +432,19 @@ def _read_result(result: Mapping[str, Any]) -> ToolResult:
     return ToolResult(result["toolUseId"], "", value, images=tuple(images))
 
 
-def _usage(usage: Any, assembler: Assembler) -> None:
+_USAGE = UsageReader("inputTokens cacheReadInputTokens cacheWriteInputTokens", "outputTokens", "cacheReadInputTokens")
+
+
+def _add_usage(usage: Any, builder: ResponseBuilder) -> None:
     if isinstance(usage, Mapping):
-        cached = int(usage.get("cacheReadInputTokens") or 0)
-        written = int(usage.get("cacheWriteInputTokens") or 0)
-        read = int(usage.get("inputTokens") or 0) + cached + written
-        assembler.usage(Usage(read, int(usage.get("outputTokens") or 0), cached))
+        builder.add_usage(_USAGE.read(usage))
 
 
-def _write_usage(usage: Usage) -> Json:
+def _totals(usage: Usage | None) -> Json:
+    usage = usage or Usage()
     total = usage.input_tokens + usage.output_tokens
-    return {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens, "totalTokens": total}
+    counts = {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens, "totalTokens": total}
+    return {"usage": counts, "metrics": {"latencyMs": 0}}
 
 
 APIS = (BedrockConverse(),)

@@ -1,7 +1,6 @@
 """Chat Completions: the shape that OpenAI began and most others took over, each with facts of its own.
 
-Arguments are JSON text; results are messages of the role `tool`, without a flag for errors; images of a result go
-into a message of the user behind all results of the turn.
+Arguments are JSON text; results have no flag for errors.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.events import (
-    Event,
-)
+from toolwire.events import Event
 from toolwire.messages import (
     ImagePart,
     Message,
@@ -25,23 +22,15 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers.base import (
-    Head,
-    Json,
-    Offered,
-    ProviderApi,
-    arguments_of,
-    dropped,
-    object_of,
-    text_of,
-)
+from toolwire.providers.base import OfferedTool
+from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.chat_parts import (
+    add_error,
+    add_usage,
     content_blocks,
     detail,
-    failed,
     is_custom,
     is_signature,
-    read_usage,
     reasoning_parts,
     signatures_of,
     thinking_part,
@@ -50,37 +39,37 @@ from toolwire.providers.chat_parts import (
 )
 from toolwire.providers.chat_stream import StreamReader, StreamWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import Frame, Framing, ServerSentEvents
+from toolwire.providers.framing import Frame
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, joined, note_foreign, settled, told
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, text_of
+from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
+from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT, Dialect
+from toolwire.providers.stream_codec import Head, StreamEnd
+from toolwire.text.json_text import json_text
 from toolwire.tools import ToolDefinition, as_definition
 
-_COMMON = ("temperature", "top_p")
-_READ = frozenset(
-    (*_COMMON, "messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "stop", "max_tokens",
-     "max_completion_tokens", "functions", "function_call")
-)  # fmt: skip
+_SAMPLING = {"temperature": "temperature", "top_p": "top_p", "stop": "stop"}
+_LIMITS = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens"}
 FREE_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-"""The arguments of a tool whose input is text and no JSON."""
+"""The arguments of a tool whose input is text, not JSON."""
 
 _VISIBLE_40 = Alphabet(r"\x21-\x7e", 40)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one API of this shape does in its own way.
+    """Properties in which APIs of this shape differ.
 
     Attributes:
-        ids: what it takes as the id of a call.
-        strict: whether it has strict mode.
-        custom: whether it has tools whose input is text and no JSON.
-        reasoning: the member that carries reasoning in a request; "" if it takes none back.
-        max_tokens: what it calls the limit of an answer.
-        required: what it calls the choice that some tool has to be called.
-        whole_calls: a stream gives each call in one piece.
-        seals: the providers whose signed reasoning it takes back.
+        ids: the spelling of calls' ids.
+        strict: whether there is a strict mode.
+        custom: whether there are tools whose input is text, not JSON.
+        reasoning: the member for reasoning in a request; "" if reasoning is not sent back.
+        max_tokens: the member for the maximum length of an answer.
+        required: the mode that requires a call.
+        whole_calls: whether a stream gives each call in one piece.
+        seals: the providers whose signed reasoning can be sent back.
     """
 
     ids: Alphabet = _VISIBLE_40
@@ -93,12 +82,16 @@ class Facts:
     seals: frozenset[str] = frozenset()
 
 
-class ChatCompletions(ProviderApi):
+class ChatCompletions(ChatMessages):
     """An API of this shape."""
 
     kind = "openai_chat"
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
+    settings: Mapping[str, str] = {**_LIMITS, **_SAMPLING}
+    members = frozenset(
+        ("messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "functions", "function_call")
+    )
 
     def __init__(self, name: str = "", facts: Facts = Facts()) -> None:
         super().__init__(name)
@@ -108,50 +101,38 @@ class ChatCompletions(ProviderApi):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
-        """Calls and results paired, the results right behind the message that holds their calls."""
-        return joined(super().pair(request, notes))
-
-    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
-        """The body."""
-        note_foreign(request, self.kind, notes)
+    def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
+        """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
-        custom = frozenset(tool.name for tool in tools if self._is_free(tool))
-        body["messages"] = [_as_custom(one, custom) for one in self.write_results(request.messages, notes)]
-        listed = [self._tool(tool) for tool in tools] + [dict(tool) for tool in request.provider_tools]
-        if listed:
+        custom = frozenset(tool.name for tool in tools if self._is_custom(tool))
+        body["messages"] = [_as_custom(message, custom) for message in self.write_messages(request.messages, notes)]
+        if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
             body["tools"] = listed
-            choice = request.tool_choice
-            if choice != ToolChoice():
-                body["tool_choice"] = self._write_choice(choice, custom, notes)
+            if request.tool_choice != ToolChoice():
+                body["tool_choice"] = self._write_choice(request.tool_choice, custom, notes)
             if request.parallel is not None:
                 body["parallel_tool_calls"] = request.parallel
         if request.stream:
             body["stream"] = True
-        if request.max_tokens is not None:
-            body[self.facts.max_tokens] = request.max_tokens
-        for key in _COMMON:
-            if (value := getattr(request, key)) is not None:
-                body[key] = value
-        if request.stop:
-            body["stop"] = list(request.stop)
+        body |= request.settings({self.facts.max_tokens: "max_tokens", **_SAMPLING})
         return {**body, **request.extra}
 
-    def _tool(self, tool: Offered) -> Json:
-        if self._is_free(tool):
+    def _tool(self, tool: OfferedTool) -> Json:
+        if self._is_custom(tool):
             custom: Json = {"name": tool.name, "description": tool.description, **tool.definition.annotations["custom"]}
             format = custom.get("format")
             if isinstance(format, Mapping) and format.get("type") == "grammar" and "grammar" not in format:
-                inner = {key: value for key, value in format.items() if key != "type"}  # as Responses has it, flat
-                custom["format"] = {"type": "grammar", "grammar": inner}
+                # The Responses API has the members of a grammar directly in the format.
+                grammar = {key: value for key, value in format.items() if key != "type"}
+                custom["format"] = {"type": "grammar", "grammar": grammar}
             return {"type": "custom", "custom": custom}
-        function: Json = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+        written = self.function_of(tool)
         if tool.strict is not None:
-            function["strict"] = tool.strict
-        return {"type": "function", "function": function}
+            written["function"]["strict"] = tool.strict
+        return written
 
-    def _is_free(self, tool: Offered) -> bool:
-        """Whether a tool is offered as one whose input is text and no JSON."""
+    def _is_custom(self, tool: OfferedTool) -> bool:
+        """Return whether a tool is offered as one whose input is text, not JSON."""
         return self.facts.custom and isinstance(tool.definition.annotations.get("custom"), Mapping)
 
     def _write_choice(self, choice: ToolChoice, custom: frozenset[str], notes: Notes) -> Any:
@@ -165,73 +146,32 @@ class ChatCompletions(ProviderApi):
             if self.facts.strict:
                 mode = "required" if choice.mode == "required" else "auto"
                 return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
-            self.chooses_from_all(choice, notes)
+            self.note_choice_from_all(choice, notes)
         return self.facts.required if choice.mode == "required" else choice.mode
 
-    def write_message(self, message: Message, notes: Notes) -> list[Json]:
-        """One message, as those that say it."""
-        match message.role:
-            case "assistant":
-                return [self._assistant(message.parts, notes)]
-            case "system":
-                text = told(message, self.name, notes)
-                return [{"role": "system", "content": self._marked(message.parts) or text}]
-        made: list[Json] = []
-        pictures: list[Json] = []
-        others: list[Part] = []
-        for part in message.parts:
-            if isinstance(part, ToolResult):
-                made.append(self._result(part, pictures))
-            else:
-                others.append(part)
-        if pictures:
-            made.append({"role": "user", "content": pictures})
-        if others or not message.parts:
-            made.append({"role": "user", "content": self._content(others, notes)})
-        return made
+    def write_system(self, message: Message, notes: Notes) -> Any:
+        """Return the content of a system message."""
+        text = super().write_system(message, notes)
+        return self._marked_blocks(message.parts) or text
 
-    def _result(self, result: ToolResult, pictures: list[Json]) -> Json:
-        text = result.told
-        content = text
-        if result.images:
-            shown = [{"type": "image_url", "image_url": {"url": image.as_url}} for image in result.images]
-            if result.result is None and result.success:
-                content = "The image follows."
-            pictures.append({"type": "text", "text": f"Images of the result of {result.tool_name}:"})
-            pictures += shown
+    def write_result(self, result: ToolResult) -> Json:
+        """Return a message that carries one result."""
+        only_images = result.images and result.result is None and result.success
+        content = "The image follows." if only_images else result.told
         return {"role": "tool", "tool_call_id": result.call_id, "content": content}
 
-    def _content(self, parts: Sequence[Part], notes: Notes) -> Any:
-        made: list[Json] = []
-        for part in parts:
-            match part:
-                case TextPart():
-                    made.append(self._text(part))
-                case ImagePart():
-                    made.append({"type": "image_url", "image_url": {"url": part.as_url}})
-                case OpaquePart(data, provider) if provider == self.kind:
-                    made.append(data)
-                case _:
-                    dropped(part, self.name, notes)
-        if len(made) == 1 and made[0].keys() == {"type", "text"}:
-            return made[0]["text"]
-        return made or ""
+    def _marked_blocks(self, parts: Sequence[Part]) -> list[Json]:
+        """Return the text as blocks, if any of them has a member of its own, such as a cache mark."""
+        blocks = [self.text_block(part) for part in parts if isinstance(part, TextPart)]
+        return blocks if any(len(block) > 2 for block in blocks) else []
 
-    def _text(self, part: TextPart) -> Json:
-        own = part.extra.data if part.extra is not None and part.extra.provider == self.kind else {}
-        return {"type": "text", "text": part.text, **own}
-
-    def _marked(self, parts: Sequence[Part]) -> list[Json]:
-        """The text as blocks, if one of them says more than its text: a mark to cache."""
-        made = [self._text(part) for part in parts if isinstance(part, TextPart)]
-        return made if any(len(block) > 2 for block in made) else []
-
-    def _assistant(self, parts: Sequence[Part], notes: Notes) -> Json:
-        made: Json = {"role": "assistant", "content": self._marked(parts) or text_of(parts) or None}
+    def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
+        """Return a message of the model."""
+        message: Json = {"role": "assistant", "content": self._marked_blocks(parts) or text_of(parts) or None}
         calls: list[Json] = []
         reasoning: list[str] = []
         details: list[Json] = []
-        signature: ReasoningPart | None = None  # that the next call carries
+        signature: ReasoningPart | None = None  # for the next call
         for part in parts:
             match part:
                 case ToolCall():
@@ -246,178 +186,141 @@ class ChatCompletions(ProviderApi):
                     if text and self.facts.reasoning and provider in ("", self.kind):
                         reasoning.append(text)
                     elif part != ReasoningPart(""):
-                        self._signed(part, notes)
+                        self.drop_reasoning(part, notes)
                 case TextPart():
                     pass
                 case _:
-                    dropped(part, self.name, notes)
+                    note_dropped(part, self.name, notes)
         if signature is not None:
-            self._signed(signature, notes)
+            self.drop_reasoning(signature, notes)
         if reasoning:
-            made[self.facts.reasoning] = "".join(reasoning)
-        if details:
-            made["reasoning_details"] = details
-        if calls:
-            made["tool_calls"] = calls
-        elif made["content"] is None:
-            made["content"] = ""
-        return made
+            message[self.facts.reasoning] = "".join(reasoning)
+        return _completed(message, calls, details)
 
-    def _signed(self, part: ReasoningPart, notes: Notes) -> None:
-        """Reasoning that it has no place for."""
-        dropped(part, self.name, notes)
+    def drop_reasoning(self, part: ReasoningPart, notes: Notes) -> None:
+        """Note reasoning that has no place of its own in a message."""
+        note_dropped(part, self.name, notes)
 
     def write_call(self, call: ToolCall) -> Json:
-        """A call, in a message or a response."""
+        """Return a call as a message or a response contains it."""
         if call.free and self.facts.custom:
-            input = str(call.arguments.get("input", ""))
-            return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": input}}
-        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_of(call)}}
+            return _custom_call(call.id, call.name, call.arguments.get("input", ""))
+        function = {"name": call.name, "arguments": json_text(call.arguments)}
+        return {"id": call.id, "type": "function", "function": function}
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
     def read_request(self, body: Json) -> ChatRequest:
-        """What a body asks for."""
-        tools: list[ToolDefinition] = []
-        others: list[Mapping[str, Any]] = []
-        listed = [
-            *(body.get("tools") or ()),
-            *({"type": "function", "function": f} for f in body.get("functions") or ()),
-        ]
-        for tool in listed:
-            if isinstance(tool.get("custom"), Mapping) and tool.get("type") == "custom":
-                tools.append(_custom(tool["custom"]))
-            elif "function" in tool:
-                tools.append(as_definition(tool))
-            else:
-                others.append(tool)
-        limit = body.get("max_completion_tokens")
-        stop = body.get("stop")
-        return ChatRequest(
-            messages=tuple(settled(self._read_messages(body["messages"]))),
-            tools=tuple(tools),
+        """Parse a body."""
+        functions = ({"type": "function", "function": function} for function in body.get("functions") or ())
+        return self.request_of(
+            body,
+            group_results(self.read_messages(body["messages"])),
+            **read_tools([*(body.get("tools") or ()), *functions], _read_tool),
             tool_choice=_read_choice(body.get("tool_choice", body.get("function_call"))),
             parallel=body.get("parallel_tool_calls"),
-            model=body.get("model") or "",
-            stream=bool(body.get("stream")),
-            max_tokens=limit if limit is not None else body.get("max_tokens"),
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
-            provider=self.kind,
-            extra={key: value for key, value in body.items() if key not in _READ},
-            provider_tools=tuple(others),
         )
 
-    def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-        for message in messages:
-            role = message["role"]
-            if role in ("tool", "function"):
-                call_id, name = str(message.get("tool_call_id") or ""), str(message.get("name") or "")
-                yield Message("tool", (_read_result(call_id, name, message.get("content")),))
-                continue
-            parts = tuple(self.read_parts(message))
-            yield Message(
-                "system" if role in ("system", "developer") else "assistant" if role == "assistant" else "user", parts
-            )
-
     def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
-        """The parts of a message that holds no result."""
+        """Yield the parts of a message that contains no result."""
         yield from (part for _, part in reasoning_parts(message))
         content = message.get("content")
-        if isinstance(content, str):
-            if content:
-                yield TextPart(content)
-        else:
-            for block in content or ():
-                yield from self._block(block)
+        for block in [content] if isinstance(content, str) and content else content or ():
+            yield self._read_block(block)
         if isinstance(message.get("refusal"), str):
             yield TextPart(message["refusal"])
         for call in message.get("tool_calls") or ():
             yield from signatures_of(call)
-            function = call.get("function") or {}
-            if is_custom(call):
-                custom = call["custom"]
-                given, id = {"input": str(custom.get("input") or "")}, str(call.get("id") or "")
-                yield ToolCall(str(custom["name"]), given, id, format=self.kind, free=True)
-            else:
-                arguments = object_of(function.get("arguments"))
-                yield ToolCall(str(function["name"]), arguments, str(call.get("id") or ""), format=self.kind)
+            yield self.read_call(call)
         if isinstance(legacy := message.get("function_call"), Mapping):
-            yield ToolCall(str(legacy["name"]), object_of(legacy.get("arguments")), format=self.kind)
+            yield self.read_call({"function": legacy})
 
-    def _block(self, block: Any) -> Iterator[Part]:
+    def read_call(self, call: Mapping[str, Any]) -> ToolCall:
+        """Parse a call of a message."""
+        if not is_custom(call):
+            return super().read_call(call)
+        custom = call["custom"]
+        arguments, id = {"input": str(custom.get("input") or "")}, str(call.get("id") or "")
+        return ToolCall(str(custom["name"]), arguments, id, format=self.kind, free=True)
+
+    def _read_block(self, block: Any) -> Part:
         if isinstance(block, str):
-            yield TextPart(block)
-            return
+            return TextPart(block)
         match block.get("type"):
             case "text" | "refusal":
                 rest = {key: value for key, value in block.items() if key not in ("type", "text", "refusal")}
                 extra = OpaquePart(rest, self.kind) if rest else None
-                yield TextPart(str(block.get("text", block.get("refusal", ""))), extra)
+                return TextPart(str(block.get("text", block.get("refusal", ""))), extra)
             case "image_url":
-                image = block["image_url"]
-                yield ImagePart(url=str(image["url"] if isinstance(image, Mapping) else image))
+                return read_image(block)
             case "thinking":
-                yield thinking_part(block, self.kind)
-            case _:
-                yield OpaquePart(dict(block), self.kind)
+                return thinking_part(block, self.kind)
+        return OpaquePart(dict(block), self.kind)
+
+    def read_result(self, message: Mapping[str, Any]) -> ToolResult:
+        """Parse a message that carries a result."""
+        call_id, name = str(message.get("tool_call_id") or ""), str(message.get("name") or "")
+        content = message.get("content")
+        if isinstance(content, str) or content is None:
+            return ToolResult(call_id, name, content or "")
+        texts: list[str] = []
+        images: list[ImagePart] = []
+        for block in content:
+            if isinstance(block, str):
+                texts.append(block)
+            elif "text" in block:
+                texts.append(str(block["text"]))
+            elif block.get("type") == "image_url":
+                images.append(read_image(block))
+            else:
+                texts.append(json_text(dict(block)))
+        return ToolResult(call_id, name, "\n".join(texts), images=tuple(images))
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def read_response(self, response: Json, assembler: Assembler) -> None:
-        """Tell the assembler what a response says."""
-        if failed(response, assembler):
+    def read_response(self, response: Json, builder: ResponseBuilder) -> None:
+        """Report the content of a response to the builder."""
+        if add_error(response, builder):
             return
         choices = response.get("choices") or ()
         if choices:
             message = choices[0].get("message") or {}
-            assembler.reason = read_reason(self.kind, choices[0].get("finish_reason"))
-            self._reasoning(message, assembler)
-            for block in content_blocks(message.get("content"), assembler):
-                part = thinking_part(block, self.kind)
-                assembler.reasoning(part.text)
-                assembler.reasoned(part)
-            assembler.text(message.get("refusal"))
+            builder.reason = read_reason(self.kind, choices[0].get("finish_reason"))
+            for shown, part in reasoning_parts(message):
+                builder.add_reasoning(shown)
+                builder.end_reasoning(part)
+            for block in content_blocks(message.get("content"), builder):
+                builder.add_thought(thinking_part(block, self.kind))
+            builder.add_text(message.get("refusal"))
             for call in message.get("tool_calls") or ():
-                self.read_call(call, assembler)
+                self.add_call(call, builder)
             legacy = message.get("function_call")
             if isinstance(legacy, Mapping) and legacy.get("name"):
-                assembler.call(legacy.get("name"), legacy.get("arguments"))
-        read_usage(response.get("usage"), assembler)
+                self.add_call({"function": legacy}, builder)
+        add_usage(response.get("usage"), builder)
 
-    @staticmethod
-    def _reasoning(message: Mapping[str, Any], assembler: Assembler) -> None:
-        for shown, part in reasoning_parts(message):
-            assembler.reasoning(shown)
-            assembler.reasoned(part)
-
-    @staticmethod
-    def read_call(call: Mapping[str, Any], assembler: Assembler) -> None:
-        """Tell the assembler of a call that came whole."""
+    def add_call(self, call: Mapping[str, Any], builder: ResponseBuilder) -> None:
+        """Report a whole call of an answer to the builder."""
         for part in signatures_of(call):
-            assembler.reasoned(part)
+            builder.end_reasoning(part)
         if is_custom(call):
-            custom, key = call["custom"], object()
-            assembler.begin(key, custom.get("name"), call.get("id"), free=True)
-            assembler.arguments(key, custom.get("input"))
-            assembler.end(key)
-            return
-        function = call.get("function") or {}
-        assembler.call(function.get("name"), function.get("arguments"), call.get("id"))
+            custom = call["custom"]
+            builder.add_call(custom.get("name"), custom.get("input"), call.get("id"), free=True)
+        else:
+            super().add_call(call, builder)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
+        """Return the body of a response."""
         parts = response.parts
         message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None}
         calls: list[Json] = []
         details: list[Json] = []
-        signature: ReasoningPart | None = None
+        signature: ReasoningPart | None = None  # for the next call
         for part in parts:
             match part:
                 case ToolCall():
                     if part.free and not self.facts.custom:
-                        notes.changed(f"call {part.id}", "its input is text, and goes as the only argument")
+                        notes.changed(f"call {part.id}", "its input is text, and becomes the only argument")
                     calls.append(with_signature(self.write_call(part), signature))
                     signature = None
                 case ReasoningPart() if is_signature(part):
@@ -426,84 +329,79 @@ class ChatCompletions(ProviderApi):
                     if part.signature or part.data:
                         details.append(detail(part))
                 case OpaquePart():
-                    dropped(part, self.name, notes)
+                    note_dropped(part, self.name, notes)
                 case _:
                     pass
         if reasoning := "".join(part.text for part in parts if isinstance(part, ReasoningPart)):
             message["reasoning_content"] = reasoning
         if signature is not None:
             details.append(detail(signature))
-        if details:
-            message["reasoning_details"] = details
-        if calls:
-            message["tool_calls"] = calls
-        elif message["content"] is None:
-            message["content"] = ""
         reason = write_reason(self.kind, response.finish_reason)
+        choice = {"index": 0, "message": _completed(message, calls, details), "logprobs": None, "finish_reason": reason}
         return {
             "id": f"chatcmpl-{head.id}",
             "object": "chat.completion",
             "created": head.created,
             "model": head.model,
-            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": reason}],
+            "choices": [choice],
             "usage": write_usage(response.usage or Usage()),
         }
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def framing(self) -> Framing:
-        """Server-sent events."""
-        return ServerSentEvents()
-
-    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
-        """What reads the chunks of one stream."""
-        return StreamReader(self.kind, assembler).read
+    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
+        """Return the function that reads the chunks of one stream."""
+        return StreamReader(builder).read
 
     def reasoning_delta(self, text: str) -> Json:
-        """More reasoning, as a stream says it."""
+        """Return a delta of reasoning."""
         return {"reasoning_content": text}
 
-    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
-        """The chunks of a stream."""
+    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
+        """Yield the chunks of a stream."""
         facts = self.facts
         writer = StreamWriter(self.kind, head, self.reasoning_delta, whole_calls=facts.whole_calls, custom=facts.custom)
-        return writer.write(events)
+        return writer.write(events, end)
 
 
-def _read_result(call_id: str, name: str, content: Any) -> ToolResult:
-    if isinstance(content, str) or content is None:
-        return ToolResult(call_id, name, content or "")
-    texts: list[str] = []
-    images: list[ImagePart] = []
-    for block in content:
-        if isinstance(block, str):
-            texts.append(block)
-        elif "text" in block:
-            texts.append(str(block["text"]))
-        elif block.get("type") == "image_url":
-            image = block["image_url"]
-            images.append(ImagePart(url=str(image["url"] if isinstance(image, Mapping) else image)))
-        else:
-            texts.append(arguments_of(ToolCall("", dict(block))))
-    return ToolResult(call_id, name, "\n".join(texts), images=tuple(images))
+def _completed(message: Json, calls: list[Json], details: list[Json]) -> Json:
+    """Return a message of the model with its calls; without any, its content is text."""
+    if details:
+        message["reasoning_details"] = details
+    if calls:
+        message["tool_calls"] = calls
+    elif message["content"] is None:
+        message["content"] = ""
+    return message
+
+
+def _custom_call(id: str, name: str, text: Any) -> Json:
+    return {"id": id, "type": "custom", "custom": {"name": name, "input": str(text)}}
 
 
 def _as_custom(message: Json, custom: frozenset[str]) -> Json:
-    """A message whose calls of tools that take text are written as such."""
+    """Return a message in which calls of tools that take text are written as such."""
     if not custom or "tool_calls" not in message:
         return message
     calls: list[Json] = []
     for call in message["tool_calls"]:
         function = call.get("function") or {}
         if function.get("name") in custom:
-            input = object_of(function.get("arguments")).get("input", "")
-            call = {"id": call["id"], "type": "custom", "custom": {"name": function["name"], "input": str(input)}}
+            text = object_of(function.get("arguments")).get("input", "")
+            call = _custom_call(call["id"], function["name"], text)
         calls.append(call)
     return {**message, "tool_calls": calls}
 
 
-def _custom(tool: Mapping[str, Any]) -> ToolDefinition:
-    rest = {key: value for key, value in tool.items() if key not in ("name", "description")}
+def _read_tool(tool: Json) -> ToolDefinition | None:
+    if isinstance(custom := tool.get("custom"), Mapping) and tool.get("type") == "custom":
+        return custom_tool(custom)
+    return as_definition(tool) if "function" in tool else None
+
+
+def custom_tool(tool: Mapping[str, Any]) -> ToolDefinition:
+    """Return a tool whose input is text; its other members become an annotation."""
+    rest = {key: value for key, value in tool.items() if key not in ("type", "name", "description")}
     return ToolDefinition(tool["name"], tool.get("description") or "", FREE_INPUT, annotations={"custom": rest})
 
 
@@ -512,10 +410,10 @@ def _read_choice(choice: Any) -> ToolChoice:
         return ToolChoice.of(choice)
     if isinstance(allowed := choice.get("allowed_tools"), Mapping):
         mode: Mode = "required" if allowed.get("mode") == "required" else "auto"
-        return ToolChoice(mode, tuple(_choice_name(one) for one in allowed.get("tools") or ()))
+        return ToolChoice(mode, tuple(map(_choice_name, allowed.get("tools") or ())))
     return ToolChoice("required", (_choice_name(choice),))
 
 
 def _choice_name(choice: Mapping[str, Any]) -> str:
-    inner = choice.get("function") or choice.get("custom") or choice
-    return str(inner["name"])
+    tool = choice.get("function") or choice.get("custom") or choice
+    return str(tool["name"])

@@ -1,161 +1,141 @@
-"""Pieces of the Chat Completions shape that whole answers and streams share: reasoning, signatures, errors, counts."""
+"""Parts of Chat Completions that whole answers and streams share: reasoning, signatures, errors, token counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from toolwire.messages import FinishReason, ReasoningPart, Usage
-from toolwire.providers.base import Head, Json
-from toolwire.providers.response_builder import Assembler
+from toolwire.messages import ReasoningPart, Usage
+from toolwire.providers.message_parts import Json, UsageReader
+from toolwire.providers.response_builder import ResponseBuilder
 
 OPENROUTER = "openrouter"
 
 
 def is_custom(call: Mapping[str, Any]) -> bool:
-    """Whether a call's input is text and no JSON; some servers send an empty `custom` beside the function."""
+    """Return whether a call's input is text, not JSON; some servers add an empty `custom` to functions."""
     custom = call.get("custom")
     return isinstance(custom, dict) and (call.get("type") == "custom" or bool(custom.get("name")))
 
 
-def failed(body: Mapping[str, Any], assembler: Assembler) -> bool:
-    """Whether an error stands for the answer; a problem then."""
+def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
+    """Report the error that a body contains; return whether there is one."""
     error = body.get("error")
     if not error:
         return False
     facts = error if isinstance(error, dict) else {"message": str(error)}
-    said = str(facts.get("failed_generation") or "")
-    failed = facts.get("code") == "tool_use_failed"
-    assembler.reason = FinishReason.ERROR
-    assembler.problem("malformed" if failed else "provider_error", str(facts.get("message") or error), said)
+    # Groq refuses a malformed call of the model, and quotes it: that is no failure of the provider.
+    refused = facts.get("code") == "tool_use_failed"
+    raw = str(facts.get("failed_generation") or "")
+    builder.fail(str(facts.get("message") or error), "malformed" if refused else "provider_error", raw)
     return True
 
 
-def content_blocks(content: Any, assembler: Assembler) -> Iterator[Mapping[str, Any]]:
-    """Tell the assembler of content, but for blocks of reasoning: those are given back."""
+def content_blocks(content: Any, builder: ResponseBuilder) -> Iterator[Mapping[str, Any]]:
+    """Report content to the builder, except for blocks of reasoning: yield these."""
     if not content:
         return iter(())
     if isinstance(content, str):
-        assembler.text(content)
+        builder.add_text(content)
         return iter(())
-    return _content_blocks(content, assembler)
+    return _content_blocks(content, builder)
 
 
-def _content_blocks(content: Iterable[Any], assembler: Assembler) -> Iterator[Mapping[str, Any]]:
+def _content_blocks(content: Iterable[Any], builder: ResponseBuilder) -> Iterator[Mapping[str, Any]]:
     for block in content:
         if isinstance(block, str):
-            assembler.text(block)
+            builder.add_text(block)
         elif block.get("type") == "thinking":
             yield block
         elif "text" in block:
-            assembler.text(block["text"])
+            builder.add_text(block["text"])
         else:
-            assembler.passed(block)
+            builder.add_opaque(block)
 
 
 def thinking_part(block: Mapping[str, Any], kind: str) -> ReasoningPart:
-    """A block of reasoning among the content, with its signature if it has one."""
+    """Parse a block of reasoning among the content; its text may be cut into blocks itself."""
+    thinking = block.get("thinking") or ""
+    if not isinstance(thinking, str):
+        thinking = "".join(str(inner.get("text") or "") for inner in thinking)
     signature = str(block.get("signature") or "")
-    return ReasoningPart(thinking(block), signature, kind if signature else "")
-
-
-def thinking(block: Mapping[str, Any]) -> str:
-    """The text of such a block, which may be cut into blocks itself."""
-    inner = block.get("thinking") or ""
-    return inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
+    return ReasoningPart(thinking, signature, kind if signature else "")
 
 
 _REASONING = frozenset(("reasoning_details", "reasoning_content", "reasoning", "reasoning_text"))
 
 
 def reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:
-    """The reasoning of a message or a delta, what is signed as one part each; with the text that is new in it."""
+    """Yield the reasoning of a message or a delta, each signed stretch as one part, with the text to show for it."""
     return iter(()) if _REASONING.isdisjoint(message) else _reasoning_parts(message)
 
 
 def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:
     details = message.get("reasoning_details")
     text = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
-    signed = [one for one in details or () if isinstance(one, dict) and (one.get("signature") or one.get("data"))]
-    covered = "".join(str(one.get("text") or "") for one in signed)
+    signed = [item for item in details or () if isinstance(item, dict) and (item.get("signature") or item.get("data"))]
+    covered = "".join(str(item.get("text") or "") for item in signed)
     if isinstance(text, str) and text and (not covered or covered != text):
         yield text, ReasoningPart(text)
-    for one in signed:
-        said, provider = str(one.get("text") or ""), str(one.get("provider") or "")
-        data = one.get("data") if provider else dict(one)  # `detail` writes the provider
-        part = ReasoningPart(
-            said,
-            str(one.get("signature") or ""),
-            provider or OPENROUTER,
-            data if isinstance(data, dict) else None,
-        )
-        yield said if covered == text else "", part
+    for item in signed:
+        signed_text, provider = str(item.get("text") or ""), str(item.get("provider") or "")
+        data = item.get("data") if provider else dict(item)  # only `detail` writes the provider
+        signature = str(item.get("signature") or "")
+        part = ReasoningPart(signed_text, signature, provider or OPENROUTER, data if isinstance(data, dict) else None)
+        yield signed_text if covered == text else "", part
 
 
 def detail(part: ReasoningPart) -> Json:
-    """Reasoning that has to travel back, through clients that keep what they do not know; OpenRouter's as it came."""
+    """Return reasoning that must be sent back as an item that clients keep; OpenRouter's items are unchanged."""
     if part.provider == OPENROUTER and part.data is not None:
         return {**part.data, "text": part.text} if part.text else part.data
-    made: Json = {"type": "reasoning.text", "text": part.text, "provider": part.provider}
+    item: Json = {"type": "reasoning.text", "text": part.text, "provider": part.provider}
     if part.signature:
-        made["signature"] = part.signature
+        item["signature"] = part.signature
     if part.data is not None:
-        made["data"] = part.data
-    return made
+        item["data"] = part.data
+    return item
 
 
 def is_signature(part: ReasoningPart) -> bool:
-    """Whether this is a thought signature of Google's, which stands on the call that follows."""
+    """Return whether this is a thought signature of Google's, which belongs on the call that follows."""
     return part.provider == "gemini" and bool(part.signature) and not part.text
 
 
 def with_signature(call: Json, signature: ReasoningPart | None) -> Json:
-    """A call with the thought signature that it has to carry."""
+    """Return a call with its thought signature."""
     if signature is None:
         return call
     return {**call, "extra_content": {"google": {"thought_signature": signature.signature}}}
 
 
 def signatures_of(call: Mapping[str, Any]) -> Iterator[ReasoningPart]:
-    """The thought signature that Google's own compatible API puts on a call."""
+    """Yield the thought signature that Google's own compatible API puts on a call."""
     google = (call.get("extra_content") or {}).get("google") or {}
     if isinstance(signature := google.get("thought_signature"), str):
         yield ReasoningPart("", signature, "gemini")
 
 
-def read_usage(usage: Any, assembler: Assembler) -> None:
-    """Tell the assembler of token counts, if there are any."""
-    if not isinstance(usage, dict):
-        return
-    read = usage.get("prompt_tokens_details") or {}
-    written = usage.get("completion_tokens_details") or {}
-    assembler.usage(
-        Usage(
-            int(usage.get("prompt_tokens") or 0),
-            int(usage.get("completion_tokens") or 0),
-            int(read.get("cached_tokens") or 0),
-            int(written.get("reasoning_tokens") or 0),
-        )
-    )
+_USAGE = UsageReader(
+    "prompt_tokens",
+    "completion_tokens",
+    "prompt_tokens_details.cached_tokens",
+    "completion_tokens_details.reasoning_tokens",
+)
+
+
+def add_usage(usage: Any, builder: ResponseBuilder) -> None:
+    """Report token counts to the builder, if there are any."""
+    if isinstance(usage, dict):
+        builder.add_usage(_USAGE.read(usage))
 
 
 def write_usage(usage: Usage) -> Json:
-    """Token counts in this shape."""
+    """Return token counts in this shape."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
-
-
-def chunk(head: Head, choices: list[Json]) -> Json:
-    """A chunk of a stream."""
-    return {
-        "id": f"chatcmpl-{head.id}",
-        "object": "chat.completion.chunk",
-        "created": head.created,
-        "model": head.model,
-        "choices": choices,
     }

@@ -1,4 +1,4 @@
-"""Streams of the Chat Completions shape: what tells the calls of a stream apart, and how chunks are written."""
+"""Streams of Chat Completions: telling the calls of a stream apart, and writing chunks."""
 
 from __future__ import annotations
 
@@ -6,27 +6,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import (
-    ArgumentsDelta,
-    CallEnd,
-    CallStart,
-    ContentDelta,
-    Event,
-    Finish,
-    ReasoningDelta,
-    ReasoningEnd,
-    UsageCounted,
-)
-from toolwire.messages import FinishReason, ReasoningPart, Usage
-from toolwire.providers.base import Head, Json
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta, ReasoningEnd
+from toolwire.messages import ReasoningPart
 from toolwire.providers.chat_parts import (
-    chunk,
+    add_error,
+    add_usage,
     content_blocks,
     detail,
-    failed,
     is_custom,
     is_signature,
-    read_usage,
     reasoning_parts,
     signatures_of,
     thinking_part,
@@ -35,42 +23,43 @@ from toolwire.providers.chat_parts import (
 )
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import DONE, Frame, sse
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.message_parts import Json
+from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.providers.stream_codec import Head, StreamEnd
 
 
 class StreamReader:
     """Reads the chunks of one stream."""
 
-    def __init__(self, kind: str, assembler: Assembler) -> None:
-        self._kind = kind
-        self._assembler = assembler
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
         self._keys: dict[Hashable, Hashable] = {}  # of open calls, by the index or id that chunks give
         self._last: Hashable = None
         self._whole: dict[Hashable, None] = {}  # calls whose arguments have closed: the next call ends them
         self._count = 0
-        self._thought: list[str] = []  # reasoning that nothing has been said of
+        self._thought: list[str] = []  # reasoning that no seal has covered yet
 
     def read(self, frame: Frame) -> None:
-        """Tell the assembler what the next chunk says."""
+        """Report the content of the next chunk to the builder."""
         chunk = frame.value
-        assembler = self._assembler
-        if failed(chunk, assembler):
+        builder = self._builder
+        if add_error(chunk, builder):
             return
         choices = chunk.get("choices")
         if choices:
             choice = choices[0]
             if choice.get("index"):
-                choice = next((one for one in choices if not one.get("index")), None)
-            if choice is None:  # another choice than the first
+                choice = next((choice for choice in choices if not choice.get("index")), None)
+            if choice is None:  # only the first choice is read
                 return
             delta = choice.get("delta") or {}
             for shown, part in reasoning_parts(delta):
                 self._reasoning(shown, part)
-            for block in content_blocks(delta.get("content"), assembler):
-                part = thinking_part(block, self._kind)
+            for block in content_blocks(delta.get("content"), builder):
+                part = thinking_part(block, builder.api)
                 self._reasoning(part.text, part)
             if refusal := delta.get("refusal"):
-                assembler.text(refusal)
+                builder.add_text(refusal)
             if calls := delta.get("tool_calls"):
                 for at, call in enumerate(calls):
                     self._call(call, at)
@@ -78,27 +67,27 @@ class StreamReader:
             if isinstance(legacy, dict) and (legacy.get("name") or legacy.get("arguments")):
                 self._call({"index": "function_call", "function": legacy}, 0)
             if word := choice.get("finish_reason"):
-                assembler.reason = read_reason(self._kind, word)
+                builder.reason = read_reason(builder.api, word)
         if usage := chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage"):
-            read_usage(usage, assembler)
+            add_usage(usage, builder)
 
     def _reasoning(self, shown: str, part: ReasoningPart) -> None:
-        self._assembler.reasoning(shown)
+        self._builder.add_reasoning(shown)
         self._thought.append(shown)
         if part.signature or part.data is not None:
-            self._reasoned(part)
+            self._seal(part)
 
-    def _reasoned(self, part: ReasoningPart) -> None:
-        """A seal: on the reasoning so far, unless it stands for itself."""
+    def _seal(self, part: ReasoningPart) -> None:
+        """End the reasoning so far with a seal; a seal on other text is a part of its own."""
         text, self._thought = "".join(self._thought), []
         if part.text == text or (part.signature and part.provider != "gemini" and text.endswith(part.text)):
             part = replace(part, text=text)
         elif text:
-            self._assembler.reasoned(ReasoningPart(text))
-        self._assembler.reasoned(part)
+            self._builder.end_reasoning(ReasoningPart(text))
+        self._builder.end_reasoning(part)
 
     def _call(self, call: Mapping[str, Any], at: int) -> None:
-        assembler = self._assembler
+        builder = self._builder
         free = is_custom(call)
         function: Mapping[str, Any] = call.get("custom" if free else "function") or {}
         name, id = function.get("name") or "", call.get("id") or ""
@@ -109,52 +98,50 @@ class StreamReader:
             key = self._last  # its beginning had another index, or none
         if key is not None and self._is_new(key, name, id, arguments):
             key = None
-        if key is None or not assembler.known(key):
+        if key is None or not builder.is_open(key):
             for other in self._whole:
-                if assembler.known(other) and assembler.is_whole(other):
-                    assembler.end(other)
+                if builder.is_open(other) and builder.is_whole(other):
+                    builder.end_call(other)
             self._whole.clear()
             for part in signatures_of(call):
-                self._reasoned(part)
+                self._seal(part)
             key = self._count
             self._count += 1
-            assembler.begin(key, name, id, free=free)
+            builder.begin_call(key, name, id, free=free)
         else:
-            assembler.name(key, name, id)
+            builder.name_call(key, name, id)
         self._keys[place] = self._last = key
         if arguments is not None and arguments != "":
-            assembler.arguments(key, arguments)
-            if assembler.is_whole(key):
+            builder.add_arguments(key, arguments)
+            if builder.is_whole(key):
                 self._whole[key] = None
 
     def _place(self, index: Any, id: str, at: int) -> Hashable:
-        """What tells the calls of a stream apart: the index, else the id, else the order in the chunk."""
+        """Return what tells the calls of a stream apart: the index, else the id, else the position in the chunk."""
         if isinstance(index, int) or (isinstance(index, str) and index):
             return str(index)
-        if id:
-            return ("id", id)
-        return ("at", at)
+        return ("id", id) if id else ("at", at)
 
     def _is_new(self, key: Hashable, name: str, id: str, arguments: Any) -> bool:
-        """Whether a server uses the index of one call for the next one as well."""
-        assembler = self._assembler
-        if not assembler.known(key):
+        """Return whether a chunk begins another call; some servers use the index of one call for the next as well."""
+        builder = self._builder
+        if not builder.is_open(key):
             return bool(name or id)
-        old_id = assembler.named(key)[1]
-        if id and old_id and id != old_id:
-            return bool(name) or assembler.is_whole(key)
-        return bool(name and arguments and not id and assembler.is_whole(key))
+        open_id = builder.id_of(key)
+        if id and open_id and id != open_id:
+            return bool(name) or builder.is_whole(key)
+        return bool(name and arguments and not id and builder.is_whole(key))
 
 
 class StreamWriter:
     """Writes the chunks of one stream.
 
     Args:
-        kind: the API whose words are written.
-        head: what the answer says of itself.
-        reasoning: a delta of reasoning.
-        whole_calls: calls are written in one piece.
-        custom: there are calls whose input is text and no JSON.
+        kind: the API whose vocabulary is used.
+        head: identifies the answer.
+        reasoning: returns a delta of reasoning.
+        whole_calls: whether each call is written in one piece.
+        custom: whether there are calls whose input is text.
     """
 
     def __init__(
@@ -165,101 +152,95 @@ class StreamWriter:
         self._reasoning = reasoning
         self._calls = _CallWriter(whole=whole_calls, custom=custom)
         self._details = 0
-        self._usage: Usage | None = None
-        self._reason = FinishReason.STOP
 
-    def write(self, events: Iterable[Event]) -> Iterator[bytes]:
-        """The chunks of these events, the marker of the end last."""
-        yield self._chunk({"role": "assistant", "content": ""})
+    def write(self, events: Iterable[Event], end: StreamEnd) -> Iterator[bytes]:
+        """Yield the chunks of these events, the end marker last."""
+        yield self._delta({"role": "assistant", "content": ""})
         for event in events:
-            yield from self._event(event)
+            match event:
+                case ContentDelta(text):
+                    yield self._delta({"content": text})
+                case ReasoningDelta(text):
+                    yield self._delta(self._reasoning(text))
+                case ReasoningEnd(part) if is_signature(part):
+                    self._calls.signature = part
+                case ReasoningEnd(part) if part.signature or part.data:
+                    yield self._detail(part)
+                case CallStart() | ArgumentsDelta() | CallEnd():
+                    for call in self._calls.write(event):
+                        yield self._delta({"tool_calls": [call]})
+                case _:  # a chunk has no place for items of the provider
+                    pass
         for call in self._calls.rest():
-            yield self._chunk({"tool_calls": [call]})
+            yield self._delta({"tool_calls": [call]})
         if self._calls.signature is not None:
             yield self._detail(self._calls.signature)
-        yield self._chunk({}, write_reason(self._kind, self._reason))
-        if self._usage is not None:
-            yield sse({**chunk(self._head, []), "usage": write_usage(self._usage)})
+        yield self._delta({}, write_reason(self._kind, end.reason))
+        if end.usage is not None:
+            yield sse({**self._chunk([]), "usage": write_usage(end.usage)})
         yield b"data: " + DONE + b"\n\n"
 
-    def _event(self, event: Event) -> Iterator[bytes]:
-        match event:
-            case ContentDelta(text):
-                yield self._chunk({"content": text})
-            case ReasoningDelta(text):
-                yield self._chunk(self._reasoning(text))
-            case ReasoningEnd(part) if is_signature(part):
-                self._calls.signature = part
-            case ReasoningEnd(part) if part.signature or part.data:
-                yield self._detail(part)
-            case CallStart() | ArgumentsDelta() | CallEnd():
-                for call in self._calls.write(event):
-                    yield self._chunk({"tool_calls": [call]})
-            case UsageCounted(usage):
-                self._usage = usage
-            case Finish(reason):
-                self._reason = reason
-            case _:  # a problem, what the provider did itself: nothing stands for them
-                pass
+    def _delta(self, delta: Json, finish: str | None = None) -> bytes:
+        return sse(self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]))
 
-    def _chunk(self, delta: Json, finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return sse(chunk(self._head, [choice]))
+    def _chunk(self, choices: list[Json]) -> Json:
+        return {
+            "id": f"chatcmpl-{self._head.id}",
+            "object": "chat.completion.chunk",
+            "created": self._head.created,
+            "model": self._head.model,
+            "choices": choices,
+        }
 
     def _detail(self, part: ReasoningPart) -> bytes:
-        made = {"index": self._details, **detail(part)}
+        item = {"index": self._details, **detail(part)}
         self._details += 1
-        return self._chunk({"reasoning_details": [made]})
+        return self._delta({"reasoning_details": [item]})
 
 
 class _CallWriter:
-    """Writes the calls of one stream, as it goes or each in one piece."""
+    """Writes the calls of one stream, in deltas or each in one piece."""
 
     def __init__(self, *, whole: bool, custom: bool) -> None:
         self._whole = whole
         self._custom = custom
-        self._free: set[int] = set()  # calls whose input is text, which comes with their end
+        self._free: set[int] = set()  # calls whose input is text, which is written at their end
         self._places: dict[int, int] = {}  # of calls, among the calls
-        self._waiting: dict[int, tuple[Json, list[str]]] = {}  # calls that have to be whole, and their arguments
-        self.signature: ReasoningPart | None = None  # that the next call carries
+        self._waiting: dict[int, tuple[Json, list[str]]] = {}  # calls to be written whole, with their arguments
+        self.signature: ReasoningPart | None = None  # for the next call
 
     def write(self, event: CallStart | ArgumentsDelta | CallEnd) -> Iterator[Json]:
         index = event.index
         match event:
-            case CallStart(_, name, id, True) if self._custom:
+            case CallStart(_, name, id, free):
+                custom = free and self._custom
+                kind, member = ("custom", "input") if custom else ("function", "arguments")
                 place = self._places[index] = len(self._places)
-                call = {"index": place, "id": id, "type": "custom", "custom": {"name": name, "input": ""}}
-                yield with_signature(call, self.signature)
+                call = {"index": place, "id": id, "type": kind, kind: {"name": name, member: ""}}
+                call = with_signature(call, self.signature)
                 self.signature = None
-                self._free.add(index)
-            case ArgumentsDelta() if index in self._free:
-                pass
-            case CallEnd(_, call, complete) if index in self._free:
-                input = str(call.arguments.get("input", "")) if complete else call.raw
-                yield {"index": self._places[index], "type": "custom", "custom": {"input": input}}
-            case CallStart(_, name, id):
-                place = self._places[index] = len(self._places)
-                function = {"name": name, "arguments": ""}
-                call = with_signature(
-                    {"index": place, "id": id, "type": "function", "function": function}, self.signature
-                )
-                self.signature = None
-                if self._whole:
+                if custom:
+                    self._free.add(index)
+                if self._whole and not custom:
                     self._waiting[index] = (call, [])
                 else:
                     yield call
+            case ArgumentsDelta() if index in self._free:
+                pass
+            case ArgumentsDelta(_, text) if self._whole:
+                self._waiting[index][1].append(text)
             case ArgumentsDelta(_, text):
-                if self._whole:
-                    self._waiting[index][1].append(text)
-                else:
-                    yield {"index": self._places[index], "function": {"arguments": text}}
+                yield {"index": self._places[index], "function": {"arguments": text}}
+            case CallEnd(_, call, complete) if index in self._free:
+                text = str(call.arguments.get("input", "")) if complete else call.raw
+                yield {"index": self._places[index], "type": "custom", "custom": {"input": text}}
             case CallEnd() if index in self._waiting:
                 yield self._joined(*self._waiting.pop(index))
             case CallEnd():
                 pass
 
     def rest(self) -> Iterator[Json]:
-        """The calls that were cut."""
+        """Yield the calls that have not ended."""
         for call, texts in self._waiting.values():
             yield self._joined(call, texts)
 

@@ -1,4 +1,4 @@
-"""Streams of numbered blocks, one open at a time: when a block begins and ends, for the APIs that have them."""
+"""Writers of streams that consist of blocks, one open at a time: when a block begins and ends."""
 
 from __future__ import annotations
 
@@ -12,108 +12,99 @@ from toolwire.events import (
     CallStart,
     ContentDelta,
     Event,
-    Finish,
     Passed,
     ReasoningDelta,
     ReasoningEnd,
-    UsageCounted,
 )
-from toolwire.messages import FinishReason, OpaquePart, ReasoningPart, Usage
+from toolwire.messages import OpaquePart, ReasoningPart
+from toolwire.providers.stream_codec import Head, StreamEnd, in_order
 
 Block = Literal["text", "reasoning", "call"]
 
 
 class BlockWriter(ABC):
-    """Writes the events of one stream; what an API says of a block is its own.
+    """Writes the events of one stream; a subclass spells the blocks.
 
     Attributes:
-        index: of the block that was begun last; -1 before the first.
-        reason: why the answer ended.
-        usage: what was counted.
+        index: number of the current block; -1 before the first.
+        block: the kind of the open block; None between blocks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, head: Head, end: StreamEnd) -> None:
+        self.head = head
+        self.end = end
         self.index = -1
-        self.reason = FinishReason.STOP
-        self.usage = Usage()
-        self._open: Block | None = None
+        self.block: Block | None = None
 
     def write(self, events: Iterable[Event]) -> Iterator[bytes]:
-        """The bytes that say these events."""
+        """Yield the bytes of these events."""
         yield from self.first()
-        for event in events:
-            yield from self._event(event)
+        for event in in_order(events):
+            match event:
+                case ContentDelta(text):
+                    yield from self.begin("text")
+                    yield from self.piece(text)
+                case ReasoningDelta(text):
+                    yield from self.begin("reasoning")
+                    yield from self.piece(text)
+                case ReasoningEnd(part):
+                    yield from self.sealed(part)
+                    if self.block == "reasoning":
+                        yield from self.close()
+                case CallStart():
+                    yield from self.close()
+                    yield from self.begin("call", event)
+                case ArgumentsDelta(_, text):
+                    yield from self.piece(text)
+                case CallEnd():
+                    yield from self.close(event)
+                case Passed(part):
+                    yield from self.passed(part)
+                case _:  # no other event has a place in a stream
+                    pass
         yield from self.close()
         yield from self.last()
 
-    def _event(self, event: Event) -> Iterator[bytes]:
-        match event:
-            case ContentDelta(text):
-                yield from self.begin("text")
-                yield self.piece("text", text)
-            case ReasoningDelta(text):
-                yield from self.begin("reasoning")
-                yield self.piece("reasoning", text)
-            case ReasoningEnd(part):
-                yield from self.sealed(part)
-                if self._open == "reasoning":
-                    yield from self.close()
-            case CallStart():
-                yield from self.close()
-                yield from self.begin("call", event)
-            case ArgumentsDelta(_, text):
-                yield self.piece("call", text)
-            case CallEnd():
-                yield from self.close()
-            case Passed(part):
-                yield from self.passed(part)
-            case UsageCounted(usage):
-                self.usage = usage
-            case Finish(reason):
-                self.reason = reason
-            case _:  # a problem: nothing stands for it
-                pass
-
     def begin(self, block: Block, call: CallStart | None = None) -> Iterator[bytes]:
-        """Go on in a block of this kind, or begin one."""
-        if self._open != block:
+        """Begin a block, unless one of this kind is open."""
+        if self.block != block:
             yield from self.close()
-            self._open = block
+            self.block = block
             self.index += 1
-            yield from self.opened(block, call)
+            yield from self.opened(call)
 
-    def close(self) -> Iterator[bytes]:
+    def close(self, call: CallEnd | None = None) -> Iterator[bytes]:
         """End the open block, if there is one."""
-        if self._open is not None:
-            self._open = None
-            yield self.closed()
+        if self.block is not None:
+            yield from self.closed(call)
+            self.block = None
 
-    # -- what an API's file says ---------------------------------------------------------------------------------
+    # -- spelled by the API's own module -------------------------------------------------------------------------
 
     @abstractmethod
     def first(self) -> Iterator[bytes]:
-        """How the stream begins."""
+        """Yield the beginning of the stream."""
 
     @abstractmethod
     def last(self) -> Iterator[bytes]:
-        """How it ends."""
+        """Yield the end of the stream."""
 
     @abstractmethod
-    def opened(self, block: Block, call: CallStart | None) -> Iterator[bytes]:
-        """That a block begins; with the call that it is."""
+    def opened(self, call: CallStart | None) -> Iterator[bytes]:
+        """Yield the beginning of the open block."""
 
     @abstractmethod
-    def piece(self, block: Block, text: str) -> bytes:
-        """More of a block; of a call that is JSON."""
+    def piece(self, text: str) -> Iterator[bytes]:
+        """Yield a piece of the open block; of a call that is JSON."""
 
     @abstractmethod
-    def closed(self) -> bytes:
-        """That a block ends."""
+    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
+        """Yield the end of the open block."""
 
-    @abstractmethod
     def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
-        """What reasoning needs to travel back."""
+        """Yield the members of reasoning that have to be sent back; nothing, if the API has no place for them."""
+        return iter(())
 
     def passed(self, part: OpaquePart) -> Iterator[bytes]:
-        """What no event of ours says; nothing, where an API has no place for it."""
+        """Yield an item of this API's own; nothing, if a stream has no place for it."""
         return iter(())

@@ -1,8 +1,8 @@
 """Gemini's generateContent, of AI Studio and of Vertex AI.
 
-Roles are `user` and `model`; arguments and results are objects; calls and results of a turn stand in one content each.
-A thought signature belongs to the part that it is on: in our values it stands directly before that part, as reasoning
-without text. The model's name and whether to stream stand in the URL, so no body holds them.
+Roles are `user` and `model`; arguments and results are objects; the calls of a turn are one content, and so are its
+results. A thought signature belongs to the part that it is on: in our values it is reasoning without text, directly
+before that part. The URL contains the model's name and whether to stream, so the body does not.
 
 Source: https://ai.google.dev/api/generate-content
 """
@@ -15,18 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolwire.errors import DefinitionError
-from toolwire.events import (
-    CallEnd,
-    ContentDelta,
-    Event,
-    Finish,
-    Passed,
-    ReasoningDelta,
-    ReasoningEnd,
-    UsageCounted,
-)
+from toolwire.events import CallEnd, ContentDelta, Event, Passed, ReasoningDelta, ReasoningEnd
 from toolwire.messages import (
-    FinishReason,
     ImagePart,
     Message,
     OpaquePart,
@@ -38,38 +28,56 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers.base import Head, Json, Offered, ProviderApi, dropped, in_order, object_of
-from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
-from toolwire.providers.gemini_parts import answer_of, camel, is_theirs, listed, signature_part, write_call
-from toolwire.providers.gemini_stream import Signer, StreamReader
+from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.framing import Frame, sse
+from toolwire.providers.gemini_stream import (
+    Signer,
+    StreamReader,
+    answer_of,
+    camel,
+    is_gemini_id,
+    listed,
+    signature_part,
+    write_call,
+)
 from toolwire.providers.identifiers import Alphabet
-from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, note_foreign, settled
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.message_parts import Json, note_dropped, object_of
+from toolwire.providers.request import (
+    ChatRequest,
+    Mode,
+    Notes,
+    ToolChoice,
+    group_results,
+    read_settings,
+    split_results,
+)
+from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI
+from toolwire.providers.stream_codec import Head, StreamEnd, in_order
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 
 _SETTINGS = {"maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
-_READ = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model", "stream"))
 _DECLARED = frozenset(("name", "description", "parameters", "parametersJsonSchema"))
 _SCHEMAS = ("parametersJsonSchema", "parameters")
-_UNSAID = frozenset(("type", "title", "description", "$schema"))
-"""What a schema may say while it still has no parameters."""
+_DESCRIPTIVE = frozenset(("type", "title", "description", "$schema"))
+"""Members that a schema without any parameters may have."""
 _WRAPPED = ({"result"}, {"output"}, {"error"})
 _UNSIGNED = "skip_thought_signature_validator"
-"""What Gemini 3 takes instead of the signature of a call that it did not make."""
+"""Accepted by Gemini 3 in place of the signature of a call that it did not make."""
 
 
 class Gemini(ProviderApi):
     """The API.
 
     Args:
-        name: what users call it.
-        openapi: schemas are written in the OpenAPI subset that it took first, and not as JSON Schema.
+        name: the name that users know it by.
+        openapi: whether schemas are written in the OpenAPI subset, which older versions require.
     """
 
     kind = "gemini"
     names = Alphabet(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_")
+    members = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model", "stream"))
 
     def __init__(self, name: str = "", *, openapi: bool = False) -> None:
         super().__init__(name)
@@ -78,148 +86,139 @@ class Gemini(ProviderApi):
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
-        """The body."""
-        note_foreign(request, self.kind, notes)
+    def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
+        """Return the body."""
         extra = dict(request.extra)
         body: Json = {}
-        if said := list(self._told_before(request.messages, notes)):
-            body["systemInstruction"] = {"parts": said}
-        unsigned = "gemini-3" in str(request.model)
-        body["contents"] = [made for one in request.messages for made in self._content(one, notes, unsigned=unsigned)]
-        listed: list[Json] = [{"functionDeclarations": [self._declaration(tool) for tool in tools]}] if tools else []
-        listed += [dict(tool) for tool in request.provider_tools]
+        if instructions := list(self._instructions(request.messages, notes)):
+            body["systemInstruction"] = {"parts": instructions}
+        sign = "gemini-3" in str(request.model)
+        body["contents"] = [
+            content for message in request.messages for content in self._contents(message, notes, sign=sign)
+        ]
+        declared: list[Json] = [{"functionDeclarations": list(map(self._declaration, tools))}] if tools else []
         config = dict(extra.pop("toolConfig", {}))
-        if listed:
-            body["tools"] = listed
+        if offered := [*declared, *map(dict, request.provider_tools)]:
+            body["tools"] = offered
             if calling := {**config.get("functionCallingConfig", {}), **_write_choice(request.tool_choice)}:
                 config["functionCallingConfig"] = calling
         if config:
             body["toolConfig"] = config
         if request.parallel is not None:
             notes.dropped("parallel", f"{self.name} has no switch for it")
-        settings = dict(extra.pop("generationConfig", {}))
-        for key, name in _SETTINGS.items():
-            value = getattr(request, name)
-            if value is not None and value != ():
-                settings[key] = list(value) if isinstance(value, tuple) else value
-        if settings:
+        if settings := {**extra.pop("generationConfig", {}), **request.settings(_SETTINGS)}:
             body["generationConfig"] = settings
         return {**body, **extra}
 
-    def _told_before(self, messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
-        before = True
+    def _instructions(self, messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
+        at_start = True
         for message in messages:
             if message.role != "system":
-                before = False
+                at_start = False
                 continue
-            if not before:
-                notes.changed("system message", "it stands before the conversation now")
+            if not at_start:
+                notes.changed("system message", "it moves to the beginning of the conversation")
             for part in message.parts:
                 if isinstance(part, TextPart):
                     yield {"text": part.text}
                 else:
-                    dropped(part, self.name, notes)
+                    note_dropped(part, self.name, notes)
 
-    def _declaration(self, tool: Offered) -> Json:
-        made: Json = {"name": tool.name, "description": tool.description}
-        if any(key not in _UNSAID and value not in ({}, [], False) for key, value in tool.schema.items()):
-            made["parameters" if self.openapi else "parametersJsonSchema"] = tool.schema
+    def _declaration(self, tool: OfferedTool) -> Json:
+        declaration: Json = {"name": tool.name, "description": tool.description}
+        if any(key not in _DESCRIPTIVE and value not in ({}, [], False) for key, value in tool.schema.items()):
+            declaration["parameters" if self.openapi else "parametersJsonSchema"] = tool.schema
         own = tool.definition.annotations.get(self.kind)
-        return {**made, **own} if isinstance(own, Mapping) else made
+        return {**declaration, **own} if isinstance(own, Mapping) else declaration
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
-        """One message, as the contents that say it; none for what stands in the system instruction."""
-        return self._content(message, notes, unsigned=False)
+        """Return the contents that one message becomes; none for the system instruction."""
+        return self._contents(message, notes, sign=False)
 
-    def _content(self, message: Message, notes: Notes, *, unsigned: bool) -> list[Json]:
-        """`unsigned`: the first call has to be signed, whoever made it."""
+    def _contents(self, message: Message, notes: Notes, *, sign: bool) -> list[Json]:
+        """Return the contents that one message becomes; `sign`: its first call needs a signature."""
         if message.role == "system":
             return []
         if message.role == "assistant":
-            said = self._model_parts(message.parts, notes, unsigned=unsigned)
-            return [{"role": "model", "parts": said}] if said else []
-        results = [{"functionResponse": _result(part)} for part in message.parts if isinstance(part, ToolResult)]
-        others = [part for part in message.parts if not isinstance(part, ToolResult)]
-        contents: list[Json] = [{"role": "user", "parts": results}] if results else []
+            parts = self._model_parts(message.parts, notes, sign=sign)
+            return [{"role": "model", "parts": parts}] if parts else []
+        results, others = split_results(message.parts)
+        contents: list[Json] = []
+        if results:
+            contents.append({"role": "user", "parts": [{"functionResponse": _result(result)} for result in results]})
         if others or not results:
             contents.append({"role": "user", "parts": self._user_parts(others, notes) or [{"text": ""}]})
         return contents
 
     def _user_parts(self, parts: Iterable[Part], notes: Notes) -> list[Json]:
-        made: list[Json] = []
+        written: list[Json] = []
         for part in parts:
             match part:
                 case TextPart(text):
-                    made.append({"text": text})
+                    written.append({"text": text})
                 case ImagePart():
-                    made.append(_media(part))
+                    written.append(_media(part))
                 case OpaquePart(data, self.kind):
-                    made.append(data)
+                    written.append(data)
                 case _:
-                    dropped(part, self.name, notes)
-        return made
+                    note_dropped(part, self.name, notes)
+        return written
 
     def _model_parts(
-        self, parts: Sequence[Part], notes: Notes, *, unsigned: bool = False, own_ids: bool = False
+        self, parts: Sequence[Part], notes: Notes, *, sign: bool = False, own_ids: bool = False
     ) -> list[Json]:
-        """What the model said; `own_ids`: with the ids of calls that Gemini did not give."""
-        made: list[Json] = []
+        """Return the parts of the model's content; `own_ids`: with ids of calls that Gemini did not give."""
+        written: list[Json] = []
         signer = Signer()
         if any(isinstance(part, ReasoningPart) and part.signature and part.provider == self.kind for part in parts):
-            unsigned = False
+            sign = False
         for part in parts:
             match part:
                 case TextPart(text):
-                    made += [signer.signed({"text": text})] if text else []
+                    written += [signer.signed({"text": text})] if text else []
                 case ToolCall():
-                    if unsigned:
-                        made += signer.reasoning(ReasoningPart("", _UNSIGNED, self.kind))
+                    if sign:
+                        written += signer.reasoning(ReasoningPart("", _UNSIGNED, self.kind))
                         notes.changed(f"call {part.id}", "it has no thought signature: the one that is not checked is")
-                        unsigned = False
-                    made.append(signer.signed({"functionCall": write_call(part, own_ids=own_ids)}))
+                        sign = False
+                    written.append(signer.signed({"functionCall": write_call(part, own_ids=own_ids)}))
                 case ReasoningPart(provider=provider) if provider in ("", self.kind):
-                    made += signer.reasoning(part)
+                    written += signer.reasoning(part)
                 case OpaquePart(data, self.kind):
-                    made += [*signer.left(), data]
+                    written += [*signer.rest(), data]
                 case _:
-                    dropped(part, self.name, notes)
-        return [*made, *signer.left()]
+                    note_dropped(part, self.name, notes)
+        return [*written, *signer.rest()]
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
     def read_request(self, body: Json) -> ChatRequest:
-        """What a body asks for."""
+        """Parse a body."""
         body = camel(body)
         tools: list[ToolDefinition] = []
-        others: list[Mapping[str, Any]] = []
+        provider_tools: list[Mapping[str, Any]] = []
         for tool in listed(body.get("tools")):
             tool = camel(tool)
-            tools += [self._definition(camel(one)) for one in listed(tool.pop("functionDeclarations", None))]
+            tools += [self._definition(camel(item)) for item in listed(tool.pop("functionDeclarations", None))]
             if tool:
-                others.append(tool)
+                provider_tools.append(tool)
         config, settings = camel(body.get("toolConfig")), camel(body.get("generationConfig"))
         calling = camel(config.pop("functionCallingConfig", None))
         choice = _read_choice(calling)
         if calling:
             config["functionCallingConfig"] = calling
-        stop = settings.get("stopSequences")
-        extra = {key: value for key, value in body.items() if key not in _READ}
         rest = {key: value for key, value in settings.items() if key not in _SETTINGS}
+        extra = {key: value for key, value in body.items() if key not in self.members}
         extra |= {key: value for key, value in (("toolConfig", config), ("generationConfig", rest)) if value}
-        return ChatRequest(
-            messages=(*self._read_told(body.get("systemInstruction")), *settled(self._read_contents(body["contents"]))),
+        instructions = self._read_instructions(body.get("systemInstruction"))
+        return self.request_of(
+            body,
+            (*instructions, *group_results(self._read_contents(body["contents"]))),
             tools=tuple(tools),
             tool_choice=choice,
-            model=str(body.get("model") or ""),
-            stream=bool(body.get("stream")),
-            max_tokens=settings.get("maxOutputTokens"),
-            temperature=settings.get("temperature"),
-            top_p=settings.get("topP"),
-            stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
-            provider=self.kind,
             extra=extra,
-            provider_tools=tuple(others),
+            provider_tools=tuple(provider_tools),
+            **read_settings(settings, _SETTINGS),
         )
 
     def _definition(self, declared: Json) -> ToolDefinition:
@@ -235,25 +234,22 @@ class Gemini(ProviderApi):
             annotations={self.kind: {key: declared[key] for key in sorted(rest)}} if rest else {},
         )
 
-    def _read_told(self, told: Any) -> Iterator[Message]:
-        if told:
-            parts = [{"text": told}] if isinstance(told, str) else listed(told.get("parts"))
+    def _read_instructions(self, content: Any) -> Iterator[Message]:
+        if content:
+            parts = [{"text": content}] if isinstance(content, str) else listed(content.get("parts"))
             yield Message("system", tuple(TextPart(str(part["text"])) for part in parts))
 
     def _read_contents(self, contents: Any) -> Iterator[Message]:
         for content in listed(contents):
-            parts = [(part, camel(part)) for part in listed(content.get("parts"))]
-            if content.get("role") == "model":
-                yield Message("assistant", tuple(made for raw, part in parts for made in self._read_part(raw, part)))
-                continue
-            told: list[Part] = []
-            for raw, part in parts:
-                if isinstance(answer := part.get("functionResponse"), Mapping):
-                    result, media = self._read_result(camel(answer))
-                    told += [result, *media]
+            parts: list[Part] = []
+            from_model = content.get("role") == "model"
+            for raw in listed(content.get("parts")):
+                part = camel(raw)
+                if not from_model and isinstance(answer := part.get("functionResponse"), Mapping):
+                    parts += self._read_result(camel(answer))
                 else:
-                    told += self._read_part(raw, part)
-            yield Message("user", tuple(told))
+                    parts += self._read_part(raw, part)
+            yield Message("assistant" if from_model else "user", tuple(parts))
 
     def _read_part(self, raw: Mapping[str, Any], part: Json) -> Iterator[Part]:
         signature = str(part.get("thoughtSignature") or "")
@@ -272,8 +268,8 @@ class Gemini(ProviderApi):
         else:
             yield _image(part) or OpaquePart(dict(raw), self.kind)
 
-    def _read_result(self, answer: Json) -> tuple[ToolResult, list[Part]]:
-        """A result, and what came with it that a result has no place for."""
+    def _read_result(self, answer: Json) -> Iterator[Part]:
+        """Yield a result, and the parts of it that a result has no place for."""
         images: list[ImagePart] = []
         others: list[Part] = []
         for raw in listed(answer.get("parts")):
@@ -287,63 +283,54 @@ class Gemini(ProviderApi):
             if key == "error":
                 value, error = None, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         call_id, name = str(answer.get("id") or ""), str(answer.get("name") or "")
-        return ToolResult(call_id, name, value, error, tuple(images)), others
+        yield ToolResult(call_id, name, value, error, tuple(images))
+        yield from others
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def read_response(self, response: Json, assembler: Assembler) -> None:
-        """Tell the assembler what a response says."""
-        StreamReader(self.kind, assembler).answer(response, whole=True)
+    def read_response(self, response: Json, builder: ResponseBuilder) -> None:
+        """Report the content of a response to the builder."""
+        StreamReader(builder).answer(response, whole=True)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
+        """Return the body of a response."""
         parts = self._model_parts(response.parts, notes, own_ids=True)
         return answer_of(head, parts, response.finish_reason, response.usage or Usage())
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def framing(self) -> Framing:
-        """Server-sent events, or one JSON array."""
-        return ServerSentEvents()
-
-    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
-        """What reads the responses of one stream."""
-        reader = StreamReader(self.kind, assembler)
+    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
+        """Return the function that reads the responses of one stream."""
+        reader = StreamReader(builder)
         return lambda frame: reader.answer(frame.value)
 
     def write_error(self, message: str) -> bytes:
-        """How a stream says that it failed."""
+        """Return the event that reports a failure in the middle of a stream."""
         return sse({"error": {"code": 500, "message": message, "status": "INTERNAL"}})
 
-    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
-        """The responses of a stream, each call whole in one of them."""
+    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
+        """Yield the responses of a stream, each call whole in one of them."""
         signer = Signer()
-        usage: Usage | None = None
-        reason = FinishReason.STOP
         for event in in_order(events):
-            parts: list[Json] = []
             match event:
                 case ContentDelta(text):
                     parts = [signer.signed({"text": text})]
                 case ReasoningDelta(text):
                     parts = [{"text": text, "thought": True}]
                 case ReasoningEnd(part) if part.provider == self.kind and part.signature:
-                    parts = signer.reasoning(part, told=True)
+                    parts = signer.reasoning(part, streamed=True)
                 case CallEnd(_, call, True):
                     parts = [signer.signed({"functionCall": write_call(call, own_ids=True)})]
                 case CallEnd():
-                    signer = Signer()
-                case Passed(OpaquePart(data, self.kind)):
-                    parts = [*signer.left(), data]
-                case UsageCounted(usage):
-                    pass
-                case Finish(reason):
-                    pass
-                case _:  # what a call consists of, a problem: nothing stands for them
-                    pass
+                    signer = Signer()  # its signature would be on another part
+                    continue
+                case Passed(part):
+                    parts = [*signer.rest(), part.data]
+                case _:  # pieces of a call
+                    continue
             if parts:
                 yield sse(answer_of(head, parts))
-        yield sse(answer_of(head, signer.left() or [{"text": ""}], reason, usage))
+        yield sse(answer_of(head, signer.rest() or [{"text": ""}], end.reason, end.usage))
 
 
 def _write_choice(choice: ToolChoice) -> Json:
@@ -356,7 +343,7 @@ def _write_choice(choice: ToolChoice) -> Json:
 
 
 def _read_choice(calling: Json) -> ToolChoice:
-    """The choice; what it says is taken out."""
+    """Return the choice, and remove its members."""
     names = tuple(map(str, calling.pop("allowedFunctionNames", None) or ()))
     word = str(calling.get("mode") or "").upper()
     if word != "VALIDATED" or names:
@@ -373,24 +360,24 @@ def _result(result: ToolResult) -> Json:
         response = {"result": result.text}
     else:
         response = value if isinstance(value, dict) and set(value) not in _WRAPPED else {"result": value}
-    made: Json = {"id": result.call_id} if is_theirs(result.call_id) else {}
-    made |= {"name": result.tool_name, "response": response}
+    written: Json = {"id": result.call_id} if is_gemini_id(result.call_id) else {}
+    written |= {"name": result.tool_name, "response": response}
     if result.images:
-        made["parts"] = list(map(_media, result.images))
-    return made
+        written["parts"] = list(map(_media, result.images))
+    return written
 
 
 def _has_references(value: Any) -> bool:
-    """Whether `$ref` is a key anywhere, which Gemini would follow."""
+    """Return whether `$ref` is a key anywhere: Gemini would follow it."""
     todo = [value]
     while todo:
-        one = todo.pop()
-        if isinstance(one, Mapping):
-            if "$ref" in one:
+        node = todo.pop()
+        if isinstance(node, Mapping):
+            if "$ref" in node:
                 return True
-            todo += one.values()
-        elif isinstance(one, list | tuple):
-            todo += one
+            todo += node.values()
+        elif isinstance(node, list | tuple):
+            todo += node
     return False
 
 
@@ -401,7 +388,7 @@ def _media(image: ImagePart) -> Json:
 
 
 def _image(part: Json) -> ImagePart | None:
-    """The image that a part is, if it is one and nothing else."""
+    """Return the image that a part consists of; None for any other part."""
     key = next((key for key in ("inlineData", "fileData") if isinstance(part.get(key), Mapping)), "")
     blob = camel(part[key]) if key else {}
     kind = str(blob.get("mimeType") or "")
@@ -411,38 +398,38 @@ def _image(part: Json) -> ImagePart | None:
 
 
 _TYPES = ("", "string", "number", "integer", "boolean", "array", "object")
-"""Types by the numbers that clients of the protocol-buffer interface write."""
+"""Types by their numbers in the protocol-buffer interface, which some clients write."""
 
 
 def _plain(schema: Any, depth: int = 0) -> Any:
-    """A schema of the OpenAPI subset as JSON Schema: types in small letters, `null` as a type, counts as numbers."""
+    """Return a schema of the OpenAPI subset as JSON Schema: types in lower case, `null` as a type, numeric counts."""
     if depth > MAX_DEPTH:
         raise DefinitionError("the schema of a tool is nested too deeply")
     if not isinstance(schema, Mapping):
         return schema
-    made: Json = {}
+    plain: Json = {}
     for key, value in camel(schema).items():
         match key, value:
             case "type", str():
-                made[key] = value.lower()
+                plain[key] = value.lower()
             case "type", int() if 0 < value < len(_TYPES):
-                made[key] = _TYPES[value]
+                plain[key] = _TYPES[value]
             case "properties", Mapping():
-                made[key] = {name: _plain(one, depth + 1) for name, one in value.items()}
+                plain[key] = {name: _plain(inner, depth + 1) for name, inner in value.items()}
             case "anyOf", list():
-                made[key] = [_plain(one, depth + 1) for one in value]
+                plain[key] = [_plain(inner, depth + 1) for inner in value]
             case (("items" | "additionalProperties"), Mapping()):
-                made[key] = _plain(value, depth + 1)
+                plain[key] = _plain(value, depth + 1)
             case (("minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties" | "maxProperties"), str()):
-                made[key] = int(value) if re.fullmatch(r"[0-9]{1,18}", value) else value
+                plain[key] = int(value) if re.fullmatch(r"[0-9]{1,18}", value) else value
             case _:
-                made[key] = value
-    if made.get("nullable") is True and isinstance(made.get("type"), str):
-        made["type"] = [made["type"], "null"]
-        del made["nullable"]
-        if isinstance(made.get("enum"), list) and None not in made["enum"]:
-            made["enum"] = [*made["enum"], None]
-    return made
+                plain[key] = value
+    if plain.get("nullable") is True and isinstance(plain.get("type"), str):
+        plain["type"] = [plain["type"], "null"]
+        del plain["nullable"]
+        if isinstance(plain.get("enum"), list) and None not in plain["enum"]:
+            plain["enum"] = [*plain["enum"], None]
+    return plain
 
 
 APIS = (Gemini(), Gemini("gemini_openapi", openapi=True))

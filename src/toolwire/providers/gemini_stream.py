@@ -1,4 +1,4 @@
-"""Gemini's answers, whole and streamed: parts, signatures, and arguments that come in pieces."""
+"""Gemini's answers, whole and streamed: parts, signatures, token counts, and arguments that come in pieces."""
 
 from __future__ import annotations
 
@@ -6,17 +6,29 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.messages import (
-    FinishReason,
-    ReasoningPart,
-)
-from toolwire.providers.base import Json, object_of
-from toolwire.providers.finish_reasons import read_reason
-from toolwire.providers.gemini_parts import camel, read_usage, signature_part
-from toolwire.providers.response_builder import Assembler
+from toolwire.messages import FinishReason, ReasoningPart, ToolCall, Usage
+from toolwire.providers.finish_reasons import read_reason, write_reason
+from toolwire.providers.message_parts import Json, UsageReader, object_of
+from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.providers.stream_codec import Head
 from toolwire.text.escape import replace_surrogates
 from toolwire.text.json_text import json_text
 from toolwire.text.limits import MAX_DEPTH
+
+
+def camel(data: Any) -> Json:
+    """Return an object with its members in camel case; Gemini takes snake case as well."""
+    if data is None:
+        return {}
+    return {re.sub(r"_([a-z])", lambda match: match[1].upper(), key): value for key, value in data.items()}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return the items of a list; a single item may be given without a list."""
+    return [value] if isinstance(value, Mapping) else list(value or ())
+
+
+# -- writing -----------------------------------------------------------------------------------------------------
 
 
 class Signer:
@@ -25,158 +37,202 @@ class Signer:
     def __init__(self) -> None:
         self._signature = ""
 
-    def reasoning(self, part: ReasoningPart, *, told: bool = False) -> list[Json]:
-        """What stands for reasoning; `told`: its text was written already."""
-        made = self.left()
+    def reasoning(self, part: ReasoningPart, *, streamed: bool = False) -> list[Json]:
+        """Return the parts for reasoning; `streamed`: its text was written already."""
+        parts = self.rest()
         if part.data is not None:
-            made.append(part.data)
+            parts.append(part.data)
         elif part.text:
-            said: Json = {"text": "" if told else part.text, "thought": True}
-            made.append({**said, "thoughtSignature": part.signature} if part.signature else said)
+            thought: Json = {"text": "" if streamed else part.text, "thought": True}
+            parts.append({**thought, "thoughtSignature": part.signature} if part.signature else thought)
         else:
             self._signature = part.signature
-        return made
+        return parts
 
     def signed(self, part: Json) -> Json:
-        """The part that follows."""
-        made = {**part, "thoughtSignature": self._signature} if self._signature else part
+        """Return the next part, with the pending signature."""
+        signed = {**part, "thoughtSignature": self._signature} if self._signature else part
         self._signature = ""
-        return made
+        return signed
 
-    def left(self) -> list[Json]:
-        """A signature that nothing follows."""
+    def rest(self) -> list[Json]:
+        """Return a part of its own for a pending signature."""
         return [self.signed({"text": ""})] if self._signature else []
+
+
+def signature_part(signature: str, text: Any = None) -> ReasoningPart:
+    """Return a signature as the part before the one that it belongs to; on empty text it is a part of its own."""
+    return ReasoningPart("", signature, "gemini", {"text": "", "thoughtSignature": signature} if text == "" else None)
+
+
+def write_call(call: ToolCall, *, own_ids: bool) -> Json:
+    """Return a part with a call; an id that Gemini did not give is written only if `own_ids`."""
+    written: Json = {"name": call.name, "args": call.arguments}
+    return {"id": call.id, **written} if call.id and (own_ids or is_gemini_id(call.id)) else written
+
+
+def is_gemini_id(id: str) -> bool:
+    """Return whether Gemini may have given an id; Toolwire's own begin with `call_`."""
+    return bool(id) and not id.startswith("call_")
+
+
+def answer_of(head: Head, parts: list[Json], reason: FinishReason | None = None, usage: Usage | None = None) -> Json:
+    """Return an answer, or a piece of one in a stream."""
+    candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
+    if reason is not None:
+        candidate["finishReason"] = write_reason("gemini", reason)
+    answer: Json = {"candidates": [candidate]}
+    if usage is not None:
+        answer["usageMetadata"] = {
+            "promptTokenCount": usage.input_tokens,
+            "candidatesTokenCount": max(usage.output_tokens - usage.reasoning_tokens, 0),
+            "thoughtsTokenCount": usage.reasoning_tokens,
+            "cachedContentTokenCount": usage.cached_tokens,
+            "totalTokenCount": usage.input_tokens + usage.output_tokens,
+        }
+    return {**answer, "modelVersion": head.model, "responseId": head.id}
+
+
+# -- reading -----------------------------------------------------------------------------------------------------
+
+_USAGE = UsageReader(
+    "promptTokenCount",
+    "candidatesTokenCount thoughtsTokenCount",
+    "cachedContentTokenCount",
+    "thoughtsTokenCount",
+)
 
 
 class StreamReader:
     """Reads a response, or those of one stream."""
 
-    def __init__(self, kind: str, assembler: Assembler) -> None:
-        self._kind = kind
-        self._assembler = assembler
-        self._thought: list[str] = []  # of which the end has not come
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
+        self._thought: list[str] = []  # reasoning that has not ended
         self._pieces: _Pieces | None = None
 
     def answer(self, response: Mapping[str, Any], *, whole: bool = False) -> None:
-        """One response; `whole`: every part of it is complete."""
+        """Report the content of a response to the builder; `whole`: each of its parts is complete."""
         response = camel(response)
-        assembler = self._assembler
+        builder = self._builder
         if error := response.get("error"):
-            assembler.reason = FinishReason.ERROR
-            said = error.get("message") if isinstance(error, Mapping) else None
-            assembler.problem("provider_error", str(said or error))
+            message = error.get("message") if isinstance(error, Mapping) else None
+            builder.fail(str(message or error))
             return
         if camel(response.get("promptFeedback")).get("blockReason"):
-            assembler.reason = FinishReason.CONTENT_FILTER
-        first = next((one for one in response.get("candidates") or () if not one.get("index")), None)
+            builder.reason = FinishReason.CONTENT_FILTER
+        candidates = response.get("candidates") or ()
+        first = next((candidate for candidate in candidates if not candidate.get("index")), None)
         if first is not None:
             candidate = camel(first)
             for part in (candidate.get("content") or {}).get("parts") or ():
                 self._part(part, camel(part), whole=whole)
             self._finish(candidate)
-        read_usage(camel(response.get("usageMetadata")), assembler)
+        usage = camel(response.get("usageMetadata"))
+        if usage.keys() & {"promptTokenCount", "candidatesTokenCount"}:
+            builder.add_usage(_USAGE.read(usage))
 
     def _part(self, raw: Mapping[str, Any], part: Json, *, whole: bool) -> None:
-        assembler = self._assembler
+        builder = self._builder
         signature = str(part.get("thoughtSignature") or "")
         text = part.get("text")
         if isinstance(text, str) and part.get("thought"):
             self._thought.append(text)
-            assembler.reasoning(text)
+            builder.add_reasoning(text)
             if signature or whole:
-                self._thought_over(signature)
+                self._end_thought(signature)
             return
-        self._thought_over()
+        self._end_thought()
         call = part.get("functionCall")
         if signature and (isinstance(text, str) or isinstance(call, Mapping)):
-            assembler.reasoned(signature_part(signature, text))
+            builder.end_reasoning(signature_part(signature, text))
         if isinstance(call, Mapping):
             self._call(camel(call))
         elif isinstance(text, str):
-            assembler.text(text)
+            builder.add_text(text)
         elif raw.keys() - {"thoughtSignature"}:
-            assembler.passed(raw)
+            builder.add_opaque(raw)
 
-    def _thought_over(self, signature: str = "") -> None:
+    def _end_thought(self, signature: str = "") -> None:
         if self._thought:
             text = replace_surrogates("".join(self._thought))
-            self._assembler.reasoned(ReasoningPart(text, signature, self._kind if signature else ""))
+            self._builder.end_reasoning(ReasoningPart(text, signature, self._builder.api if signature else ""))
             self._thought.clear()
 
     def _call(self, call: Json) -> None:
-        """A whole call, or one piece of a call that comes in pieces."""
-        assembler = self._assembler
-        goes_on, given = bool(call.get("willContinue")), call.get("partialArgs")
+        """Report a whole call, or a piece of a call."""
+        builder = self._builder
+        continues, partial = bool(call.get("willContinue")), call.get("partialArgs")
         pieces = self._pieces
         if call.get("name") and pieces is not None:
             self._pieces = None
-            pieces.end(assembler)
+            pieces.end(builder)
             pieces = None
         if pieces is None:
-            if not goes_on and not given:
-                assembler.call(call.get("name"), call.get("args"), call.get("id"))
+            if not continues and not partial:
+                builder.add_call(call.get("name"), call.get("args"), call.get("id"))
                 return
             self._pieces = pieces = _Pieces(object_of(call.get("args")))
-            assembler.begin(pieces, call.get("name"), call.get("id"))
-            assembler.arguments(pieces, "{")  # so that a call whose end never comes is no complete one
+            builder.begin_call(pieces, call.get("name"), call.get("id"))
+            builder.add_arguments(pieces, "{")  # a call whose end never comes is incomplete then
         else:
             pieces.value |= object_of(call.get("args"))
-        if not goes_on:
+        if not continues:
             self._pieces = None
-        pieces.add(given or ())
-        if not goes_on:
-            pieces.end(assembler)
+        pieces.add(partial or ())
+        if not continues:
+            pieces.end(builder)
 
     def _finish(self, candidate: Json) -> None:
         word = candidate.get("finishReason")
-        reason = read_reason(self._kind, word)
+        reason = read_reason(self._builder.api, word)
         if reason is None:
             return
-        assembler = self._assembler
-        assembler.reason = reason
-        if word == "MALFORMED_FUNCTION_CALL" or (word == "UNEXPECTED_TOOL_CALL" and not assembler.calls):
-            said = str(candidate.get("finishMessage") or "")
-            assembler.problem("malformed", f"the model's call could not be read by its provider: {word}", said)
+        builder = self._builder
+        builder.reason = reason
+        if word == "MALFORMED_FUNCTION_CALL" or (word == "UNEXPECTED_TOOL_CALL" and not builder.call_count):
+            raw = str(candidate.get("finishMessage") or "")
+            builder.add_problem("malformed", f"the model's call could not be read by its provider: {word}", raw)
 
 
 class _Pieces:
-    """The arguments of a call that come in pieces, each with the path of its place."""
+    """The arguments of a call that come in pieces, each with a JSON path."""
 
     def __init__(self, value: Json) -> None:
         self.value = value
-        self._text: dict[str, list[str]] = {}  # by the path of a text that goes on
+        self._text: dict[str, list[str]] = {}  # texts that continue, by their paths
         self._broken = False
 
     def add(self, pieces: Iterable[Mapping[str, Any]]) -> None:
-        """More of them."""
-        self._broken, broken = True, self._broken
+        """Put more pieces into the arguments."""
+        self._broken, broken = True, self._broken  # stays so if a piece raises
         for piece in map(camel, pieces):
             path = str(piece["jsonPath"])
             kind = next((kind for kind in ("stringValue", "numberValue", "boolValue") if kind in piece), "")
             if kind == "stringValue":
-                begun = self._text.setdefault(path, [])
-                begun.append(str(piece[kind]))
+                texts = self._text.setdefault(path, [])
+                texts.append(str(piece[kind]))
                 if piece.get("willContinue"):
-                    if len(begun) == 1:
-                        _put(self.value, path, begun[0])
+                    if len(texts) == 1:
+                        _put(self.value, path, texts[0])
                     continue
                 _put(self.value, path, "".join(self._text.pop(path)))
             elif kind or "nullValue" in piece:
                 _put(self.value, path, piece[kind] if kind else None)
         self._broken = broken
 
-    def end(self, assembler: Assembler) -> None:
-        """There are no more."""
+    def end(self, builder: ResponseBuilder) -> None:
+        """End the call; without its arguments, if a piece was unreadable or a text is unfinished."""
         if not self._broken and not self._text:
-            assembler.arguments(self, json_text(self.value)[1:])
-        assembler.end(self)
+            builder.add_arguments(self, json_text(self.value)[1:])
+        builder.end_call(self)
 
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])(.*?)\3\]""")
 
 
 def _put(root: Json, path: str, value: Any) -> None:
-    """Put a value where a JSON path says.
+    """Put a value at a JSON path.
 
     Raises:
         ValueError: there is no such place.
@@ -187,7 +243,7 @@ def _put(root: Json, path: str, value: Any) -> None:
         steps.append(int(match[2]) if match[2] else match[1] or match[4] or "")
         pos = match.end()
     if not steps or pos != len(path) or len(steps) > MAX_DEPTH:
-        raise ValueError(f"{path!r:.80} is no path")
+        raise ValueError(f"{path!r:.80} is not a path")
     node: Any = root
     for at, step in enumerate(steps, 1):
         last = at == len(steps)

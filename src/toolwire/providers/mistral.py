@@ -5,15 +5,16 @@ Source: https://docs.mistral.ai/api/endpoint/chat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.messages import Message, ParsedResponse, Part, ReasoningPart, TextPart, ToolResult
-from toolwire.providers.base import Head, Json, dropped
 from toolwire.providers.chat_completions import ChatCompletions, Facts
 from toolwire.providers.identifiers import Alphabet
+from toolwire.providers.message_parts import Json, without_seal
 from toolwire.providers.request import Notes
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.providers.stream_codec import Head
 
 _FACTS = Facts(
     ids=Alphabet("a-zA-Z0-9", 9, least=9),
@@ -33,76 +34,67 @@ class Mistral(ChatCompletions):
     def __init__(self, name: str = "", facts: Facts = _FACTS) -> None:
         super().__init__(name, facts)
 
-    def write_results(self, messages: Sequence[Message], notes: Notes) -> list[Json]:
-        """The messages; some models refuse one of the user right behind results."""
-        made = super().write_results(messages, notes)
-        for at in range(1, len(made)):
-            if made[at - 1]["role"] == "tool" and made[at]["role"] == "user":
-                notes.changed(f"messages/{at}", "some models refuse a message of the user right behind results")
-        return made
+    def write_messages(self, messages: Iterable[Message], notes: Notes) -> list[Json]:
+        """Return the messages; note each of the user that some models refuse."""
+        written = super().write_messages(messages, notes)
+        for at in range(1, len(written)):
+            if written[at - 1]["role"] == "tool" and written[at]["role"] == "user":
+                notes.changed(f"messages/{at}", "some models refuse a message of the user directly after results")
+        return written
 
-    def _result(self, result: ToolResult, pictures: list[Json]) -> Json:
-        made = super()._result(result, pictures)
-        return {**made, "name": result.tool_name} if result.tool_name else made
+    def write_result(self, result: ToolResult) -> Json:
+        """Return a message that carries one result, with the tool's name."""
+        message = super().write_result(result)
+        return {**message, "name": result.tool_name} if result.tool_name else message
 
-    def _assistant(self, parts: Sequence[Part], notes: Notes) -> Json:
-        made = super()._assistant(parts, notes)
-        return {**made, "content": content} if (content := self._thinking(parts)) else made
+    def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
+        """Return a message of the model; reasoning is part of its content."""
+        message = super().write_answer(parts, notes)
+        return {**message, "content": blocks} if (blocks := self._thinking(parts)) else message
 
-    def _signed(self, part: ReasoningPart, notes: Notes) -> None:
+    def drop_reasoning(self, part: ReasoningPart, notes: Notes) -> None:
+        """Note reasoning of other APIs; the content contains this one's."""
         if not self._is_own(part):
-            dropped(part, self.name, notes)
+            super().drop_reasoning(part, notes)
 
     def _is_own(self, part: ReasoningPart) -> bool:
         return part.provider in ("", self.kind)
 
-    def _thinking(self, parts: Sequence[Part]) -> list[Json]:
-        """The content as blocks, if there is reasoning in it."""
-        made: list[Json] = []
-        found = False
+    def _thinking(self, parts: Iterable[Part]) -> list[Json]:
+        """Return the content as blocks, if it contains reasoning."""
+        blocks: list[Json] = []
         for part in parts:
             match part:
                 case TextPart(text) if text:
-                    made.append({"type": "text", "text": text})
+                    blocks.append({"type": "text", "text": text})
                 case ReasoningPart(text, signature) if self._is_own(part) and (text or signature):
-                    found = True
-                    made.append(_block(text))
-                    if signature:
-                        made[-1]["signature"] = signature
+                    blocks.append(_thinking_block(text, **({"signature": signature} if signature else {})))
                 case _:
                     pass
-        return made if found else []
+        return blocks if any(block["type"] == "thinking" for block in blocks) else []
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
+        """Return the body of a response."""
         body = super().write_response(response, head, notes)
         message = body["choices"][0]["message"]
         for key in ("refusal", "reasoning_content", "reasoning_details"):
             message.pop(key, None)
-        shown: list[Part] = []
-        for part in response.parts:
-            if isinstance(part, ReasoningPart) and not self._is_own(part):
-                notes.dropped("reasoning", f"{self.name} has no place for what {part.provider} wants back with it")
-                part = ReasoningPart(part.text)
-            shown.append(part)
-        if content := self._thinking(shown):
-            message["content"] = content
+        parts = (without_seal(part, self.name, notes, self.kind) for part in response.parts)
+        if blocks := self._thinking(parts):
+            message["content"] = blocks
         return body
 
     def reasoning_delta(self, text: str) -> Json:
-        """More reasoning, as a stream says it."""
-        return {"content": [_block(text)]}
+        """Return a delta of reasoning."""
+        return {"content": [_thinking_block(text)]}
 
-    @staticmethod
-    def read_call(call: Mapping[str, Any], assembler: Assembler) -> None:
-        """Tell the assembler of a call; Mistral's own client says "null" where there was no id."""
-        if call.get("id") == "null":
-            call = {**call, "id": ""}
-        ChatCompletions.read_call(call, assembler)
+    def add_call(self, call: Mapping[str, Any], builder: ResponseBuilder) -> None:
+        """Report a whole call; Mistral's own client writes "null" for a missing id."""
+        super().add_call({**call, "id": ""} if call.get("id") == "null" else call, builder)
 
 
-def _block(text: str) -> Json:
-    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+def _thinking_block(text: str, **members: str) -> Json:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}], **members}
 
 
 APIS = (Mistral(),)

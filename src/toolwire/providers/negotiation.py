@@ -13,9 +13,10 @@ from toolwire.errors import ConfigurationError, DefinitionError, UnknownFormat
 from toolwire.events import Event
 from toolwire.messages import ParsedResponse, ToolResult
 from toolwire.providers.api_registry import apis, find_api
-from toolwire.providers.base import Json, StreamDecoder
+from toolwire.providers.message_parts import Json
 from toolwire.providers.parsing import merge_text, parse
 from toolwire.providers.request import Notes
+from toolwire.providers.stream_codec import StreamDecoder
 from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.profiles import profile
 from toolwire.wire.prompts import prompt, render_definitions, render_results

@@ -1,7 +1,7 @@
 """Ollama's chat API.
 
-Arguments are objects; a call comes whole; there is no choice of tools. A stream is lines of JSON, and an answer is a
-stream unless the request says that it is not.
+Arguments are objects, calls are whole, and there is no choice of tools. A stream consists of lines of JSON. An answer
+is streamed unless the request says that it is not.
 
 Source: https://docs.ollama.com/api/chat
 """
@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from toolwire.events import CallEnd, ContentDelta, Event, Finish, ReasoningDelta, UsageCounted
+from toolwire.events import CallEnd, ContentDelta, Event, ReasoningDelta
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -26,54 +26,54 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers.base import Head, Json, Offered, ProviderApi, calls_of, dropped, in_order, object_of, text_of
+from toolwire.providers.base import OfferedTool
+from toolwire.providers.chat_messages import ChatMessages
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import Frame, Framing, JsonLines, json_line
-from toolwire.providers.request import ChatRequest, Notes, ToolChoice, joined, note_foreign, settled
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.framing import Frame, JsonLines, json_line
+from toolwire.providers.message_parts import Json, calls_of, note_dropped, text_of, without_seal
+from toolwire.providers.request import (
+    ChatRequest,
+    Notes,
+    ToolChoice,
+    group_results,
+    read_settings,
+    split_results,
+)
+from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA
+from toolwire.providers.stream_codec import Head, StreamEnd, in_order
 from toolwire.tools import as_definition
 
 _OPTIONS = {"num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop": "stop"}
-_READ = frozenset(("model", "messages", "tools", "stream", "options"))
 
 
-class Ollama(ProviderApi):
+class Ollama(ChatMessages):
     """The API."""
 
     kind = "ollama"
     dialect = JSON_SCHEMA
+    members = frozenset(("model", "messages", "tools", "stream", "options"))
+    framing = JsonLines
 
     # -- requests ------------------------------------------------------------------------------------------------
 
-    def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
-        """Calls and results paired, the results right behind the message that holds their calls."""
-        return joined(super().pair(request, notes))
-
-    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
-        """The body."""
-        note_foreign(request, self.kind, notes)
+    def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
+        """Return the body."""
         extra = dict(request.extra)
         body: Json = {"model": request.model} if request.model else {}
-        body["messages"] = self.write_results(request.messages, notes)
-        listed = [_tool(tool) for tool in self._chosen(request.tool_choice, tools, notes)]
-        listed += [dict(tool) for tool in request.provider_tools]
-        if listed:
+        body["messages"] = self.write_messages(request.messages, notes)
+        chosen = self._chosen(request.tool_choice, tools, notes)
+        if listed := [*map(self.function_of, chosen), *map(dict, request.provider_tools)]:
             body["tools"] = listed
         if request.parallel is not None:
             notes.dropped("parallel", f"{self.name} has no switch for it")
         body["stream"] = request.stream
-        options = dict(extra.pop("options", {}))
-        for key, name in _OPTIONS.items():
-            value = getattr(request, name)
-            if value is not None and value != ():
-                options[key] = list(value) if isinstance(value, tuple) else value
-        if options:
+        if options := {**extra.pop("options", {}), **request.settings(_OPTIONS)}:
             body["options"] = options
         return {**body, **extra}
 
-    def _chosen(self, choice: ToolChoice, tools: Sequence[Offered], notes: Notes) -> Sequence[Offered]:
-        """The tools that the model is told of: the only way to choose."""
+    def _chosen(self, choice: ToolChoice, tools: Sequence[OfferedTool], notes: Notes) -> Sequence[OfferedTool]:
+        """Return the tools to offer: the only way to express a choice."""
         if choice == ToolChoice() or not tools:
             return tools
         if choice.mode == "none":
@@ -87,198 +87,163 @@ class Ollama(ProviderApi):
         return [tool for tool in tools if tool.name in choice.names]
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
-        """One message, as those that say it."""
+        """Return the messages of the API that one message becomes."""
         if message.role == "assistant":
-            return [self._assistant(message.parts, notes)]
-        made = [self._result(part, notes) for part in message.parts if isinstance(part, ToolResult)]
-        others = [part for part in message.parts if not isinstance(part, ToolResult)]
-        if others or not made:
-            said: Json = {"role": "system" if message.role == "system" else "user", "content": text_of(others)}
+            return [self.write_answer(message.parts, notes)]
+        results, others = split_results(message.parts)
+        written = [self._with_images(self.write_result(result), result.images, notes) for result in results]
+        if others or not results:
+            content: Json = {"role": "system" if message.role == "system" else "user", "content": text_of(others)}
             for part in others:
                 if not isinstance(part, TextPart | ImagePart):
-                    dropped(part, self.name, notes)
-            made.append(self._with_images(said, others, notes))
-        return made
+                    note_dropped(part, self.name, notes)
+            written.append(self._with_images(content, others, notes))
+        return written
 
-    def _assistant(self, parts: Sequence[Part], notes: Notes) -> Json:
-        made: Json = {"role": "assistant", "content": text_of(parts)}
-        thought: list[str] = []
+    def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
+        """Return a message of the model."""
+        message: Json = {"role": "assistant", "content": text_of(parts)}
+        reasoning: list[str] = []
         for part in parts:
             match part:
                 case TextPart() | ToolCall():
                     pass
                 case ReasoningPart(text, "", ""):
-                    thought.append(text)
+                    reasoning.append(text)
                 case _:
-                    dropped(part, self.name, notes)
-        if any(thought):
-            made["thinking"] = "".join(thought)
+                    note_dropped(part, self.name, notes)
+        if any(reasoning):
+            message["thinking"] = "".join(reasoning)
         if calls := calls_of(parts):
-            made["tool_calls"] = list(map(_call, calls))
-        return made
+            message["tool_calls"] = list(map(_call, calls))
+        return message
 
-    def _result(self, result: ToolResult, notes: Notes) -> Json:
-        text = result.told
-        if result.images and result.result is None and result.success:
-            text = ""
-        made: Json = {"role": "tool", "content": text, "tool_name": result.tool_name}
+    def write_result(self, result: ToolResult) -> Json:
+        """Return a message that carries one result, without its images."""
+        only_images = result.images and result.result is None and result.success
+        message: Json = {"role": "tool", "content": "" if only_images else result.told, "tool_name": result.tool_name}
         if result.call_id:
-            made["tool_call_id"] = result.call_id
-        return self._with_images(made, result.images, notes)
+            message["tool_call_id"] = result.call_id
+        return message
 
-    def _with_images(self, made: Json, parts: Iterable[Part], notes: Notes) -> Json:
+    def _with_images(self, message: Json, parts: Iterable[Part], notes: Notes) -> Json:
         images = [part for part in parts if isinstance(part, ImagePart)]
         for image in images:
             if not image.data:
                 notes.dropped("image", f"{self.name} takes no address of an image")
-        shown = [image.data for image in images if image.data]
-        return {**made, "images": shown} if shown else made
+        data = [image.data for image in images if image.data]
+        return {**message, "images": data} if data else message
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
     def read_request(self, body: Json) -> ChatRequest:
-        """What a body asks for."""
+        """Parse a body."""
         options = {**(body.get("options") or {})}
         limit = options.get("num_predict")
-        if isinstance(limit, int) and limit < 0:  # as long as it likes
-            limit = None
-        else:
-            options.pop("num_predict", None)
-        stop = options.get("stop")
-        extra = {key: value for key, value in body.items() if key not in _READ}
-        if rest := {key: value for key, value in options.items() if key not in _OPTIONS or key == "num_predict"}:
-            extra["options"] = rest
-        stream = body.get("stream")
-        return ChatRequest(
-            messages=tuple(settled(self._read_messages(body["messages"]))),
-            tools=tuple(as_definition(tool) for tool in body.get("tools") or ()),
-            model=str(body.get("model") or ""),
-            stream=stream is None or bool(stream),
-            max_tokens=limit,
-            temperature=options.get("temperature"),
-            top_p=options.get("top_p"),
-            stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
-            provider=self.kind,
-            extra=extra,
+        unlimited = {"num_predict": limit} if isinstance(limit, int) and limit < 0 else {}
+        rest = {key: value for key, value in options.items() if key not in _OPTIONS} | unlimited
+        request = self.request_of(
+            body,
+            group_results(self.read_messages(body["messages"])),
+            tools=tuple(map(as_definition, body.get("tools") or ())),
+            stream=body.get("stream") is None or bool(body["stream"]),
+            **{**read_settings(options, _OPTIONS), **({"max_tokens": None} if unlimited else {})},
         )
+        return replace(request, extra={**request.extra, "options": rest}) if rest else request
 
-    def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
+    def read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
+        """Yield the messages of a request; results without an id are matched with the calls before them."""
         waiting: list[ToolCall] = []
-        for message in messages:
-            role = message["role"]
-            if role == "tool":
-                yield Message("tool", (_answered(_read_result(message), waiting),))
-                continue
-            parts = tuple(self._read_parts(message))
-            if role == "assistant":
-                waiting = calls_of(parts)
-            yield Message("system" if role == "system" else "assistant" if role == "assistant" else "user", parts)
+        for message in super().read_messages(messages):
+            if message.role == "assistant":
+                waiting = calls_of(message.parts)
+            elif message.role == "tool":
+                results, _ = split_results(message.parts)
+                message = replace(message, parts=tuple(_named(result, waiting) for result in results))
+            yield message
 
-    def _read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
+    def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
+        """Yield the parts of a message that contains no result."""
         if message.get("thinking"):
             yield ReasoningPart(str(message["thinking"]))
         if message.get("content"):
             yield TextPart(str(message["content"]))
-        yield from (ImagePart(str(data)) for data in message.get("images") or ())
-        for call in message.get("tool_calls") or ():
-            function = call["function"]
-            arguments = object_of(function.get("arguments"))
-            yield ToolCall(str(function["name"]), arguments, str(call.get("id") or ""), format=self.kind)
+        yield from _images(message)
+        yield from map(self.read_call, message.get("tool_calls") or ())
+
+    def read_result(self, message: Mapping[str, Any]) -> ToolResult:
+        """Parse a message that carries a result."""
+        images = tuple(_images(message))
+        text = message.get("content") or (None if images else "")
+        name = str(message.get("tool_name") or message.get("name") or "")
+        return ToolResult(str(message.get("tool_call_id") or ""), name, text, images=images)
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def read_response(self, response: Json, assembler: Assembler) -> None:
-        """Tell the assembler what a response says, or a line of a stream."""
+    def read_response(self, response: Json, builder: ResponseBuilder) -> None:
+        """Report the content of a response, or of a line of a stream, to the builder."""
         if error := response.get("error"):
-            assembler.reason = FinishReason.ERROR
-            assembler.problem("provider_error", str(error))
+            builder.fail(str(error))
             return
         message = response.get("message") or {}
-        assembler.reasoning(message.get("thinking"))
-        assembler.text(message.get("content"))
+        builder.add_reasoning(message.get("thinking"))
+        builder.add_text(message.get("content"))
         for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
-            assembler.call(function.get("name"), function.get("arguments"), call.get("id"))
+            self.add_call(call, builder)
         if response.get("done"):
-            assembler.reason = read_reason(self.kind, response.get("done_reason")) or assembler.reason
+            builder.reason = read_reason(self.kind, response.get("done_reason")) or builder.reason
             read, written = response.get("prompt_eval_count"), response.get("eval_count")
             if read is not None or written is not None:
-                assembler.usage(Usage(int(read or 0), int(written or 0)))
+                builder.add_usage(Usage(int(read or 0), int(written or 0)))
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
-        said: list[Part] = []
-        for part in response.parts:
-            if isinstance(part, ReasoningPart):
-                if part.signature or part.data:
-                    notes.dropped("reasoning", f"{self.name} has no place for what {part.provider} wants back with it")
-                part = ReasoningPart(part.text)
-            said.append(part)
-        message = self._assistant(said, notes)
+        """Return the body of a response."""
+        message = self.write_answer([without_seal(part, self.name, notes) for part in response.parts], notes)
         for at, call in enumerate(message.get("tool_calls", ())):
             call["function"]["index"] = at
         return _last(head, message, response.finish_reason, response.usage)
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def framing(self) -> Framing:
-        """Lines of JSON."""
-        return JsonLines()
-
-    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
-        """What reads the lines of one stream."""
-        return lambda frame: self.read_response(frame.value, assembler)
+    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
+        """Return the function that reads the lines of one stream."""
+        return lambda frame: self.read_response(frame.value, builder)
 
     def write_error(self, message: str) -> bytes:
-        """How a stream says that it failed."""
+        """Return the line that reports a failure in the middle of a stream."""
         return json_line({"error": message})
 
-    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
-        """The lines of a stream, each call whole in one of them."""
-        usage: Usage | None = None
-        reason = FinishReason.STOP
-        count = 0
+    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
+        """Yield the lines of a stream, each call whole in one of them."""
+        calls = 0
         for event in in_order(events):
-            said: Json = {}
             match event:
                 case ContentDelta(text):
-                    said = {"content": text}
+                    message: Json = {"content": text}
                 case ReasoningDelta(text):
-                    said = {"content": "", "thinking": text}
+                    message = {"content": "", "thinking": text}
                 case CallEnd(_, call, True):
-                    said = {"content": "", "tool_calls": [_call(call)]}
-                    said["tool_calls"][0]["function"]["index"] = count
-                    count += 1
-                case UsageCounted(usage):
-                    pass
-                case Finish(reason):
-                    pass
-                case _:  # what a call consists of, signatures, a problem: nothing stands for them
-                    pass
-            if said:
-                yield json_line({**_begin(head), "message": {"role": "assistant", **said}, "done": False})
-        yield json_line(_last(head, {"role": "assistant", "content": ""}, reason, usage))
-
-
-def _tool(tool: Offered) -> Json:
-    function: Json = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    return {"type": "function", "function": function}
+                    written = _call(call)
+                    written["function"]["index"] = calls
+                    message = {"content": "", "tool_calls": [written]}
+                    calls += 1
+                case _:  # pieces of a call, signatures
+                    continue
+            yield json_line({**_begin(head), "message": {"role": "assistant", **message}, "done": False})
+        yield json_line(_last(head, {"role": "assistant", "content": ""}, end.reason, end.usage))
 
 
 def _call(call: ToolCall) -> Json:
-    made: Json = {"function": {"name": call.name, "arguments": call.arguments}}
-    return {"id": call.id, **made} if call.id else made
+    written: Json = {"function": {"name": call.name, "arguments": call.arguments}}
+    return {"id": call.id, **written} if call.id else written
 
 
-def _read_result(message: Mapping[str, Any]) -> ToolResult:
-    images = tuple(ImagePart(str(data)) for data in message.get("images") or ())
-    text = message.get("content") or (None if images else "")
-    name = str(message.get("tool_name") or message.get("name") or "")
-    return ToolResult(str(message.get("tool_call_id") or ""), name, text, images=images)
+def _images(message: Mapping[str, Any]) -> Iterator[ImagePart]:
+    return (ImagePart(str(data)) for data in message.get("images") or ())
 
 
-def _answered(result: ToolResult, waiting: list[ToolCall]) -> ToolResult:
-    """The result with its call's name; of the calls that wait for one it answers the first that fits."""
+def _named(result: ToolResult, waiting: list[ToolCall]) -> ToolResult:
+    """Return a result with its call's name; it answers the first waiting call that fits."""
     for at, call in enumerate(waiting):
         fits = call.id == result.call_id if result.call_id else result.tool_name in ("", call.name)
         if fits:
@@ -288,8 +253,8 @@ def _answered(result: ToolResult, waiting: list[ToolCall]) -> ToolResult:
 
 
 def _begin(head: Head) -> Json:
-    made = datetime.fromtimestamp(head.created, UTC).isoformat().replace("+00:00", "Z")
-    return {"model": head.model, "created_at": made}
+    created = datetime.fromtimestamp(head.created, UTC).isoformat().replace("+00:00", "Z")
+    return {"model": head.model, "created_at": created}
 
 
 def _last(head: Head, message: Json, reason: FinishReason, usage: Usage | None) -> Json:

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, and the providers that took it over: facts, not code.
+"""OpenAI Chat Completions, and the providers that took it over, as a table of facts.
 
 Source: https://platform.openai.com/docs/api-reference/chat
 """
@@ -31,6 +31,6 @@ PROVIDERS = {
 }
 
 GEMINI_CHAT = ChatCompletions("gemini_chat", replace(_OPEN, reasoning="", seals=frozenset(("gemini",))))
-"""Gemini's own API of this shape, which wants its thought signatures back; passed in place of a name."""
+"""Gemini's own API of this shape, which requires its thought signatures back; passed in place of a name."""
 
 APIS = tuple(ChatCompletions(name, facts) for name, facts in PROVIDERS.items())

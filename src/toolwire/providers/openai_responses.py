@@ -2,8 +2,8 @@
 
 Source: https://platform.openai.com/docs/api-reference/responses
 
-Calls and results are items of their own, paired by `call_id`; the ids of items are not sent back, except in those that
-go back as they came: reasoning, which has to stand before what came of it, and what the provider did itself.
+Calls and results are items of their own, paired by `call_id`. Ids of items are sent back only in items that are sent
+back unchanged: reasoning, which must precede the output that it led to, and what the provider did itself.
 """
 
 from __future__ import annotations
@@ -20,44 +20,36 @@ from toolwire.messages import (
     ParsedResponse,
     Part,
     ReasoningPart,
+    Role,
     TextPart,
     ToolCall,
     ToolResult,
 )
-from toolwire.providers.base import (
-    Head,
-    Json,
-    Offered,
-    ProviderApi,
-    arguments_of,
-    dropped,
-    object_of,
-)
-from toolwire.providers.chat_completions import FREE_INPUT
-from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
+from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.chat_completions import custom_tool
+from toolwire.providers.framing import Frame, sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, note_foreign, paired, told
-from toolwire.providers.response_builder import Assembler
-from toolwire.providers.responses_stream import (
-    KIND,
-    OutputReader,
-    output_items,
-    reasoning_part,
-    response_body,
-    write_stream,
+from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, role_of, system_text
+from toolwire.providers.request import (
+    ChatRequest,
+    Mode,
+    Notes,
+    ToolChoice,
+    pair_results,
+    split_results,
 )
+from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.providers.responses_items import KIND, input_text, output_items, reasoning_part, response_body
+from toolwire.providers.responses_stream import OutputReader, StreamWriter
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT
+from toolwire.providers.stream_codec import Head, StreamEnd
+from toolwire.text.json_text import json_text
 from toolwire.tools import ToolDefinition, as_definition
 
-_COMMON = ("temperature", "top_p")
-_READ = frozenset(
-    (*_COMMON, "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream",
-     "max_output_tokens")
-)  # fmt: skip
 _FUNCTION = frozenset(("type", "name", "description", "parameters", "strict"))
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _ELSEWHERE = ("previous_response_id", "conversation")
-"""Members that say that the conversation began before this request, and that the provider keeps the beginning."""
+"""Members of requests whose conversation began before, so that the provider has its beginning."""
 
 
 class OpenAIResponses(ProviderApi):
@@ -68,122 +60,96 @@ class OpenAIResponses(ProviderApi):
     ids = Alphabet(r"\x21-\x7e", 64)
     dialect = JSON_SCHEMA
     strict_dialect = STRICT
+    settings: Mapping[str, str] = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
+    members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
 
     def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
-        """Calls and results paired; the calls of results that come first may be kept by the provider."""
+        """Return the messages with results paired; the provider may have the calls of the first results."""
         start = 0
         if request.provider == self.kind and any(request.extra.get(key) for key in _ELSEWHERE):
             while start < len(request.messages) and request.messages[start].role != "assistant":
                 start += 1
-        return (*request.messages[:start], *paired(request.messages[start:], notes))
+        return (*request.messages[:start], *pair_results(request.messages[start:], notes))
 
-    def write_request(self, request: ChatRequest, tools: Sequence[Offered], notes: Notes) -> Json:
-        """The body."""
-        note_foreign(request, self.kind, notes)
+    def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
+        """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
         first = 0
         while first < len(request.messages) and request.messages[first].role == "system":
             first += 1
         if first:
-            said = [told(message, self.name, notes) for message in request.messages[:first]]
-            body["instructions"] = "\n\n".join(said)
-        writer = _ItemWriter(self.name, notes)
-        writer.custom = frozenset(tool.name for tool in tools if _is_custom(tool))
-        writer.stored = request.extra.get("store") is not False
+            instructions = [system_text(message, self.name, notes) for message in request.messages[:first]]
+            body["instructions"] = "\n\n".join(instructions)
+        custom = frozenset(tool.name for tool in tools if _is_custom(tool))
+        writer = _ItemWriter(self.name, notes, custom, stored=request.extra.get("store") is not False)
         body["input"] = [item for message in request.messages[first:] for item in writer.items(message)]
-        listed = [_tool(tool) for tool in tools] + [dict(tool) for tool in request.provider_tools]
-        if listed:
+        if listed := [*map(_tool, tools), *map(dict, request.provider_tools)]:
             body["tools"] = listed
             if request.tool_choice != ToolChoice():
-                body["tool_choice"] = _write_choice(request.tool_choice, writer.custom)
+                body["tool_choice"] = _write_choice(request.tool_choice, custom)
             if request.parallel is not None:
                 body["parallel_tool_calls"] = request.parallel
         if request.stream:
             body["stream"] = True
-        if request.max_tokens is not None:
-            body["max_output_tokens"] = request.max_tokens
-        for key in _COMMON:
-            if (value := getattr(request, key)) is not None:
-                body[key] = value
         if request.stop:
             notes.dropped("stop", f"{self.name} cannot be told where to stop")
-        return {**body, **request.extra}
+        return {**body, **request.settings(self.settings), **request.extra}
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
-        """One message, as the items that say it."""
+        """Return the items that one message becomes."""
         return _ItemWriter(self.name, notes).items(message)
 
     def read_request(self, body: Json) -> ChatRequest:
-        """What a body asks for."""
-        tools: list[ToolDefinition] = []
-        others: list[Mapping[str, Any]] = []
-        for tool in body.get("tools") or ():
-            match tool.get("type"):
-                case "function":
-                    tools.append(_read_tool(tool))
-                case "custom":
-                    tools.append(_read_custom(tool))
-                case _:
-                    others.append(tool)
-        extra = {key: value for key, value in body.items() if key not in _READ}
+        """Parse a body."""
         choice = _read_choice(body.get("tool_choice"))
-        if choice is None:  # a tool that the provider runs
-            extra["tool_choice"] = body["tool_choice"]
-        given = body.get("input") or ()
-        begins = body.get("instructions")
-        messages = [Message("system", (TextPart(begins),))] if isinstance(begins, str) and begins else []
-        if isinstance(given, str):
-            messages.append(Message("user", (TextPart(given),)))
-        else:
-            messages += _read_items(given)
-        return ChatRequest(
-            messages=tuple(messages),
-            tools=tuple(tools),
+        items = body.get("input") or ()
+        instructions = body.get("instructions")
+        messages = (
+            [Message("system", (TextPart(instructions),))] if isinstance(instructions, str) and instructions else []
+        )
+        messages += [Message("user", (TextPart(items),))] if isinstance(items, str) else _read_items(items)
+        request = self.request_of(
+            body,
+            messages,
+            **read_tools(body.get("tools"), _read_tool),
             tool_choice=choice or ToolChoice(),
             parallel=body.get("parallel_tool_calls"),
-            model=body.get("model") or "",
-            stream=bool(body.get("stream")),
-            max_tokens=body.get("max_output_tokens"),
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            provider=self.kind,
-            extra=extra,
-            provider_tools=tuple(others),
         )
+        if choice is None:  # of a tool that the provider runs
+            request = replace(request, extra={**request.extra, "tool_choice": body["tool_choice"]})
+        return request
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def read_response(self, response: Json, assembler: Assembler) -> None:
-        """Tell the assembler what a response says."""
-        OutputReader(assembler).response(response)
+    def read_response(self, response: Json, builder: ResponseBuilder) -> None:
+        """Report the content of a response to the builder."""
+        OutputReader(builder).response(response)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
-        """The body of a response."""
+        """Return the body of a response."""
         for part in response.parts:
             if isinstance(part, OpaquePart) and part.provider != self.kind:
-                dropped(part, self.name, notes)
-        error = next((problem.message for problem in response.problems), "")
-        return response_body(head, output_items(response, head), response.finish_reason, response.usage, error)
+                note_dropped(part, self.name, notes)
+        problem = next((problem.message for problem in response.problems), "")
+        return response_body(
+            head, output_items(response, head), StreamEnd(response.finish_reason, response.usage, problem)
+        )
 
-    def framing(self) -> Framing:
-        """Server-sent events."""
-        return ServerSentEvents()
-
-    def stream_reader(self, assembler: Assembler) -> Callable[[Frame], None]:
-        """What reads the events of one stream."""
-        return OutputReader(assembler).read
+    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
+        """Return the function that reads the events of one stream."""
+        return OutputReader(builder).read
 
     def write_error(self, message: str) -> bytes:
-        """How a stream says that it failed."""
+        """Return the event that reports a failure in the middle of a stream."""
         return sse(
             {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}, "error"
         )
 
-    def write_stream(self, events: Iterable[Event], head: Head) -> Iterator[bytes]:
-        """The events of a stream."""
-        return write_stream(events, head)
+    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
+        """Yield the events of a stream."""
+        return StreamWriter(head, end).write(events)
 
 
 # -- writing messages --------------------------------------------------------------------------------------------
@@ -192,49 +158,44 @@ class OpenAIResponses(ProviderApi):
 class _ItemWriter:
     """Writes messages as items.
 
-    Attributes:
-        custom: the tools whose input is text and no JSON.
-        stored: whether the provider keeps what it answers.
+    Args:
+        custom: the tools whose input is text, not JSON.
+        stored: whether the provider stores its answers.
     """
 
-    def __init__(self, api: str, notes: Notes) -> None:
+    def __init__(self, api: str, notes: Notes, custom: frozenset[str] = frozenset(), *, stored: bool = True) -> None:
         self._api = api
         self._notes = notes
-        self.custom: frozenset[str] = frozenset()
-        self._free: set[str] = set()  # the ids of calls that are written with such an input
-        self.stored = True
+        self._custom = custom
+        self._free: set[str] = set()  # ids of calls whose input is written as text
+        self._stored = stored
 
     def items(self, message: Message) -> list[Json]:
-        """The items that say a message."""
+        """Return the items that a message becomes."""
         if message.role == "assistant":
             return list(self._assistant(message.parts))
-        made: list[Json] = []
-        others: list[Part] = []
-        for part in message.parts:
-            if isinstance(part, ToolResult):
-                made.append(self._result(part))
-            else:
-                others.append(part)
-        if others or not message.parts:
+        results, others = split_results(message.parts)
+        items = list(map(self._result, results))
+        if others or not results:
             role = "system" if message.role == "system" else "user"
-            made.append({"role": role, "content": self._content(others)})
-        return made
+            items.append({"role": role, "content": self._content(others)})
+        return items
 
     def _content(self, parts: Sequence[Part]) -> Any:
-        made: list[Json] = []
+        blocks: list[Json] = []
         for part in parts:
             match part:
                 case TextPart(text):
-                    made.append({"type": "input_text", "text": text})
+                    blocks.append({"type": "input_text", "text": text})
                 case ImagePart():
-                    made.append(_image(part))
+                    blocks.append(_image(part))
                 case OpaquePart(data, provider) if provider == KIND:
-                    made.append(data)
+                    blocks.append(data)
                 case _:
-                    dropped(part, self._api, self._notes)
-        if len(made) == 1 and made[0].get("type") == "input_text":
-            return made[0]["text"]
-        return made or ""
+                    note_dropped(part, self._api, self._notes)
+        if len(blocks) == 1 and blocks[0].get("type") == "input_text":
+            return blocks[0]["text"]
+        return blocks or ""
 
     def _assistant(self, parts: Sequence[Part]) -> Iterator[Json]:
         texts: list[str] = []
@@ -256,37 +217,37 @@ class _ItemWriter:
                 case OpaquePart(data, provider) if provider == KIND:
                     yield data
                 case _ if part != ReasoningPart(""):
-                    dropped(part, self._api, self._notes)
+                    note_dropped(part, self._api, self._notes)
 
     def _usable(self, item: Json, after: Sequence[Part]) -> bool:
-        """Whether an item of reasoning is taken: what came of it follows, and the provider can know it."""
+        """Return whether an item of reasoning is accepted: its output follows, and the provider has its text."""
         if not any(isinstance(part, TextPart | ToolCall | OpaquePart) for part in after):
-            self._notes.dropped("reasoning", "nothing that came of it follows")
-        elif not self.stored and not item.get("encrypted_content") and not item.get("content"):
-            self._notes.dropped("reasoning", "the provider did not store it, and it is not here either")
+            self._notes.dropped("reasoning", "its output does not follow")
+        elif not self._stored and not item.get("encrypted_content") and not item.get("content"):
+            self._notes.dropped("reasoning", "the provider did not store it, and the request does not contain it")
         else:
             return True
         return False
 
     def _call(self, call: ToolCall) -> Json:
-        made: Json = {"type": "function_call", "call_id": call.id, "name": call.name}
-        if call.free or call.name in self.custom:
+        item: Json = {"type": "function_call", "call_id": call.id, "name": call.name}
+        if call.free or call.name in self._custom:
             self._free.add(call.id)
-            made["type"] = "custom_tool_call"
-            made["input"] = str(call.arguments.get("input", ""))
+            item["type"] = "custom_tool_call"
+            item["input"] = input_text(call)
         else:
-            made["arguments"] = arguments_of(call)
+            item["arguments"] = json_text(call.arguments)
         if call.server:
-            made["namespace"] = call.server
-        return made
+            item["namespace"] = call.server
+        return item
 
     def _result(self, result: ToolResult) -> Json:
-        text = result.told
-        output: Any = text
+        output: Any = result.told
         if result.images:
-            said = [{"type": "input_text", "text": text}] if result.result is not None or not result.success else []
-            output = [*said, *map(_image, result.images)]
-        free = result.call_id in self._free or result.tool_name in self.custom
+            only_images = result.result is None and result.success
+            text = [] if only_images else [{"type": "input_text", "text": output}]
+            output = [*text, *map(_image, result.images)]
+        free = result.call_id in self._free or result.tool_name in self._custom
         kind = "custom_tool_call" if free else "function_call"
         return {"type": f"{kind}_output", "call_id": result.call_id, "output": output}
 
@@ -299,44 +260,41 @@ def _image(image: ImagePart) -> Json:
 
 
 def _read_items(items: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-    """The messages of a list of items: what the model said in a row is one, and so are results in a row."""
-    calls: dict[str, str] = {}  # the names of calls, by id
-    others: set[Any] = set()  # the ids of calls that are no tool's
-    said: list[Part] = []
-    results: list[Part] = []
+    """Yield the messages of a list of items; consecutive items of the model are one, and so are consecutive results."""
+    calls: dict[str, str] = {}  # names of calls, by id
+    others: set[Any] = set()  # ids of calls of the provider's own tools
+    role: Role = "user"
+    parts: list[Part] = []
     for item in items:
-        type = item.get("type") or "message"
-        if type in _OUTPUTS and not (item.get("call_id") in others and item.get("call_id") not in calls):
-            if said:
-                yield Message("assistant", tuple(said))
-                said = []
-            id = str(item.get("call_id") or "")
-            results += _read_result(id, calls.get(id, str(item.get("name") or "")), item.get("output"))
-            continue
-        if results:
-            yield Message("tool", tuple(results))
-            results = []
-        if type == "message" and item.get("role") != "assistant":
-            if said:
-                yield Message("assistant", tuple(said))
-                said = []
-            role = "system" if item["role"] in ("system", "developer") else "user"
-            yield Message("system" if role == "system" else "user", tuple(_blocks(item.get("content"))))
-            continue
-        for part in _read_said(type, item):
-            if isinstance(part, ToolCall):
-                calls[part.id] = part.name
-            elif isinstance(part, OpaquePart) and isinstance(part.data.get("call_id"), str):
-                others.add(part.data["call_id"])
-            said.append(part)
-    if said:
-        yield Message("assistant", tuple(said))
-    if results:
-        yield Message("tool", tuple(results))
+        type, call_id = item.get("type") or "message", item.get("call_id")
+        if type in _OUTPUTS and not (call_id in others and call_id not in calls):
+            item_role: Role = "tool"
+        elif type == "message" and item.get("role") != "assistant":
+            item_role = role_of(item["role"])
+        else:
+            item_role = "assistant"
+        if parts and item_role != role:
+            yield Message(role, tuple(parts))
+            parts = []
+        role = item_role
+        if role == "tool":
+            id = str(call_id or "")
+            parts += _read_result(id, calls.get(id, str(item.get("name") or "")), item.get("output"))
+        elif role == "assistant":
+            for part in _read_output(type, item):
+                if isinstance(part, ToolCall):
+                    calls[part.id] = part.name
+                elif isinstance(part, OpaquePart) and isinstance(part.data.get("call_id"), str):
+                    others.add(part.data["call_id"])
+                parts.append(part)
+        else:
+            yield Message(role, tuple(_blocks(item.get("content"))))
+    if parts:
+        yield Message(role, tuple(parts))
 
 
-def _read_said(type: str, item: Mapping[str, Any]) -> Iterator[Part]:
-    """What an item of the model says."""
+def _read_output(type: str, item: Mapping[str, Any]) -> Iterator[Part]:
+    """Yield the parts of an item of the model."""
     id, server = str(item.get("call_id") or ""), str(item.get("namespace") or "")
     match type:
         case "message":
@@ -344,8 +302,8 @@ def _read_said(type: str, item: Mapping[str, Any]) -> Iterator[Part]:
         case "function_call":
             yield ToolCall(str(item["name"]), object_of(item.get("arguments")), id, server, format=KIND)
         case "custom_tool_call":
-            given = {"input": str(item.get("input") or "")}
-            yield ToolCall(str(item["name"]), given, id, server, format=KIND, free=True)
+            arguments = {"input": str(item.get("input") or "")}
+            yield ToolCall(str(item["name"]), arguments, id, server, format=KIND, free=True)
         case "reasoning":
             yield reasoning_part(item)
         case _:
@@ -370,7 +328,7 @@ def _blocks(content: Any) -> Iterator[Part]:
 
 
 def _read_result(id: str, name: str, output: Any) -> Iterator[Part]:
-    """A result; what it holds besides text and images follows it."""
+    """Yield a result, and after it the parts that are neither text nor images."""
     if output is None or isinstance(output, str):
         yield ToolResult(id, name, output or "")
         return
@@ -386,38 +344,38 @@ def _read_result(id: str, name: str, output: Any) -> Iterator[Part]:
 # -- tools -------------------------------------------------------------------------------------------------------
 
 
-def _is_custom(tool: Offered) -> bool:
+def _is_custom(tool: OfferedTool) -> bool:
     return isinstance(tool.definition.annotations.get("custom"), Mapping)
 
 
-def _tool(tool: Offered) -> Json:
+def _tool(tool: OfferedTool) -> Json:
     custom = tool.definition.annotations.get("custom")
     if isinstance(custom, Mapping):
-        made: Json = {"type": "custom", "name": tool.name, "description": tool.description, **custom}
-        if isinstance(format := made.get("format"), Mapping) and isinstance(format.get("grammar"), Mapping):
-            made["format"] = {"type": "grammar", **format["grammar"]}  # as Chat Completions nests it
-        return made
+        written: Json = {"type": "custom", "name": tool.name, "description": tool.description, **custom}
+        if isinstance(format := written.get("format"), Mapping) and isinstance(format.get("grammar"), Mapping):
+            written["format"] = {"type": "grammar", **format["grammar"]}  # Chat Completions nests it
+        return written
     rest = tool.definition.annotations.get(KIND)
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
         "parameters": tool.schema,
-        "strict": tool.strict is True,  # left out it would mean true
+        "strict": tool.strict is True,  # the API's default is true
         **(rest if isinstance(rest, Mapping) else {}),
     }
 
 
-def _read_tool(tool: Mapping[str, Any]) -> ToolDefinition:
-    definition = as_definition(tool)
-    if rest := {key: value for key, value in tool.items() if key not in _FUNCTION}:
-        return replace(definition, annotations={**definition.annotations, KIND: rest})
-    return definition
-
-
-def _read_custom(tool: Mapping[str, Any]) -> ToolDefinition:
-    rest = {key: value for key, value in tool.items() if key not in ("type", "name", "description")}
-    return ToolDefinition(tool["name"], tool.get("description") or "", FREE_INPUT, annotations={"custom": rest})
+def _read_tool(tool: Json) -> ToolDefinition | None:
+    match tool.get("type"):
+        case "custom":
+            return custom_tool(tool)
+        case "function":
+            definition = as_definition(tool)
+            if rest := {key: value for key, value in tool.items() if key not in _FUNCTION}:
+                return replace(definition, annotations={**definition.annotations, KIND: rest})
+            return definition
+    return None
 
 
 def _write_choice(choice: ToolChoice, custom: frozenset[str]) -> Any:
@@ -430,7 +388,7 @@ def _write_choice(choice: ToolChoice, custom: frozenset[str]) -> Any:
 
 
 def _read_choice(choice: Any) -> ToolChoice | None:
-    """The choice; None if it names what is no function."""
+    """Return the choice; None if it names a tool that the provider runs."""
     if not isinstance(choice, Mapping):
         return ToolChoice.of(choice)
     mode: Mode = "required"
@@ -438,10 +396,10 @@ def _read_choice(choice: Any) -> ToolChoice | None:
     if choice.get("type") == "allowed_tools":
         mode = "required" if choice.get("mode") == "required" else "auto"
         named = choice.get("tools") or ()
-    found = [one.get("name") for one in named if one.get("type") in ("function", "custom", None)]
-    if len(found) < len(list(named)) or not all(isinstance(name, str) for name in found):
+    names = [tool.get("name") for tool in named if tool.get("type") in ("function", "custom", None)]
+    if len(names) < len(list(named)) or not all(isinstance(name, str) for name in names):
         return None
-    return ToolChoice(mode, tuple(str(name) for name in found))
+    return ToolChoice(mode, tuple(map(str, names)))
 
 
 APIS = (OpenAIResponses(),)

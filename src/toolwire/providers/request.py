@@ -1,15 +1,15 @@
-"""What is asked of a model: messages, tools and choices, as one value that every API can be written from."""
+"""Requests to a model, independent of any API: messages, tools and choices, with calls and results paired."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
 from toolwire.errors import DefinitionError
 from toolwire.messages import Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult, call_id
-from toolwire.tools import ToolDefinition
+from toolwire.tools import ToolDefinition, definitions
 
 Mode = Literal["auto", "none", "required"]
 MISSING_RESULT = "the call was not answered"
@@ -20,8 +20,8 @@ class ToolChoice:
     """Whether a model may, must or must not call a tool.
 
     Attributes:
-        mode: "auto": as it likes; "none": no call; "required": at least one.
-        names: the only tools it may choose from; empty if any.
+        mode: "auto": the model decides; "none": no call; "required": at least one.
+        names: the only tools that it may choose from; empty for all.
     """
 
     mode: Mode = "auto"
@@ -29,7 +29,7 @@ class ToolChoice:
 
     @classmethod
     def of(cls, choice: ToolChoice | str | None) -> ToolChoice:
-        """A choice from its mode's name; "any" is "required". Anything else names the tool that has to be called.
+        """Return the choice that a mode or a tool's name stands for; "any" is "required".
 
         Raises:
             DefinitionError: it is neither text nor a choice.
@@ -49,18 +49,18 @@ class ToolChoice:
 
     @property
     def name(self) -> str:
-        """The one tool that has to be called, or ""."""
+        """The only tool that has to be called, or ""."""
         return self.names[0] if self.mode == "required" and len(self.names) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that could not be translated as it was.
+    """A translation loss.
 
     Attributes:
-        kind: "dropped": it is gone; "changed": it says something else now; "quarantined": a tool that was left out.
-        where: what it concerns: a tool's name with a JSON pointer, a message's number, a field.
-        message: what happened, and why.
+        kind: "dropped": it is left out; "changed": its meaning differs; "quarantined": a tool that is not offered.
+        where: a tool's name with a JSON pointer, a message's number, or a field.
+        message: the loss and its reason.
     """
 
     kind: Literal["dropped", "changed", "quarantined"]
@@ -68,41 +68,24 @@ class Note:
     message: str
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the note in one line."""
         return f"{self.kind} {self.where}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A request to a model, in no API's words.
+class Notes(list[Note]):
+    """A list of translation losses."""
 
-    Attributes:
-        messages: the conversation so far; system messages say what the model is told beforehand.
-        tools: what it may call.
-        tool_choice: whether it may, must or must not.
-        parallel: whether it may make several calls in one answer; None: as the API does by itself.
-        model: the model's name.
-        stream: whether the answer is to come in pieces.
-        max_tokens: how long the answer may be.
-        temperature, top_p, stop: as everywhere.
-        provider: the API that `extra` and `provider_tools` are of.
-        extra: members of the request's body that no other API has, as they stand there.
-        provider_tools: tools that the provider runs itself, as they stand in the body.
-    """
+    def dropped(self, where: str, message: str) -> None:
+        """Note that something was left out."""
+        self.append(Note("dropped", where, message))
 
-    messages: tuple[Message, ...] = ()
-    tools: tuple[ToolDefinition, ...] = ()
-    tool_choice: ToolChoice = ToolChoice()
-    parallel: bool | None = None
-    model: str = ""
-    stream: bool = False
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    stop: tuple[str, ...] = ()
-    provider: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    provider_tools: tuple[Mapping[str, Any], ...] = ()
+    def changed(self, where: str, message: str) -> None:
+        """Note that the meaning of something differs."""
+        self.append(Note("changed", where, message))
+
+    def quarantined(self, where: str, message: str) -> None:
+        """Note that a tool is not offered."""
+        self.append(Note("quarantined", where, message))
 
 
 class RequestOptions(TypedDict, total=False):
@@ -125,79 +108,159 @@ class RequestOptions(TypedDict, total=False):
     stop: Iterable[str] | None
 
 
-class Notes(list[Note]):
-    """Notes being taken."""
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A request to a model, independent of any API.
 
-    def dropped(self, where: str, message: str) -> None:
-        """Something is gone."""
-        self.append(Note("dropped", where, message))
+    Attributes:
+        messages: the conversation so far; system messages are instructions.
+        tools: the tools that the model may call.
+        tool_choice: whether it may, must or must not.
+        parallel: whether it may make several calls in one answer; None for the API's default.
+        model: the model's name.
+        stream: whether the answer is streamed.
+        max_tokens: maximum length of the answer, in tokens.
+        temperature, top_p, stop: the sampling parameters of these names.
+        provider: the API that `extra` and `provider_tools` belong to.
+        extra: members of the request's body that no other API has, unchanged.
+        provider_tools: tools that the provider runs itself, as the body lists them.
+    """
 
-    def changed(self, where: str, message: str) -> None:
-        """Something says something else now."""
-        self.append(Note("changed", where, message))
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    parallel: bool | None = None
+    model: str = ""
+    stream: bool = False
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    provider: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    provider_tools: tuple[Mapping[str, Any], ...] = ()
 
-    def quarantined(self, where: str, message: str) -> None:
-        """A tool is left out."""
-        self.append(Note("quarantined", where, message))
+    @classmethod
+    def of(cls, conversation: ChatRequest | Iterable[Message] | str, fields: Mapping[str, Any]) -> ChatRequest:
+        """Return the request of a conversation; those of the fields that are not None replace what it says.
+
+        Raises:
+            DefinitionError: a message or a tool is not one.
+        """
+        request = conversation if isinstance(conversation, ChatRequest) else cls(_messages(conversation))
+        converted = {
+            name: _CONVERTERS[name](value) if name in _CONVERTERS else value
+            for name, value in fields.items()
+            if value is not None
+        }
+        return replace(request, **converted)
+
+    def settings(self, members: Mapping[str, str]) -> dict[str, Any]:
+        """Return those of the fields that are set, by the members that an API has for them."""
+        values = {member: getattr(self, name) for member, name in members.items()}
+        return {
+            member: list(value) if isinstance(value, tuple) else value
+            for member, value in values.items()
+            if value is not None and value != ()
+        }
 
 
-def settled(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages of a request as read, with results in messages of their own, in front of what else is said.
+def read_settings(data: Mapping[str, Any], members: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a `ChatRequest` that an API's members set; of two members for one field the last counts."""
+    fields = {name: value for member, name in members.items() if (value := data.get(member)) is not None}
+    if "stop" in fields:
+        fields["stop"] = _stop_texts(fields["stop"])
+    return fields
 
-    Messages of the role `tool` hold one result each in many APIs: those in a row become one. A result gets the name of
-    the tool whose call it answers, if it has none.
+
+def _stop_texts(stop: str | Iterable[str]) -> tuple[str, ...]:
+    return (stop,) if isinstance(stop, str) else tuple(stop)
+
+
+_CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
+    "tools": lambda tools: tuple(definitions(tools).values()),
+    "tool_choice": ToolChoice.of,
+    "stop": _stop_texts,
+}
+
+
+def _messages(conversation: Any) -> tuple[Message, ...]:
+    if isinstance(conversation, str):
+        return (Message("user", (TextPart(conversation),)),)
+    messages = tuple(conversation)
+    for message in messages:
+        if not isinstance(message, Message):
+            kind = type(message).__name__
+            raise DefinitionError(
+                f"a {kind} is not a toolwire.Message; messages of an API are read with decode_request"
+            )
+    return messages
+
+
+def split_results(parts: Iterable[Part]) -> tuple[list[ToolResult], list[Part]]:
+    """Return the results among some parts, and the other parts."""
+    results: list[ToolResult] = []
+    others: list[Part] = []
+    for part in parts:
+        if isinstance(part, ToolResult):
+            results.append(part)
+        else:
+            others.append(part)
+    return results, others
+
+
+def group_results(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages of a request as read, with results in messages of their own before other content.
+
+    Messages of the role `tool` contain one result each in many APIs: those in a row become one. A result without a
+    name gets the name of the tool whose call it answers.
     """
     names: dict[str, str] = {}  # of calls, by id
-    results: list[Part] = []
+    pending: list[Part] = []
     for message in messages:
-        if message.role != "tool" and results:
-            yield Message("tool", tuple(results))
-            results = []
+        if message.role != "tool" and pending:
+            yield Message("tool", tuple(pending))
+            pending = []
         if message.role == "assistant":
             names.update((part.id, part.name) for part in message.parts if isinstance(part, ToolCall))
             yield message
             continue
-        mine: list[Part] = []
-        others: list[Part] = []
-        for part in message.parts:
-            if isinstance(part, ToolResult):
-                mine.append(part if part.tool_name else replace(part, tool_name=names.get(part.call_id, "")))
-            else:
-                others.append(part)
+        results, others = split_results(message.parts)
+        named = [part if part.tool_name else replace(part, tool_name=names.get(part.call_id, "")) for part in results]
         if message.role == "tool":
-            results += mine
+            pending += named
             continue
-        if mine:
-            yield Message("tool", tuple(mine))
-        if others or not mine:
+        if named:
+            yield Message("tool", tuple(named))
+        if others or not named:
             yield replace(message, parts=tuple(others))
-    if results:
-        yield Message("tool", tuple(results))
+    if pending:
+        yield Message("tool", tuple(pending))
 
 
 class _Turn:
-    """What the model said in a row, and what has come since."""
+    """Consecutive messages of the model, and the messages up to its next ones."""
 
     def __init__(self) -> None:
-        self.said: list[Message] = []
-        self.calls: list[tuple[ToolCall, str]] = []  # each with the id that it had
+        self.model_messages: list[Message] = []
+        self.calls: list[tuple[ToolCall, str]] = []  # each with its original id
         self.results: dict[int, ToolResult] = {}
-        self.after: list[Message | ToolResult] = []  # what else came; a result that no call of these asked for
-        self._found = 0  # calls that can be looked up
+        self.following: list[Message | ToolResult] = []  # other messages, and results without a call in this turn
+        self._indexed = 0  # calls that can be looked up
         self._waiting: dict[tuple[str | None, str | None], deque[int]] = {}  # by id, by name, and by both
 
     @property
-    def goes_on(self) -> bool:
-        """Whether nothing has come yet, so that more of the model's own belongs to it."""
-        return not (self.results or self.after)
+    def is_open(self) -> bool:
+        """Whether nothing followed yet, so that another message of the model belongs to this turn."""
+        return not (self.results or self.following)
 
-    def takes(self, result: ToolResult) -> bool:
-        """Whether a result was for a call that had none yet: the one that it names."""
-        for at in range(self._found, len(self.calls)):
-            call, old = self.calls[at]
-            for key in ((old, None), (None, call.name), (old, call.name)):
+    def take(self, result: ToolResult) -> bool:
+        """Match a result with the call that it names; return whether that call was waiting for one."""
+        for at in range(self._indexed, len(self.calls)):
+            call, original_id = self.calls[at]
+            for key in ((original_id, None), (None, call.name), (original_id, call.name)):
                 self._waiting.setdefault(key, deque()).append(at)
-        self._found = len(self.calls)
+        self._indexed = len(self.calls)
         name = result.tool_name
         for key in ((result.call_id, None),) if result.call_id else (("", name), (None, name)):
             waiting = self._waiting.get(key) or deque()
@@ -212,121 +275,122 @@ class _Turn:
         call = self.calls[at][0]
         self.results[at] = replace(result, call_id=call.id, tool_name=call.name)
 
-    def close(self, notes: Notes, owned: frozenset[str], *, last: bool) -> Iterator[Message]:
-        """The model's messages, the results in the order of the calls, and what else came.
+    def close(self, notes: Notes, call_ids: frozenset[str], *, last: bool) -> Iterator[Message]:
+        """Yield the model's messages, the results in the order of the calls, and the messages that followed.
 
-        `owned` are the ids of all calls: a result that has one of them is no other call's.
+        `call_ids` are the ids of all calls: a result with one of them does not belong to another call.
         """
-        yield from self.said
+        yield from self.model_messages
         missing = [at for at in range(len(self.calls)) if at not in self.results]
-        strays = [one for one in self.after if isinstance(one, ToolResult) and one.call_id not in owned]
+        strays = [item for item in self.following if isinstance(item, ToolResult) and item.call_id not in call_ids]
+        # Results with unknown ids are matched by position. With other counts any match would be a guess.
         if strays and len(strays) == len(missing):
             for at, stray in zip(missing, strays, strict=True):
                 notes.changed(f"call {self.calls[at][1]}", f"the result of {stray.call_id!r} is taken for its own")
                 self._answer(at, stray)
-            gone = set(map(id, strays))
-            self.after = [one for one in self.after if id(one) not in gone]
+            matched = set(map(id, strays))
+            self.following = [item for item in self.following if id(item) not in matched]
             missing = []
-        if self.calls and not (last and self.goes_on):
+        if self.calls and not (last and self.is_open):
             for at in missing:
                 call = self.calls[at][0]
                 notes.changed(f"call {call.id}", f"{call.name} had no result: an error stands for it")
                 self.results[at] = ToolResult(call.id, call.name, error=MISSING_RESULT)
             yield Message("tool", tuple(self.results[at] for at in range(len(self.calls))))
-        for one in self.after:
-            if isinstance(one, Message):
-                yield one
+        for item in self.following:
+            if isinstance(item, Message):
+                yield item
                 continue
-            notes.changed(f"result {one.call_id!r}", "it has no call of its own: it is text now")
-            shown = "" if one.images and one.success and one.result is None else one.text
-            text = f"Result of {one.tool_name or 'a tool'}: {shown}".rstrip()
-            yield Message("user", (TextPart(text), *one.images))
+            notes.changed(f"result {item.call_id!r}", "it belongs to no call: it becomes text")
+            shown = "" if item.images and item.success and item.result is None else item.text
+            text = f"Result of {item.tool_name or 'a tool'}: {shown}".rstrip()
+            yield Message("user", (TextPart(text), *item.images))
 
 
-def paired(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
-    """The conversation with every call answered once, right after it, in the order of the calls, under unique ids.
+def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
+    """Return the conversation with each call answered once, right after it, in the order of the calls.
 
-    Calls without an id get one; of two calls with the same id the second gets another, and its result with it. A
-    result is found by its id, by its tool's name where it has none, and where just as many calls are without a result
-    as results without a call, by its place, unless its id is another call's. One that comes when the model has gone on
-    already goes to its call. A call that was never answered gets an error as its result, unless the conversation ends
-    with it; a result without a call becomes text of the user.
+    Every call has a unique id then: a call without one gets one, and so does the second of two calls with one id,
+    together with its result. A result is matched
+
+    - by its id;
+    - by its tool's name, if it has no id;
+    - by its position, if its id is unknown and as many calls lack a result as results lack a call.
+
+    A late result moves to its call. A call without a result gets an error as its result, unless the conversation ends
+    with it. A result without a call becomes text of the user.
     """
     messages = tuple(messages)
-    owned = frozenset(part.id for one in messages for part in one.parts if isinstance(part, ToolCall) and part.id)
+    call_ids = frozenset(
+        part.id for message in messages for part in message.parts if isinstance(part, ToolCall) and part.id
+    )
     used: set[str] = set()
     turns = [_Turn()]
-    waiting: dict[str, _Turn] = {}  # earlier turns whose calls have no result, by the ids of these
+    waiting: dict[str, _Turn] = {}  # earlier turns with calls that lack a result, by the ids of these
     for number, message in enumerate(messages):
         turn = turns[-1]
         if message.role == "assistant":
-            if not turn.goes_on:  # else the model's messages are one turn, and its calls are answered together
-                for at, (_, old) in enumerate(turn.calls):
-                    if at not in turn.results and old:
-                        waiting[old] = turn
+            if not turn.is_open:  # else the model's messages are one turn, and its calls are answered together
+                for at, (_, original_id) in enumerate(turn.calls):
+                    if at not in turn.results and original_id:
+                        waiting[original_id] = turn
                 turn = _Turn()
                 turns.append(turn)
-            turn.said.append(_with_ids(message, number, used, turn))
+            turn.model_messages.append(_with_ids(message, number, used, turn))
             continue
         others: list[Part] = []
         for part in message.parts:
             if not isinstance(part, ToolResult):
                 others.append(part)
-            elif not turn.takes(part):
-                late = waiting.pop(part.call_id, None)
-                if late is not None and late.takes(part):
-                    notes.changed(f"call {part.call_id}", "its result came late: it stands behind it now")
+            elif not turn.take(part):
+                earlier = waiting.pop(part.call_id, None)
+                if earlier is not None and earlier.take(part):
+                    notes.changed(f"call {part.call_id}", "its result came late: it follows the call now")
                 else:
-                    turn.after.append(part)
+                    turn.following.append(part)
         if others or not message.parts:
             role = "user" if message.role == "tool" else message.role
-            turn.after.append(Message(role, tuple(others)))
-    return tuple(made for turn in turns for made in turn.close(notes, owned, last=turn is turns[-1]))
+            turn.following.append(Message(role, tuple(others)))
+    return tuple(paired for turn in turns for paired in turn.close(notes, call_ids, last=turn is turns[-1]))
 
 
-def joined(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The messages, for APIs that want results right behind the message that holds their calls.
-
-    What the model says behind a call joins it.
-    """
-    made: list[Message] = []
-    for message in messages:
-        before = made[-1].parts if made and made[-1].role == message.role == "assistant" else ()
-        if any(isinstance(part, ToolCall) for part in before):
-            made[-1] = replace(message, parts=(*before, *message.parts))
-        else:
-            made.append(message)
-    return tuple(made)
-
-
-def told(message: Message, api: str, notes: Notes) -> str:
-    """The text of a system message; with a note of what else stands in it, for an API that takes only text there."""
+def _with_ids(message: Message, number: int, used: set[str], turn: _Turn) -> Message:
+    """Return a model's message whose calls have ids that no earlier call has."""
+    parts: list[Part] = []
     for part in message.parts:
-        if not isinstance(part, TextPart):
-            kind = type(part).__name__
-            if isinstance(part, OpaquePart):
-                kind = str(part.data.get("type") or next(iter(part.data), kind))
-            notes.dropped(f"system message/{kind}", f"{api} takes text alone here")
-    return "".join(part.text for part in message.parts if isinstance(part, TextPart))
+        if isinstance(part, ToolCall):
+            original_id = part.id
+            if not original_id or original_id in used:
+                part = replace(part, id=call_id(f"{original_id}\x1f{number}", len(turn.calls), part.name))
+            used.add(part.id)
+            turn.calls.append((part, original_id))
+        parts.append(part)
+    return replace(message, parts=tuple(parts))
 
 
-def unsealed(part: Part, kind: str, api: str, notes: Notes) -> str | None:
-    """The text of reasoning that an answer shows without a seal, as it has none of this API; None for all else."""
-    if not isinstance(part, ReasoningPart) or (part.provider == kind and (part.signature or part.data)):
-        return None
-    if part.signature or part.data:
-        notes.dropped("reasoning", f"{api} has no place for what {part.provider} wants back with it")
-    return part.text
+def join_answers(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Join a message of the model to the one before it that contains calls.
+
+    For APIs that require results directly after the message with their calls.
+    """
+    joined: list[Message] = []
+    for message in messages:
+        before = joined[-1].parts if joined and joined[-1].role == message.role == "assistant" else ()
+        if any(isinstance(part, ToolCall) for part in before):
+            joined[-1] = replace(message, parts=(*before, *message.parts))
+        else:
+            joined.append(message)
+    return tuple(joined)
 
 
-def note_foreign(request: ChatRequest, kind: str, notes: Notes) -> None:
-    """Take a note of members of messages and tools that only another API than this one knows: each once."""
+def note_foreign_members(request: ChatRequest, kind: str, notes: Notes) -> None:
+    """Note members of messages and tools that only another API understands, each once."""
     lost: dict[tuple[str, str], None] = {}
     for message in request.messages:
         for part in message.parts:
-            inner = part.images if isinstance(part, ToolResult) else ()
-            for one in (part, *inner):
-                extra = None if isinstance(one, ReasoningPart | OpaquePart) else one.extra
+            images = part.images if isinstance(part, ToolResult) else ()
+            for item in (part, *images):
+                extra = None if isinstance(item, ReasoningPart | OpaquePart) else item.extra
                 if extra is not None and extra.provider != kind:
                     lost.update(((key, extra.provider), None) for key in extra.data)
     for tool in request.tools if request.provider not in ("", kind) else ():
@@ -334,17 +398,3 @@ def note_foreign(request: ChatRequest, kind: str, notes: Notes) -> None:
             lost.update(((f"{tool.name}/{key}", request.provider), None) for key in extra)
     for where, provider in lost:
         notes.dropped(where, f"only {provider} has it")
-
-
-def _with_ids(message: Message, number: int, used: set[str], turn: _Turn) -> Message:
-    """A model's message whose calls have ids that no call before them had."""
-    made: list[Part] = []
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            old = part.id
-            if not old or old in used:
-                part = replace(part, id=call_id(f"{old}\x1f{number}", len(turn.calls), part.name))
-            used.add(part.id)
-            turn.calls.append((part, old))
-        made.append(part)
-    return replace(message, parts=tuple(made))

@@ -1,8 +1,8 @@
-"""What an API's answer says, piece by piece -> events.
+"""Builds the events of an answer from the pieces that an API's reader reports.
 
-Every API's reader tells an `Assembler` of text, reasoning, calls and the end; the rules that hold for all of them
-stand here. Names and ids are set once. No arguments at all (nothing, white space, `null`) are `{}`. Arguments stream
-as the JSON text that is let through, and only what is whole and unambiguous becomes a complete call.
+The rules are the same for all APIs. Names and ids are set once. No arguments at all (nothing, white space, `null`) are
+`{}`. Arguments are streamed as the JSON text that the scanner releases, and only whole and unambiguous arguments make
+a complete call.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from toolwire.messages import (
     Usage,
     call_id,
 )
+from toolwire.text.escape import replace_surrogates
 from toolwire.text.json_scanner import FastTries, JsonScanner
 from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
 from toolwire.wire.arguments import read_arguments
@@ -43,69 +44,70 @@ _NOTHING = frozenset(("", "null"))
 _SPACE = " \t\r\n"
 
 
-class _Arguments(JsonScanner):
-    """Reads a call's arguments, and knows how much of them is whole."""
+class _ArgumentsScanner(JsonScanner):
+    """Scans a call's arguments, and counts the pieces that contain whole values."""
 
     __slots__ = ("taken", "whole_until")
 
     def __init__(self) -> None:
         super().__init__(fast=FastTries())
-        self.taken = 0  # pieces that were let through and taken
-        self.whole_until = 0  # of all pieces that were let through, those up to the end of the last whole value
+        self.taken = 0  # released pieces that were taken
+        self.whole_until = 0  # released pieces up to the end of the last whole value
 
     def on_top_value(self) -> None:
         self.whole_until = self.taken + len(self.ready)
 
     def take(self) -> list[str]:
-        """The pieces that were let through since they were last taken."""
-        made = self.ready.copy()
+        """Return the pieces that were released since the last call."""
+        pieces = self.ready.copy()
         self.ready.clear()
-        self.taken += len(made)
-        return made
+        self.taken += len(pieces)
+        return pieces
 
 
 class _OpenCall:
-    """A call whose arguments are still coming."""
+    """A call whose arguments are still being streamed."""
 
     def __init__(self, index: int, name: str, id: str) -> None:
         self.index = index
         self.name = name
         self.id = id
-        self.begun = False
-        self.free = False  # the arguments are text that is no JSON
-        self.came: list[str] = []  # the arguments as they were written
-        self.given: dict[str, Any] | None = None  # the arguments, where they came as an object
-        self.blank = True  # so far nothing but white space
-        self.scanner: _Arguments | None = None
-        self.tail = ""  # what the scanner waits with
-        self.after: list[str] = []  # what came after the object
-        self.let: list[str] = []  # the JSON text that was let through
+        self.announced = False
+        self.free = False  # the arguments are text, not JSON
+        self.pieces: list[str] = []  # the arguments as the provider wrote them
+        self.object: dict[str, Any] | None = None  # the arguments, if the provider gave an object
+        self.blank = True  # only white space so far
+        self.scanner: _ArgumentsScanner | None = None
+        self.tail = ""  # text that the scanner cannot judge yet
+        self.trailing: list[str] = []  # text after the object
+        self.released: list[str] = []  # the JSON text that was streamed
 
     @property
     def raw(self) -> str:
-        return "".join(self.came)
+        return "".join(self.pieces)
 
     @property
     def whole(self) -> bool:
         """Whether the arguments are an object that has been closed."""
-        return self.given is not None or (self.scanner is not None and self.scanner.done)
+        return self.object is not None or (self.scanner is not None and self.scanner.done)
 
     def add(self, text: str) -> str:
-        """More of the arguments; the JSON text that can be let through."""
-        self.came.append(text)
+        """Add to the arguments; return the JSON text that can be streamed."""
+        self.pieces.append(text)
         if self.blank:
             text = text.lstrip(_SPACE)
             if not text:
                 return ""
             self.blank = False
             if text.startswith("{") and not self.free:
-                self.scanner = _Arguments()
+                self.scanner = _ArgumentsScanner()
         scanner = self.scanner
         if scanner is None:
             return ""
         if self.over:
-            self.after.append(text)
+            self.trailing.append(text)
             return ""
+        # Most pieces continue a string: `quick` accepts those without a full scan.
         if not self.tail and scanner.quick is not None and scanner.quick(text) is None:
             scanner.out.append(text)
         else:
@@ -114,36 +116,36 @@ class _OpenCall:
 
     @property
     def over(self) -> bool:
-        """Whether what comes now stands behind the arguments."""
+        """Whether further text is not part of the arguments."""
         return self.scanner is not None and (self.scanner.done or bool(self.scanner.error))
 
-    def _scan(self, scanner: _Arguments, text: str, final: bool) -> None:
+    def _scan(self, scanner: _ArgumentsScanner, text: str, final: bool) -> None:
         text = self.tail + text
         stop = scanner.scan(text, 0, final)
         rest = text[stop:]
         self.tail = ""
         if self.over:
-            self.after.append(rest)
+            self.trailing.append(rest)
         else:
             self.tail = rest
 
     def close(self) -> str:
-        """The arguments are over; the JSON text that can still be let through."""
+        """End the arguments; return the JSON text that can still be streamed."""
         if self.scanner is None:
             return ""
         if self.tail:
             self._scan(self.scanner, "", True)
         return self._take(self.scanner)
 
-    def _take(self, scanner: _Arguments) -> str:
-        made = scanner.take()
-        self.let += made
-        return "".join(made)
+    def _take(self, scanner: _ArgumentsScanner) -> str:
+        pieces = scanner.take()
+        self.released += pieces
+        return "".join(pieces)
 
     @property
     def whole_values(self) -> dict[str, Any]:
-        """Of arguments that were cut or broken: those that are whole."""
-        text = "".join(self.let[: self.scanner.whole_until]) if self.scanner is not None else ""
+        """The whole values of arguments that were truncated or broken."""
+        text = "".join(self.released[: self.scanner.whole_until]) if self.scanner is not None else ""
         if not text:
             return {}
         try:
@@ -153,205 +155,211 @@ class _OpenCall:
         return value if isinstance(value, dict) else {}
 
 
-class Assembler:
-    """Makes the events of one answer.
+class ResponseBuilder:
+    """Builds the events of one answer.
 
     Args:
         api: the API's name, which calls carry as their format.
         names: the tools' own names by the names that the API knows them by, where those differ.
-        id_seed: goes into the ids of calls that come without one.
+        id_seed: part of the ids of calls that come without one.
 
     Attributes:
-        reason: why the answer ended, once it is known.
-        calls: how many calls have begun.
+        reason: the finish reason; None as long as it is unknown.
+        call_count: number of calls that have begun.
     """
 
     def __init__(self, api: str, *, names: Mapping[str, str] | None = None, id_seed: str = "") -> None:
         self.api = api
         self.reason: FinishReason | None = None
-        self.calls = 0
+        self.call_count = 0
         self._names = names or {}
         self._seed = id_seed
         self._events: list[Event] = []
         self._open: dict[Hashable, _OpenCall] = {}
         self._complete = 0
-        self._half = ""  # half of a character that was cut in two
+        self._half = ""  # the first half of a surrogate pair that was split
         self._finished = False
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was told so far, not even why the answer ended."""
-        return not (self._events or self.calls or self.reason)
+        """Whether nothing was reported so far, not even a finish reason."""
+        return not (self._events or self.call_count or self.reason)
 
     def take(self) -> list[Event]:
-        """The events since they were last taken."""
-        made, self._events = self._events, []
-        return made
+        """Return the events since the last call."""
+        events, self._events = self._events, []
+        return events
 
     # -- text ----------------------------------------------------------------------------------------------------
 
-    def text(self, text: Any) -> None:
-        """More content."""
+    def add_text(self, text: Any) -> None:
+        """Add content; a value that is not text is ignored."""
         if isinstance(text, str) and (text := self._joined(text)):
             self._events.append(ContentDelta(text))
 
-    def reasoning(self, text: Any) -> None:
-        """More reasoning."""
+    def add_reasoning(self, text: Any) -> None:
+        """Add reasoning; a value that is not text is ignored."""
         if isinstance(text, str) and (text := self._joined(text)):
             self._events.append(ReasoningDelta(text))
 
-    def reasoned(self, part: ReasoningPart) -> None:
-        """A stretch of reasoning is over, and this is what has to travel back."""
+    def end_reasoning(self, part: ReasoningPart) -> None:
+        """End a stretch of reasoning; the part is sent back to the provider in later requests."""
         self._events.append(ReasoningEnd(part))
 
+    def add_thought(self, part: ReasoningPart) -> None:
+        """Add a whole stretch of reasoning."""
+        self.add_reasoning(part.text)
+        self.end_reasoning(part)
+
     def _joined(self, text: str) -> str:
-        """Text in which no half of a surrogate pair stands alone: some servers cut pairs in two."""
+        """Return text without lone surrogates; some servers split pairs between two pieces."""
         if not self._half and (text.isascii() or encodable(text)):
             return text
         text, self._half = self._half + text, ""
         if text and 0xD800 <= ord(text[-1]) < 0xDC00:
             text, self._half = text[:-1], text[-1]
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return replace_surrogates(text)
 
-    def passed(self, data: Mapping[str, Any]) -> None:
-        """Something that the provider did itself."""
+    def add_opaque(self, data: Mapping[str, Any]) -> None:
+        """Add an item of something that the provider did itself."""
         self._events.append(Passed(OpaquePart(dict(data), self.api)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def known(self, key: Hashable) -> bool:
-        """Whether the call of this key is open."""
+    def is_open(self, key: Hashable) -> bool:
+        """Return whether the call of this key is open."""
         return key in self._open
 
     def is_whole(self, key: Hashable) -> bool:
-        """Whether the arguments of this open call are an object that has been closed."""
+        """Return whether the arguments of this open call are an object that has been closed."""
         return self._open[key].whole
 
-    def named(self, key: Hashable) -> tuple[str, str]:
-        """The name and the id of this open call, as they came."""
-        return self._open[key].name, self._open[key].id
+    def id_of(self, key: Hashable) -> str:
+        """Return the id of this open call, "" if it has none yet."""
+        return self._open[key].id
 
-    def begin(self, key: Hashable, name: Any = "", id: Any = "", *, free: bool = False) -> None:
-        """A call begins; its name and id may come later. `free`: its arguments are text, not JSON."""
-        call = _OpenCall(self.calls, _text(name), _text(id))
+    def begin_call(self, key: Hashable, name: Any = "", id: Any = "", *, free: bool = False) -> None:
+        """Begin a call; its name and id may come later. `free`: its arguments are text, not JSON."""
+        call = _OpenCall(self.call_count, _text(name), _text(id))
         call.free = free
-        self.calls += 1
+        self.call_count += 1
         self._open[key] = call
         self._announce(call)
 
-    def name(self, key: Hashable, name: Any = "", id: Any = "") -> None:
-        """The name or the id of an open call; the first of each counts."""
+    def name_call(self, key: Hashable, name: Any = "", id: Any = "") -> None:
+        """Set the name or the id of an open call, unless it has one."""
         call = self._open[key]
         call.name = call.name or _text(name)
-        if not call.begun:
+        if not call.announced:
             call.id = call.id or _text(id)
         self._announce(call)
 
     def _announce(self, call: _OpenCall) -> None:
-        if call.begun or not call.name:
+        if call.announced or not call.name:
             return
-        call.begun = True
+        call.announced = True
         call.name = self._names.get(call.name, call.name)
         call.id = call.id or call_id(self._seed, call.index, call.name)
         self._events.append(CallStart(call.index, call.name, call.id, call.free))
-        if call.let:
-            self._events.append(ArgumentsDelta(call.index, "".join(call.let)))
+        if call.released:
+            self._events.append(ArgumentsDelta(call.index, "".join(call.released)))
 
-    def arguments(self, key: Hashable, text: Any) -> None:
-        """More of the arguments of an open call, as JSON text; or all of them, as an object."""
+    def add_arguments(self, key: Hashable, arguments: Any) -> None:
+        """Add to the arguments of an open call: JSON text, or all of them as an object."""
         call = self._open[key]
-        if isinstance(text, str):
-            if call.given is not None:  # an object, and more of it: it is text after all
-                call.given = None
-                self.arguments(key, call.came.pop())
-            if text and (let := call.add(text)) and call.begun:
-                self._events.append(ArgumentsDelta(call.index, let))
-        elif isinstance(text, Mapping):
-            value = dict(text)
-            written = _written(value)
-            if call.came or written is None:
-                self.arguments(key, "{" if written is None else written)
+        if isinstance(arguments, str):
+            if call.object is not None:  # more follows the object, so its text was only the beginning
+                call.object = None
+                self.add_arguments(key, call.pieces.pop())
+            if arguments and (released := call.add(arguments)) and call.announced:
+                self._events.append(ArgumentsDelta(call.index, released))
+        elif isinstance(arguments, Mapping):
+            value = dict(arguments)
+            text = _json_text(value)
+            if call.pieces or text is None:
+                # A lone bracket makes the call incomplete: an object that has no JSON text must not run.
+                self.add_arguments(key, "{" if text is None else text)
             else:
-                call.came.append(written)
-                call.given = value
+                call.pieces.append(text)
+                call.object = value
 
-    def end(self, key: Hashable, *, cut: bool = False) -> None:
-        """A call is over. `cut`: the answer was cut, so arguments that are not there were not left out."""
+    def end_call(self, key: Hashable, *, truncated: bool = False) -> None:
+        """End a call. `truncated`: the answer was cut off, so missing arguments were not left out on purpose."""
         call = self._open.pop(key)
-        if not call.begun:
+        if not call.announced:
             if call.name or call.raw.strip() or call.id:
                 self._problem("missing_name", "a call has no name", call.raw, None)
             return
-        value, repairs, problem = self._value(call, cut=cut)
+        value, repairs, problem = self._value(call, truncated=truncated)
         arguments = call.whole_values if value is None else value
-        free = call.free and call.given is None
-        made = ToolCall(call.name, arguments, call.id, raw=call.raw, format=self.api, repairs=repairs, free=free)
-        self._events.append(CallEnd(call.index, made, problem is None))
+        free = call.free and call.object is None
+        ended = ToolCall(call.name, arguments, call.id, raw=call.raw, format=self.api, repairs=repairs, free=free)
+        self._events.append(CallEnd(call.index, ended, problem is None))
         if problem is None:
             self._complete += 1
         else:
             self._problem(*problem, call.raw, call.index)
 
     def _value(
-        self, call: _OpenCall, *, cut: bool
+        self, call: _OpenCall, *, truncated: bool
     ) -> tuple[dict[str, Any] | None, tuple[str, ...], tuple[ProblemKind, str] | None]:
-        """The arguments, the repairs that they took, and why they are no arguments."""
+        """Return the arguments, the repairs that they took, and the problem if they are None."""
         raw = call.raw
-        if call.given is not None:
+        if call.object is not None:
             self._events.append(ArgumentsDelta(call.index, raw))
-            return call.given, (), None
+            return call.object, (), None
         if call.free:
-            return self._given(call, {"input": raw}), (), ("truncated", "its input was cut") if cut else None
+            problem: tuple[ProblemKind, str] | None = ("truncated", "its input was truncated") if truncated else None
+            return self._streamed(call, {"input": raw}), (), problem
         if raw.strip() in _NOTHING:
-            if cut:
-                return None, (), ("truncated", f"the arguments of {call.name!r} were cut")
-            return self._given(call, {}), (), None
+            if truncated:
+                return None, (), ("truncated", f"the arguments of {call.name!r} were truncated")
+            return self._streamed(call, {}), (), None
         scanner = call.scanner
         if scanner is None:
             read = read_arguments(raw)
             if read.value is None:
-                why = read.problem.message if read.problem else ""
-                return None, (), (read.problem.kind if read.problem else "malformed", why)
-            return self._given(call, read.value), read.repairs, None
-        if let := call.close():  # what waited for more text
-            self._events.append(ArgumentsDelta(call.index, let))
+                return None, (), (read.problem.kind, read.problem.message) if read.problem else ("malformed", "")
+            return self._streamed(call, read.value), read.repairs, None
+        if released := call.close():
+            self._events.append(ArgumentsDelta(call.index, released))
         if scanner.error:
             return None, (), ("malformed", f"the arguments of {call.name!r} are not a JSON object: {scanner.error}")
         if not scanner.done:
             return None, (), ("truncated", f"the arguments of {call.name!r} end inside them")
         repairs = list(scanner.repairs)
-        if rest := "".join(call.after).strip():
+        if rest := "".join(call.trailing).strip():
             if rest.strip("}] \t\r\n"):
                 return None, (), ("malformed", f"text follows the arguments of {call.name!r}")
             repairs.append("extra_close")
         try:
-            value = scanner.value if scanner.whole else decode("".join(call.let))
+            value = scanner.value if scanner.whole else decode("".join(call.released))
         except JsonError as error:
             return None, (), ("malformed", str(error))
         return value, tuple(repairs), None
 
-    def _given(self, call: _OpenCall, value: dict[str, Any]) -> dict[str, Any]:
-        """The arguments, of which nothing was let through so far."""
-        self._events.append(ArgumentsDelta(call.index, json_text(value)))
-        return value
+    def _streamed(self, call: _OpenCall, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Stream all arguments at once, none of which were released before; return them."""
+        self._events.append(ArgumentsDelta(call.index, json_text(arguments)))
+        return arguments
 
-    def call(self, name: Any, arguments: Any, id: Any = "") -> None:
-        """A call that came whole; its arguments are an object, JSON text or nothing."""
+    def add_call(self, name: Any, arguments: Any, id: Any = "", *, free: bool = False) -> None:
+        """Add a whole call; its arguments are an object, text or nothing."""
         key = object()
-        self.begin(key, name, id)
-        self.arguments(key, arguments)
+        self.begin_call(key, name, id, free=free)
         if arguments is not None and not isinstance(arguments, str | Mapping):
-            self.arguments(key, json.dumps(arguments))  # no object: it is refused as what it is
-        self.end(key)
+            arguments = json.dumps(arguments)  # not an object: the problem then quotes it
+        self.add_arguments(key, arguments)
+        self.end_call(key)
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    def usage(self, usage: Usage) -> None:
-        """Token counts so far."""
+    def add_usage(self, usage: Usage) -> None:
+        """Report token counts; the last ones count."""
         self._events.append(UsageCounted(usage))
 
-    def problem(self, kind: ProblemKind, message: str, raw: str = "") -> None:
-        """Something that belongs to no call."""
+    def add_problem(self, kind: ProblemKind, message: str, raw: str = "") -> None:
+        """Report a problem that belongs to no call."""
         self._problem(kind, message, raw, None)
 
     def _problem(self, kind: ProblemKind, message: str, raw: str, index: int | None) -> None:
@@ -359,25 +367,26 @@ class Assembler:
         text = message[:1].upper() + message[1 : 2 * MESSAGE_LIMIT].rstrip(".") + "."
         self._events.append(ProblemFound(Problem(kind, 0, raw, text + shown, index)))
 
-    def broke_off(self) -> None:
-        """The stream is over, and has not said so."""
+    def fail(self, message: str, kind: ProblemKind = "provider_error", raw: str = "") -> None:
+        """Report that an error took the place of the answer, or of its rest."""
         self.reason = FinishReason.ERROR
-        self.problem("truncated", "the stream broke off before the answer was over")
+        self.add_problem(kind, message, raw)
 
-    def end_all(self) -> None:
-        """Every call that is open is over."""
-        cut = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
-        for key in list(self._open):
-            self.end(key, cut=cut)
+    def break_off(self) -> None:
+        """Report that the stream ended without an end marker."""
+        self.fail("the stream broke off before the answer was over", "truncated")
 
     def finish(self) -> None:
-        """The answer is over."""
+        """End the answer, and every call that is open."""
         if self._finished:
             return
         self._finished = True
-        self.end_all()
+        truncated = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
+        for key in list(self._open):
+            self.end_call(key, truncated=truncated)
         if self._half:
             self._events.append(ContentDelta("\ufffd"))
+        # Many servers report `stop` after calls, some report `tool_calls` without any.
         reason = self.reason
         if self._complete and reason in (None, FinishReason.STOP):
             reason = FinishReason.TOOL_CALLS
@@ -390,8 +399,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def _written(value: dict[str, Any]) -> str | None:
-    """An object as JSON text; None if it breaks a limit, or holds what JSON has not."""
+def _json_text(value: dict[str, Any]) -> str | None:
+    """Return an object as JSON text; None if it breaks a limit, or contains a value that JSON cannot express."""
     try:
         return json_text(value) if within_limits(value) else None
     except (TypeError, ValueError, RecursionError):

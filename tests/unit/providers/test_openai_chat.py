@@ -25,7 +25,7 @@ from toolwire.messages import (
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.openai_chat import GEMINI_CHAT
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.tools import ToolDefinition
 
 CHAT = tw.get_api("openai_chat")
@@ -584,14 +584,14 @@ def test_such_a_call_that_was_cut_is_no_call() -> None:
 
 def test_many_open_calls_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
-    whole = Assembler.is_whole
+    whole = ResponseBuilder.is_whole
 
-    def counted(self: Assembler, key: Any) -> bool:
+    def counted(self: ResponseBuilder, key: Any) -> bool:
         nonlocal asked
         asked += 1
         return whole(self, key)
 
-    monkeypatch.setattr(Assembler, "is_whole", counted)
+    monkeypatch.setattr(ResponseBuilder, "is_whole", counted)
     count = 300
     many = [piece(at, "{", "f", f"c{at}") for at in range(count)] + [piece(at, "}") for at in range(count)]
     assert len(decode(CHAT, chunks(*many)).tool_calls) == count

@@ -23,8 +23,9 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
-from toolwire.providers.response_builder import Assembler
-from toolwire.providers.responses_stream import OutputReader, reasoning_item, reasoning_part
+from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.providers.responses_items import reasoning_item, reasoning_part
+from toolwire.providers.responses_stream import OutputReader
 from toolwire.tools import ToolDefinition
 
 API = tw.get_api("openai_responses")
@@ -607,10 +608,10 @@ def test_many_parts_of_an_item_are_known_at_once() -> None:
 
         __hash__ = tuple.__hash__
 
-    assembler = Assembler("openai_responses")
-    reader = OutputReader(assembler)
+    builder = ResponseBuilder("openai_responses")
+    reader = OutputReader(builder)
     item = reader._new("message", "m")
     for at in range(count):
-        reader._say(item, Counted(("x", at)), "x")
-        reader._say(item, Counted(("x", at)), "y")
+        reader._add(item, Counted(("x", at)), "x")
+        reader._add(item, Counted(("x", at)), "y")
     assert Counted.compared < 10 * count

@@ -3,7 +3,7 @@
 import pytest
 
 from toolwire import DefinitionError, ImagePart, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
-from toolwire.providers.request import MISSING_RESULT, joined, paired
+from toolwire.providers.request import MISSING_RESULT, join_answers, pair_results
 
 A = ToolCall("a", {}, "1")
 B = ToolCall("b", {}, "2")
@@ -23,7 +23,7 @@ def user(text: str) -> Message:
 
 def done(conversation: list[Message]) -> tuple[list[Message], Notes]:
     notes = Notes()
-    return list(paired(conversation, notes)), notes
+    return list(pair_results(conversation, notes)), notes
 
 
 @pytest.mark.need(17)
@@ -105,10 +105,10 @@ def test_what_the_model_says_behind_a_call_joins_it_where_results_have_to_follow
     sorry = says(TextPart("sorry"))
     made, _ = done([says(A), sorry, user("go on")])
     missing = answers(ToolResult("1", "a", error=MISSING_RESULT))
-    assert joined(made) == (says(A, TextPart("sorry")), missing, user("go on"))
+    assert join_answers(made) == (says(A, TextPart("sorry")), missing, user("go on"))
     both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
-    assert joined([says(A), says(B), both]) == (says(A, B), both)
-    assert joined([sorry, says(A), both, sorry]) == (sorry, says(A), both, sorry)
+    assert join_answers([says(A), says(B), both]) == (says(A, B), both)
+    assert join_answers([sorry, says(A), both, sorry]) == (sorry, says(A), both, sorry)
 
 
 @pytest.mark.parametrize("between", [(), (user("hm"),)])
@@ -160,7 +160,7 @@ def test_pairing_is_linear_in_calls_that_share_an_id() -> None:
         calls = tuple(CountedCall("f", {"at": at}, "same") for at in range(count))
         results = tuple(ToolResult("same" if at % 2 else "", "f", at) for at in range(count))
         CountedCall.seen = 0
-        made = paired([Message("assistant", calls), Message("tool", results)], Notes())
+        made = pair_results([Message("assistant", calls), Message("tool", results)], Notes())
         assert [part.result for part in made[1].parts if isinstance(part, ToolResult)] == list(range(count))
         return CountedCall.seen
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from toolwire import ArgumentsDelta, CallStart, FinishReason, ParsedResponse, collect
 from toolwire.messages import call_id
 from toolwire.providers.finish_reasons import read_reason
-from toolwire.providers.response_builder import Assembler
+from toolwire.providers.response_builder import ResponseBuilder
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -22,13 +22,13 @@ def read(
     pieces: list[str], reason: FinishReason | None = FinishReason.TOOL_CALLS, **facts: object
 ) -> tuple[ParsedResponse, str]:
     """One call whose arguments come in these pieces; and what its deltas join to."""
-    assembler = Assembler("test")
-    assembler.begin(0, facts.get("name", "f"), facts.get("id", "c1"), free=bool(facts.get("free")))
+    builder = ResponseBuilder("test")
+    builder.begin_call(0, facts.get("name", "f"), facts.get("id", "c1"), free=bool(facts.get("free")))
     for piece in pieces:
-        assembler.arguments(0, piece)
-    assembler.reason = reason
-    assembler.finish()
-    events = assembler.take()
+        builder.add_arguments(0, piece)
+    builder.reason = reason
+    builder.finish()
+    events = builder.take()
     return collect(events), "".join(event.text for event in events if isinstance(event, ArgumentsDelta))
 
 
@@ -109,18 +109,18 @@ def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
 
 
 def test_a_name_that_comes_late_and_one_that_never_comes() -> None:
-    assembler = Assembler("test")
-    assembler.begin("k")
-    assembler.arguments("k", '{"a":')
-    assert assembler.take() == []
-    assembler.name("k", "f", "id1")
-    assembler.name("k", "f", "id2")
-    assert assembler.take() == [CallStart(0, "f", "id1"), ArgumentsDelta(0, '{"a":')]
-    assembler.arguments("k", "1}")
-    assembler.begin("other")
-    assembler.arguments("other", "{}")
-    assembler.finish()
-    response = collect(assembler.take())
+    builder = ResponseBuilder("test")
+    builder.begin_call("k")
+    builder.add_arguments("k", '{"a":')
+    assert builder.take() == []
+    builder.name_call("k", "f", "id1")
+    builder.name_call("k", "f", "id2")
+    assert builder.take() == [CallStart(0, "f", "id1"), ArgumentsDelta(0, '{"a":')]
+    builder.add_arguments("k", "1}")
+    builder.begin_call("other")
+    builder.add_arguments("other", "{}")
+    builder.finish()
+    response = collect(builder.take())
     assert [call.id for call in response.tool_calls] == ["id1"]
     assert [problem.kind for problem in response.problems] == ["missing_name"]
 
@@ -136,11 +136,11 @@ def test_input_that_is_no_json() -> None:
 
 @pytest.mark.mission("E19")
 def test_halves_of_a_character_are_joined() -> None:
-    assembler = Assembler("test")
+    builder = ResponseBuilder("test")
     for piece in ("a\ud83d", "\ude00b", "\ude00", "c\ud83d"):
-        assembler.text(piece)
-    assembler.finish()
-    assert collect(assembler.take()).content == "a\U0001f600b\ufffdc\ufffd"
+        builder.add_text(piece)
+    builder.finish()
+    assert collect(builder.take()).content == "a\U0001f600b\ufffdc\ufffd"
 
 
 @pytest.mark.mission("F12")
@@ -157,21 +157,21 @@ def test_halves_of_a_character_are_joined() -> None:
     ],
 )
 def test_why_it_ended(told: FinishReason | None, called: bool, reason: str) -> None:
-    assembler = Assembler("test")
+    builder = ResponseBuilder("test")
     if called:
-        assembler.call("f", {"a": 1}, "c")
-    assembler.reason = told
-    assembler.finish()
-    assert collect(assembler.take()).finish_reason == reason
+        builder.add_call("f", {"a": 1}, "c")
+    builder.reason = told
+    builder.finish()
+    assert collect(builder.take()).finish_reason == reason
 
 
 @pytest.mark.parametrize("word", ["content_filter", "insufficient_system_resource", "abort", "nobody knows this"])
 def test_a_call_that_an_odd_end_left_without_arguments_is_none(word: str) -> None:
-    assembler = Assembler("openai_chat")
-    assembler.begin(0, "delete_all", "c")
-    assembler.reason = read_reason("openai_chat", word)
-    assembler.finish()
-    response = collect(assembler.take())
+    builder = ResponseBuilder("openai_chat")
+    builder.begin_call(0, "delete_all", "c")
+    builder.reason = read_reason("openai_chat", word)
+    builder.finish()
+    response = collect(builder.take())
     assert not response.tool_calls
     assert [problem.kind for problem in response.problems] == ["truncated"]
 

@@ -1,0 +1,110 @@
+"""Parts of messages that several APIs read and write alike: text, images, arguments, reasoning, token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolwire.messages import ImagePart, Message, OpaquePart, Part, ReasoningPart, Role, TextPart, ToolCall, Usage
+from toolwire.providers.request import Notes
+from toolwire.text.json_scanner import read_json
+from toolwire.text.json_text import JsonError
+from toolwire.tools import ToolDefinition
+
+Json = dict[str, Any]
+
+
+def text_of(parts: Iterable[Part]) -> str:
+    """Return all text of some parts."""
+    return "".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def calls_of(parts: Iterable[Part]) -> list[ToolCall]:
+    """Return all calls of some parts."""
+    return [part for part in parts if isinstance(part, ToolCall)]
+
+
+def object_of(arguments: Any) -> Json:
+    """Return the arguments of a call in a history, given as an object or as JSON; other text becomes `input`."""
+    if isinstance(arguments, Mapping):
+        return dict(arguments)
+    text = arguments if isinstance(arguments, str) else ""
+    if text.strip() in ("", "null"):
+        return {}
+    try:
+        value, _ = read_json(text, repair=False)
+    except JsonError:
+        return {"input": text}
+    return value if isinstance(value, dict) else {"input": text}
+
+
+def role_of(word: str) -> Role:
+    """Return the role that a message of a request has, unless it contains a result."""
+    return "system" if word in ("system", "developer") else "assistant" if word == "assistant" else "user"
+
+
+def note_dropped(part: Part, api: str, notes: Notes) -> None:
+    """Note a part that the API has no place for."""
+    match part:
+        case ReasoningPart():
+            notes.dropped("reasoning", f"{part.provider or 'another API'}'s reasoning cannot be used by {api}")
+        case OpaquePart():
+            notes.dropped(_kind(part), f"only {part.provider} understands it")
+        case ImagePart():
+            notes.dropped("image", f"{api} takes no image here")
+        case _:
+            notes.dropped(type(part).__name__, f"{api} has no place for it here")
+
+
+def _kind(part: OpaquePart) -> str:
+    return str(part.data.get("type") or next(iter(part.data), "an item"))
+
+
+def system_text(message: Message, api: str, notes: Notes) -> str:
+    """Return the text of a system message, for an API that takes only text there; note its other parts."""
+    for part in message.parts:
+        if not isinstance(part, TextPart):
+            kind = _kind(part) if isinstance(part, OpaquePart) else type(part).__name__
+            notes.dropped(f"system message/{kind}", f"{api} takes only text here")
+    return text_of(message.parts)
+
+
+def without_seal(part: Part, api: str, notes: Notes, kind: str | None = None) -> Part:
+    """Return reasoning of another API than `kind` as plain text; return any other part unchanged."""
+    if not isinstance(part, ReasoningPart) or part.provider == kind:
+        return part
+    if part.signature or part.data:
+        notes.dropped("reasoning", f"{api} has no place for what {part.provider} wants back with it")
+    return ReasoningPart(part.text)
+
+
+def read_tools(tools: Iterable[Json] | None, read: Callable[[Json], ToolDefinition | None]) -> Json:
+    """Return the fields `tools` and `provider_tools` of a `ChatRequest`; `read` returns None for a provider's tool."""
+    pairs = [(tool, read(tool)) for tool in tools or ()]
+    return {
+        "tools": tuple(definition for _, definition in pairs if definition is not None),
+        "provider_tools": tuple(tool for tool, definition in pairs if definition is None),
+    }
+
+
+class UsageReader:
+    """Reads token counts of one API.
+
+    Args:
+        counts: for input, output, cached and reasoning tokens in this order: the members to add up, separated by
+            blanks. A dot leads into a member's object.
+    """
+
+    def __init__(self, *counts: str) -> None:
+        self._counts = [[tuple(member.split(".")) for member in members.split()] for members in counts]
+
+    def read(self, usage: Mapping[str, Any]) -> Usage:
+        """Return the counts, zero for each that is missing."""
+        return Usage(*(sum(_count(usage, path) for path in paths) for paths in self._counts))
+
+
+def _count(usage: Mapping[str, Any], path: tuple[str, ...]) -> int:
+    value: Any = usage
+    for name in path:
+        value = (value or {}).get(name)
+    return int(value or 0)

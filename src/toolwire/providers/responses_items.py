@@ -1,0 +1,158 @@
+"""Items and bodies of the Responses API, as whole answers and streams share them.
+
+Source: https://platform.openai.com/docs/api-reference/responses
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.messages import OpaquePart, ParsedResponse, ReasoningPart, TextPart, ToolCall, Usage
+from toolwire.providers.finish_reasons import write_reason
+from toolwire.providers.framing import compact
+from toolwire.providers.message_parts import Json
+from toolwire.providers.stream_codec import Head, StreamEnd
+from toolwire.text.json_text import json_text
+
+KIND = "openai_responses"
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Types of items that are calls, and the member with the arguments."""
+SEPARATOR = "\n\n"
+"""Text between the summaries of one item of reasoning."""
+_SEAL = '{"provider":'
+
+
+def reasoning_part(item: Mapping[str, Any]) -> ReasoningPart:
+    """Return the reasoning that an item stands for; another API's, if `reasoning_item` made the item of that."""
+    text = summary_text(item)
+    sealed = item.get("encrypted_content")
+    if isinstance(sealed, str) and sealed.startswith(_SEAL):
+        try:
+            facts = json.loads(sealed)
+        except ValueError:
+            facts = None
+        if isinstance(facts, Mapping):
+            data = facts.get("data")
+            signature, provider = str(facts.get("signature") or ""), str(facts.get("provider") or "")
+            return ReasoningPart(text, signature, provider, dict(data) if isinstance(data, Mapping) else None)
+    return ReasoningPart(text, "", KIND, dict(item))
+
+
+def summary_text(item: Mapping[str, Any]) -> str:
+    """Return the text of an item of reasoning."""
+    blocks = item.get("summary") or item.get("content") or ()
+    return SEPARATOR.join(str(block.get("text") or "") for block in blocks)
+
+
+def reasoning_item(part: ReasoningPart, id: str) -> Json:
+    """Return the item that clients send back: unchanged if it is this API's; otherwise with a seal."""
+    if part.provider == KIND and part.data is not None:
+        return {"id": id, "summary": [], **part.data}
+    return sealed_item(part, part.text, id)
+
+
+def sealed_item(part: ReasoningPart, text: str, id: str) -> Json:
+    """Return an item whose encrypted content contains what another API needs back."""
+    facts: Json = {"provider": part.provider}
+    if part.signature:
+        facts["signature"] = part.signature
+    if part.data is not None:
+        facts["data"] = part.data
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    return {"id": id, "type": "reasoning", "summary": summary, "encrypted_content": compact(facts)}
+
+
+def output_items(response: ParsedResponse, head: Head) -> list[Json]:
+    """Return the items of a whole response, without those of other APIs."""
+    items: list[Json] = []
+    texts: list[str] = []
+    for part in (*response.parts, None):
+        if isinstance(part, TextPart):
+            texts.append(part.text)
+            continue
+        if text := "".join(texts):
+            items.append(message_item(item_id("msg", head, len(items)), text))
+        texts = []
+        match part:
+            case ToolCall(name, arguments, id):
+                text = input_text(part) if part.free else json_text(arguments)
+                items.append(call_item(item_id("fc", head, len(items)), name, id, text, free=part.free))
+            case ReasoningPart() if part != ReasoningPart(""):
+                items.append(reasoning_item(part, item_id("rs", head, len(items))))
+            case OpaquePart(data, provider) if provider == KIND:
+                items.append(dict(data))
+            case _:
+                pass
+    return items
+
+
+def item_id(prefix: str, head: Head, place: int) -> str:
+    """Return the id of an item, which depends on its position in the answer."""
+    return f"{prefix}_{head.id}_{place}"
+
+
+def message_item(id: str, text: str, status: str = "completed") -> Json:
+    """Return an item with content."""
+    content = [content_block(text)] if status == "completed" else []
+    return {"id": id, "type": "message", "status": status, "role": "assistant", "content": content}
+
+
+def content_block(text: str) -> Json:
+    """Return a block of content."""
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def call_item(id: str, name: str, call_id: str, text: str, status: str = "completed", *, free: bool = False) -> Json:
+    """Return an item with a call; `free`: its input is text, not JSON."""
+    type = "custom_tool_call" if free else "function_call"
+    return {"id": id, "type": type, "status": status, CALLS[type]: text, "call_id": call_id, "name": name}
+
+
+def input_text(call: ToolCall) -> str:
+    """Return the input of a call that is text."""
+    return str(call.arguments.get("input", ""))
+
+
+def response_body(head: Head, output: list[Json], end: StreamEnd) -> Json:
+    """Return a response that has ended."""
+    word = write_reason(KIND, end.reason)
+    status = word if word in ("completed", "failed") else "incomplete"
+    body = open_body(head, status, output)
+    usage = end.usage or Usage()
+    body["usage"] = {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
+    if status == "incomplete":
+        body["incomplete_details"] = {"reason": word}
+    elif status == "failed":
+        body["error"] = {"code": "server_error", "message": end.problem or "the response failed"}
+    return body
+
+
+def open_body(head: Head, status: str, output: list[Json]) -> Json:
+    """Return a response without its end."""
+    return {
+        "id": f"resp_{head.id}",
+        "object": "response",
+        "created_at": head.created,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": head.model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "temperature": None,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "usage": None,
+    }
