@@ -1,10 +1,8 @@
-"""What somebody sees before agreeing: all of it, or, said in its first line, how much of it is not there.
+"""Previews of changes to files and of commands, for somebody who has to approve them.
 
-Text of a model cannot reach beyond its place in a preview: every control character, and whatever else hides or
-reorders text, is written as an escape; each line of a file stands behind `+`, `-` or a space, and what the preview
-itself says stands in brackets at the beginning of a line. What only takes room is counted instead of shown: equal
-lines that follow one another, and long runs of spaces. So padding pushes nothing out of sight. Text that is still too
-long is cut in the middle of its longest lines first, then in the middle of the whole. Commands are never cut.
+Text of a model cannot reach beyond its place in a preview: characters that hide or reorder text are escapes, each line
+of a file is behind `+`, `-` or a space, and what the preview itself says is in brackets at the beginning of a line.
+`approval_view.show_lines` counts padding and cuts what is too long. Commands are never cut.
 """
 
 from __future__ import annotations
@@ -17,17 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from toolwire.errors import ToolError
+from toolwire.policy.approval_view import show_lines
 from toolwire.text.escape import escape_invisible
 
-MAX_SHOWN_LINES = 1_000
-MAX_SHOWN_LINE = 1_000
-MAX_SHOWN = 60_000
-"""Characters."""
 MAX_COMMAND = 8_000
 MAX_WORDS = 500
 CONTEXT = 3
 """Lines shown around a change."""
-_REPEATED = 3
 _EFFORT = 2_000_000
 """Lines, and pairs of equal ones, that are looked at to find what two texts share; what is left then has changed."""
 _SPACES = re.compile(r" {41,}|\t{9,}")
@@ -39,64 +33,11 @@ Change = tuple[int, int, int, int]
 def diff(path: str, old: str | None, new: str) -> str:
     """What writing a file changes, as a unified diff; `old` is None for a file that is not there."""
     before, after = _lines(old or ""), _lines(new)
-    head = [f"--- {path if old is not None else '(no such file)'}", f"+++ {path}"]
+    name = _SPACES.sub(lambda run: f"({len(run[0]):,} {'spaces' if run[0][0] == ' ' else 'tabs'})", path)
+    head = [f"--- {name if old is not None else '(no such file)'}", f"+++ {name}"]
     if old == new:
-        return bounded(["(nothing changes)"], head=head)
-    return bounded(_hunks(before, after, _changes(before, after)), head=head)
-
-
-def bounded(lines: Iterable[str], *, head: Iterable[str] = ()) -> str:
-    """Lines for a person: made visible, with what only takes room counted; the first line says if more is missing.
-
-    The lines of the head are never cut.
-    """
-    every = list(lines)
-    front, back, left_out = list[str](), list[str](), 0
-    room, first, last = MAX_SHOWN, 0, len(every)
-    while first < last:
-        at_front = len(front) <= len(back)
-        to, shown, cut = _alike_from(every, first, last) if at_front else _alike_before(every, first, last)
-        room -= sum(len(line) + 1 for line in shown)
-        if room < 0 or len(front) + len(back) + len(shown) > MAX_SHOWN_LINES:
-            break
-        left_out += cut
-        if at_front:
-            front += shown
-            first = to
-        else:
-            back += reversed(shown)
-            last = to
-    if first < last:
-        front.append(f"({last - first:,} lines are left out here)")
-        left_out += sum(map(len, every[first:last])) + last - first
-    notice = [f"(NOT ALL OF THIS IS SHOWN: {left_out:,} characters are left out)"] if left_out else []
-    return "\n".join([*notice, *map(_readable, head), *front, *reversed(back)])
-
-
-def _alike_from(lines: list[str], first: int, last: int) -> tuple[int, list[str], int]:
-    """Where the lines end that are like the first; what is shown of them; how many characters are not."""
-    to = first + 1
-    while to < last and (lines[to] == lines[to - 1] or _alike(lines[to]) == _alike(lines[to - 1])):
-        to += 1
-    return to, *_shown(lines, first, to)
-
-
-def _alike_before(lines: list[str], first: int, last: int) -> tuple[int, list[str], int]:
-    """The same for where the lines begin that are like the last."""
-    to = last - 1
-    while to > first and (lines[to] == lines[to - 1] or _alike(lines[to]) == _alike(lines[to - 1])):
-        to -= 1
-    return to, *_shown(lines, to, last)
-
-
-def _shown(lines: list[str], start: int, end: int) -> tuple[list[str], int]:
-    """Lines that are alike, the first of them and a count; and how many characters are not shown."""
-    pairs = [_line(line) for line in lines[start : min(end, start + _REPEATED)]]
-    shown = [text for text, _ in pairs]
-    if end - start > _REPEATED:
-        kind = "lines like this one" if _alike(lines[start])[1:] else "lines that are blank"
-        shown.append(f"({end - start - _REPEATED:,} more {kind})")
-    return shown, sum(left_out for _, left_out in pairs)
+        return show_lines(["(nothing changes)"], head=head)
+    return show_lines(_hunks(before, after, _changes(before, after)), head=head)
 
 
 def command(words: Sequence[str]) -> str:
@@ -113,11 +54,6 @@ def command(words: Sequence[str]) -> str:
     return "\n".join(f"  {_quoted(word)}" for word in words)
 
 
-def _alike(line: str) -> str:
-    """What lines have in common that are counted together; blank ones only their mark."""
-    return line if line[1:].strip() else line[:1]
-
-
 def _quoted(word: str) -> str:
     """A word in quotes; runs of spaces are counted, and characters that only look like others are named."""
     inner = escape_invisible(word.replace("\\", "\\\\").replace('"', '\\"'))
@@ -125,25 +61,6 @@ def _quoted(word: str) -> str:
     odd = sorted({c for c in word if not c.isascii() and escape_invisible(c) == c})[:5]
     names = ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, '')}".strip() for c in odd)
     return f'"{inner}"' + (f"  (not ASCII: {names})" if names else "")
-
-
-def _readable(line: str) -> str:
-    """A line made visible, but for its tabs; long runs of them and of spaces are counted."""
-    return escape_invisible(_counted(line), "\t")
-
-
-def _counted(line: str) -> str:
-    return _SPACES.sub(lambda run: f"({len(run[0]):,} {'spaces' if run[0][0] == ' ' else 'tabs'})", line)
-
-
-def _line(line: str) -> tuple[str, int]:
-    """A line as it is shown, and how many of its characters are not."""
-    text = _counted(line)
-    if len(text) <= MAX_SHOWN_LINE:
-        return _readable(text), 0
-    half = MAX_SHOWN_LINE // 2
-    left_out = len(text) - 2 * half
-    return f"{_readable(text[:half])} ({left_out:,} characters are left out) {_readable(text[-half:])}", left_out
 
 
 def _lines(text: str) -> list[str]:

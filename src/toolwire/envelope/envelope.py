@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.cutting import count_lines, pieces
-from toolwire.envelope.grammar import Document, Header, Section
-from toolwire.envelope.layout import compose_text
+from toolwire.envelope.grammar import Document, Header, Section, count_lines
+from toolwire.envelope.layout import compose_text, pieces
 from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.store import HandleStore, Kept

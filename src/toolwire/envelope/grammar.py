@@ -238,3 +238,8 @@ def extra(text: str) -> int:
 
 def _unquoted(text: str) -> str:
     return _QUOTED.sub("", text) if "# TE" in text else text
+
+
+def count_lines(text: str) -> int:
+    """Return the number of lines, whether or not the last one ends with a line break."""
+    return text.count("\n") + (not text.endswith("\n") if text else 0)

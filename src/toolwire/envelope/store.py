@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from toolwire.envelope.cutting import count_lines
+from toolwire.envelope.grammar import count_lines
 from toolwire.envelope.settings import Settings
 from toolwire.errors import ToolError
 from toolwire.runtime.sqlite import Database, storable

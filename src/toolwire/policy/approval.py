@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from rich.cells import get_character_cell_size
 
 from toolwire.messages import ToolCall
+from toolwire.policy.approval_view import ApprovalView
 from toolwire.policy.fingerprint import approval_key
-from toolwire.text.escape import escape_invisible, escape_lookalikes
+from toolwire.text.escape import escape_lookalikes
 from toolwire.tools import ToolDefinition
 
 LIMIT = 1_600
@@ -39,13 +39,9 @@ FIELD_LIMIT = 400
 """Characters of a name or a reason."""
 DEEPEST = 6
 """Plain keys that are shown as one path on our own line; together they are no longer than `FIELD_LIMIT`."""
-FOLDED = 12
-"""Characters that a run has at least when it is folded."""
 MIN_WIDTH = 30
 
 _PLAIN = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,60}")
-_RUN = re.compile(rf"\s{{{FOLDED},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{FOLDED - 1},}}")
-_BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +117,15 @@ def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
             if plain:
                 lines += _field("value", path + leaf.kind, edge)
             else:
-                lines += [*_field("value", f"at this key{leaf.kind}", edge), *_barred(_View.of(path, limit), edge)]
+                lines += [
+                    *_field("value", f"at this key{leaf.kind}", edge),
+                    *_barred(ApprovalView.of(path, limit), edge),
+                ]
                 lines.append(f"{'':8}is")
-            lines += _barred(_View.of(leaf.text, limit), edge)
+            lines += _barred(ApprovalView.of(leaf.text, limit), edge)
     if approval.preview:
         lines.append("what it would do")
-        lines += _barred(_View.of(approval.preview, None if whole else PREVIEW_LIMIT), edge)
+        lines += _barred(ApprovalView.of(approval.preview, None if whole else PREVIEW_LIMIT), edge)
     size = sum(len(leaf.text) for leaf in leaves)
     summary = f"{definition.name}; values: {len(leaves)}, characters: {size}; {approval.key[:12]}"
     return "\n".join((*lines, *_field("all", summary, edge)))
@@ -144,8 +143,8 @@ def left_out(approval: Approval) -> int:
     del leaves[middle]
     for leaf in leaves:
         path, plain = leaf.path()
-        unseen += _View.of(leaf.text, LIMIT).hidden + (0 if plain else _View.of(path, LIMIT).hidden)
-    return unseen + _View.of(approval.preview, PREVIEW_LIMIT).hidden
+        unseen += ApprovalView.of(leaf.text, LIMIT).hidden + (0 if plain else ApprovalView.of(path, LIMIT).hidden)
+    return unseen + ApprovalView.of(approval.preview, PREVIEW_LIMIT).hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,71 +201,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """Text as it is shown: a beginning, and an end if something between them is hidden; nothing is escaped yet."""
-
-    start: str
-    hidden: int = 0
-    end: str = ""
-
-    @classmethod
-    def of(cls, text: str, limit: int | None) -> _View:
-        pieces = list(_pieces(text))
-        if limit is None or sum(len(shown) for shown, _ in pieces) <= limit:
-            return cls("".join(shown for shown, _ in pieces))
-        start, first = _taken(pieces, limit * 2 // 3)
-        reversed_end, last = _taken(((shown[::-1], count) for shown, count in reversed(pieces)), limit // 3)
-        return cls(start, len(text) - first - last, reversed_end[::-1])
-
-
-def _taken(pieces: Iterable[tuple[str, int]], room: int) -> tuple[str, int]:
-    """What is shown of the first pieces, and how many characters that is of; a folded one is taken whole."""
-    taken: list[str] = []
-    stands_for = 0
-    for shown, count in pieces:
-        if len(shown) > room and len(shown) != count:
-            break
-        taken.append(shown[:room])
-        stands_for += count if len(shown) <= room else room
-        room -= len(taken[-1])
-        if not room:
-            break
-    return "".join(taken), stands_for
-
-
-def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """What is shown for each part of a text, and how many characters that part has: padding becomes a count."""
-    unfolded: list[str] = []
-    for line, same in groupby(text.split("\n")):
-        times = sum(1 for _ in same)
-        if times < 3 or not line.strip():
-            unfolded += [line] * times
-            continue
-        yield from _runs("\n".join((*unfolded, line, "")) if unfolded else f"{line}\n")
-        yield f"[this line {times} times]", (len(line) + 1) * (times - 1) - 1
-        unfolded = [""]
-    yield from _runs("\n".join(unfolded))
-
-
-def _runs(text: str) -> Iterator[tuple[str, int]]:
-    done = 0
-    for run in _RUN.finditer(text):
-        if run.start() > done:
-            yield text[done : run.start()], run.start() - done
-        part, done = run[0], run.end()
-        if run[1]:
-            yield f"{run[1]}[{len(part)} times]", len(part)
-        else:
-            counted = ", ".join(
-                f"{part.count(c)} {_BLANKS.get(c, escape_invisible(c))}" for c in sorted(set(part), key=part.index)
-            )
-            yield f"[{counted}]" + ("\n" if "\n" in part else ""), len(part)
-    if done < len(text):
-        yield text[done:], len(text) - done
-
-
-def _barred(view: _View, width: int) -> list[str]:
+def _barred(view: ApprovalView, width: int) -> list[str]:
     """Text behind a bar on every line."""
     if not view.start:
         return ["  (empty)"]

@@ -6,8 +6,9 @@ import re
 import pytest
 
 from toolwire.builtin import previews
-from toolwire.builtin.previews import bounded, command, diff
+from toolwire.builtin.previews import command, diff
 from toolwire.errors import ToolError
+from toolwire.policy.approval_view import MAX_TEXT, show_lines
 from toolwire.text.escape import escape_invisible
 
 
@@ -96,7 +97,7 @@ def test_padding_pushes_nothing_out_of_sight(padding: str) -> None:
 def test_what_is_left_out_is_said_in_the_first_line() -> None:
     lines = "".join(f"line {number}\n" for number in range(100_000))
     shown = diff("x", None, lines)
-    assert len(shown) < previews.MAX_SHOWN + 500
+    assert len(shown) < MAX_TEXT + 500
     first, *rest = shown.split("\n")
     left_out = re.fullmatch(r"\(NOT ALL OF THIS IS SHOWN: ([\d,]+) characters are left out\)", first)
     assert left_out
@@ -117,7 +118,7 @@ def test_a_path_is_never_cut() -> None:
 def test_texts_that_differ_everywhere_are_compared_in_short_time() -> None:
     shown = diff("x", "same\n" * 50_000 + "a\n", "b\n" + "same\n" * 50_000)
     assert "+b" in shown
-    assert bounded(["+x"] * 10) == "+x\n+x\n+x\n(7 more lines like this one)"
+    assert show_lines(["+x"] * 10) == "+x\n+x\n+x\n(7 more lines like this one)"
 
 
 @pytest.mark.parametrize(

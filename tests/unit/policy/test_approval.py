@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.policy.approval import LEAVES, LIMIT, Approval, _pieces, _View, left_out, present
+from toolwire.policy.approval import LEAVES, LIMIT, Approval, left_out, present
+from toolwire.policy.approval_view import ApprovalView, fold
 from toolwire.text.escape import escape_lookalikes
 
 TOOL = ToolDefinition("send", tier=Tier.RUN, server="mail")
@@ -88,7 +89,7 @@ def test_what_cannot_be_seen_or_poses_is_escaped(text: str, seen: str) -> None:
     ],
 )
 def test_padding_is_folded(text: str, shown: str) -> None:
-    assert _View.of(text, LIMIT).start == shown
+    assert ApprovalView.of(text, LIMIT).start == shown
 
 
 def test_long_text_is_shown_at_both_ends_and_says_how_much_is_not() -> None:
@@ -186,8 +187,8 @@ padded = st.lists(
 
 @given(padded, st.integers(1, 60))
 def test_every_character_is_counted(text: str, limit: int) -> None:
-    assert sum(count for _, count in _pieces(text)) == len(text)
-    view = _View.of(text, limit)
+    assert sum(count for _, count in fold(text)) == len(text)
+    view = ApprovalView.of(text, limit)
     assert 0 <= view.hidden <= len(text)
     if not view.hidden:
         assert not view.end or text

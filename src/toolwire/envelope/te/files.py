@@ -14,8 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.cutting import count_lines
-from toolwire.envelope.grammar import Document, Header, Section
+from toolwire.envelope.grammar import Document, Header, Section, count_lines
 from toolwire.envelope.search_results import Findings
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.commands import CAT, FAILED, FIND, NONE_FOUND, READ, root_of

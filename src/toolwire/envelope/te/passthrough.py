@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.cutting import count_lines, cut
-from toolwire.envelope.grammar import BEGIN, Document, Header, Section
+from toolwire.envelope.grammar import BEGIN, Document, Header, Section, count_lines
+from toolwire.envelope.layout import cut
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.commands import FAILED, READ, RUN
 from toolwire.envelope.te.context import Context, Done, dumped, short, warn

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.envelope.test_grammar import PARTS
 
-from toolwire.envelope.cutting import count_lines, cut, pieces
-from toolwire.envelope.grammar import quoted
+from toolwire.envelope.grammar import count_lines, quoted
+from toolwire.envelope.layout import cut, pieces
 
 texts = st.lists(st.sampled_from((*PARTS, "bcd", "\r# TE:", " " * 9)), max_size=40).map("".join) | st.text()
 
@@ -31,6 +31,11 @@ def test_what_is_shown_has_room(text: str, room: int, lines: int | None, tail: f
         assert "\n".join(part for part in (shown.head, shown.tail) if part).removesuffix("\n") == text.removesuffix(
             "\n"
         )
+
+
+def test_a_tail_that_begins_with_a_marker_only_because_it_was_cut_there_fits() -> None:
+    shown = cut("xxxx# TE:\r# TE:", 12, tail=1.0)  # its last eleven characters are two markers, each a character longer
+    assert len(quoted(shown.head)) + len(quoted(shown.tail)) <= 12
 
 
 @pytest.mark.parametrize(
