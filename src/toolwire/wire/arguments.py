@@ -1,4 +1,4 @@
-"""Reading the JSON arguments of a native call, repaired and coerced by the tool's schema."""
+"""The JSON arguments of native calls: read, repaired, and coerced to the tool's schema."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from toolwire.tools import ToolDefinition, as_definition
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
-    """What was read.
+    """The result of reading arguments.
 
     Attributes:
         value: the arguments, or None if they cannot be read with certainty or do not validate.
-        repairs: names of the repairs that reading them took.
-        problem: why `value` is None.
+        repairs: names of the repairs that were necessary.
+        problem: the reason why `value` is None.
     """
 
     value: dict[str, Any] | None
@@ -33,15 +33,15 @@ class ReadArguments:
 def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
     """Read the arguments of a call to `tool`.
 
-    Repairs are made only where one reading results; text that ends inside the arguments is never completed. Nothing
-    at all means no arguments. A tool whose schema cannot be used gets none: they are refused as invalid.
+    Repairs are made only where exactly one reading results. Text that ends inside the arguments is never completed.
+    Empty text means no arguments. Arguments of a tool whose schema cannot be used are refused as invalid.
 
     Args:
-        text: JSON text as the model wrote it.
-        tool: the tool's definition in any shape, or None if it is not known: then nothing is coerced or validated.
+        text: the JSON text that the model wrote.
+        tool: the tool's definition in any shape; None coerces and validates nothing.
 
     Raises:
-        DefinitionError: `tool` is of no known shape.
+        DefinitionError: `tool` has a shape that is not known.
     """
     definition = as_definition(tool) if tool is not None else None
     text = text or ""
@@ -80,12 +80,12 @@ def _read(text: str, repairs: list[str]) -> Any:
     repairs.extend(scanner.repairs)
     value = scanner.value if scanner.whole else json.loads("".join(scanner.ready))
     if not within_limits(value):
-        raise JsonError("they hold half of a surrogate pair", start)
+        raise JsonError("they contain half of a surrogate pair", start)
     return value
 
 
 def _read_python(text: str, start: int, repairs: list[str], otherwise: JsonError) -> Any:
-    """The text as a Python dict: what is left of it when JSON repaired will not do."""
+    """Read the text as a Python dict, which is tried last; raise `otherwise` if it is not one."""
     scanner = PythonScanner()
     end = scanner.scan(text, start, True)
     if text[start] != "{" or not scanner.done or text[end:].strip():

@@ -15,7 +15,7 @@ from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, CompiledFormat, Step
 from toolwire.wire.leaf_scanners import Leaf, NextMarker, RemainingText, TextBuffer, Word, WordUpToMarker
 from toolwire.wire.marker_sets import MarkerSet
-from toolwire.wire.syntax import Elements, Lit, WireFormat
+from toolwire.wire.syntax import Lit, WireFormat
 
 Control = Generator[Leaf, Any, None]
 """A reader of nodes: yields the leaf that should read on, and is sent the leaf's value."""
@@ -78,7 +78,7 @@ class BlockReader(ABC):
         empty: the block is a wrapper without calls.
         committed: a marker was read that is more than a hint of a call.
         tag_closed: the last tag closed itself (`<tool name="f"/>`).
-        late: elements that were read before the call's name, and so before their types were known.
+        late: readers of elements that came before the call's name, and so before their types were known.
         parameter: name of the parameter whose header was read last.
         mark: how that parameter's value is marked: True for raw text, False for JSON, None for no mark.
     """
@@ -91,7 +91,7 @@ class BlockReader(ABC):
         self.committed = False
         self.unwrapped = False  # the wrapper's opener, which is optional, did not come
         self.tag_closed = False
-        self.late: list[tuple[Elements, list[tuple[str, str]]]] = []
+        self.late: list[Callable[[], None]] = []
         self.parameter = ""
         self.mark: bool | None = None
 

@@ -1,4 +1,4 @@
-"""Definitions in shapes other than JSON: XML elements, declarations between tokens, TypeScript."""
+"""Tool definitions as text other than JSON: XML elements, declarations between tokens, TypeScript."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolwire.wire.xml_scanners import ELEMENT_NAME
 
 
 def tokens(value: Any, token: str) -> str:
-    """A JSON value with bare keys, its strings between tokens."""
+    """Write a JSON value with bare keys and its strings between tokens."""
     match value:
         case str():
             return token + value + token
@@ -29,13 +29,13 @@ def _key(key: str, token: str) -> str:
 
 
 def declaration(definition: ToolDefinition, token: str) -> str:
-    """`declaration:NAME{description:..,parameters:{..}}`, keys in order of the alphabet, types in capitals."""
+    """Write `declaration:NAME{description:..,parameters:{..}}` with sorted keys and types in capitals."""
     body: dict[str, Any] = {"description": definition.description} if definition.description else {}
     return f"declaration:{definition.name}{tokens({**body, 'parameters': _capitals(definition.parameters)}, token)}"
 
 
 def _capitals(schema: Any, depth: int = 0) -> Any:
-    """A schema with its keys sorted and its types in capitals; names that it declares keep their order."""
+    """Sort a schema's keys and write its types in capitals; names of properties keep their order."""
     if isinstance(schema, list):
         return [_capitals(item, depth + 1) for item in schema]
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
@@ -54,7 +54,7 @@ def _capitals(schema: Any, depth: int = 0) -> Any:
 
 _SCHEMAS = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"})
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions"})
-"""Keys whose value holds schemas by names that the author chose."""
+"""Keys whose value contains schemas by names that the author chose."""
 
 
 def _upper(kind: Any) -> Any:
@@ -62,7 +62,7 @@ def _upper(kind: Any) -> Any:
 
 
 def definition_elements(definition: ToolDefinition) -> str:
-    """The definition as nested elements, one parameter each; what has no element of its own is JSON text."""
+    """Write a definition as nested elements, one for each parameter; facts without an element are JSON text."""
     lines = ["<function>", f"<name>{definition.name}</name>"]
     if definition.description:
         lines.append(f"<description>{definition.description.strip()}</description>")
@@ -82,7 +82,7 @@ def definition_elements(definition: ToolDefinition) -> str:
 
 
 def typescript(definition: ToolDefinition) -> str:
-    """The definition as the type of a function with one object of arguments."""
+    """Write a definition as the type of a function with one object of arguments."""
     lines = [f"// {line}" for line in definition.description.splitlines()]
     properties = definition.parameters.get("properties", {})
     if not properties:
@@ -98,7 +98,7 @@ def typescript(definition: ToolDefinition) -> str:
 
 
 def _member(name: str, schema: Any, required: Any, depth: int) -> str:
-    """A property of an object's type."""
+    """Write a property of an object's type."""
     quoted = name if _IDENTIFIER.match(name) else json_text(name)
     is_required = isinstance(required, (list, tuple)) and name in required
     return f"{quoted}{'' if is_required else '?'}: {_type(schema, depth)}"
@@ -109,12 +109,12 @@ _TYPES = {"integer": "number", "number": "number", "string": "string", "boolean"
 
 
 def _type(schema: Any, depth: int) -> str:
-    """A schema as a TypeScript type; what it cannot say is `any`."""
+    """Write a schema as a TypeScript type, with `any` for everything that TypeScript cannot express."""
     return " | ".join(_types(schema, depth))
 
 
 def _types(schema: Any, depth: int) -> list[str]:
-    """The types of which a value may have any."""
+    """Return the alternatives of a type."""
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
         return ["any"]
     if isinstance(values := schema.get("enum"), list) and values:

@@ -1,8 +1,8 @@
-"""The value of one parameter that was written as nested XML elements: text, object or list.
+"""The value of one parameter that is written as nested XML elements: text, object or list.
 
-The schema decides where it says something. Without one: repeated names and `<item>` make lists, children make an
-object, anything else is text; and a leaf may be inferred. One pass over the tags, no recursion; tags that do not match
-are text.
+The schema decides where it has a type. Elsewhere repeated names and `<item>` make a list, children make an object, and
+anything else is text, whose type may be inferred. Reading is one pass over the tags, without recursion. Tags that do
+not match are text.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 Occurrence = tuple[Any, bool]
-"""A value, and whether it is a list that was written out item by item."""
+"""A value, and whether it is a list that was written item by item."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Mixed:
-    """Text and elements mixed: text after all. Decoded only when it is known that nothing around it is."""
+    """Mixed text and elements, which are text after all.
+
+    It is decoded at the end, because an element around it may turn out to be mixed too, and nothing is decoded twice.
+    """
 
     start: int
     end: int
@@ -39,7 +42,7 @@ class _Mixed:
 
 @dataclass(slots=True)
 class _Node:
-    """An element whose closing tag has not come yet."""
+    """An element whose closing tag was not read yet."""
 
     name: str
     key: str
@@ -48,14 +51,14 @@ class _Node:
     text: list[str] = field(default_factory=list)
     blank: bool = True
     cdata: bool = False
-    same: int = 0  # nested elements of the same name, inside text
+    nested_same: int = 0  # number of open elements of the same name inside text
     is_item: bool = False  # one item of a list, written without a wrapper
     children: dict[str, list[Occurrence]] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
 
 
 def infer(text: str) -> Any:
-    """What untyped element text means: true, false, null (any case), integers (007 is 7), finite floats, else text."""
+    """Infer a value from untyped text: true, false, null (any case), integers (007 is 7), finite floats, else text."""
     trimmed = text.strip()
     word = trimmed.lower()
     if word in _WORDS:
@@ -69,25 +72,25 @@ def infer(text: str) -> Any:
 
 
 def is_text(shape: Shape) -> bool:
-    """Whether the schema wants a string and nothing else."""
+    """Return whether the schema admits a string and nothing else."""
     return shape.typed and shape.kinds == {"string"}
 
 
 def is_list(shape: Shape) -> bool:
-    """Whether the schema wants a list and nothing else but null."""
+    """Return whether the schema admits a list and nothing else but null."""
     return shape.typed and "array" in shape.kinds and shape.kinds <= {"array", "null"}
 
 
 def is_item(text: str, shape: Shape, read_json: ReadJson) -> bool:
-    """Whether raw text is one item of the list that the schema wants, written without the list around it."""
+    """Return whether raw text is one item of a list, written without the list around it."""
     return is_list(shape) and text.lstrip()[:1] != "[" and shape.from_text(text, read_json) is text
 
 
 def combine(occurrences: list[Occurrence], shape: Shape) -> Any:
-    """The value of a parameter from its occurrences; several make a list.
+    """Return the value of a parameter from its occurrences; several make a list.
 
     Raises:
-        ValueError: it was given more than once where the schema wants one value.
+        ValueError: it was given more than once where the schema admits one value.
     """
     if len(occurrences) == 1:
         value, listed = occurrences[0]
@@ -101,11 +104,11 @@ def combine(occurrences: list[Occurrence], shape: Shape) -> Any:
 
 
 class ElementReader:
-    """Reads the raw text between a parameter's tags.
+    """A reader of the raw text between a parameter's tags.
 
     Args:
-        node: how parameters are written.
-        read_json: reads JSON text inside a value; raises ValueError if it is none.
+        node: the node that describes parameters.
+        read_json: reads JSON text inside a value; raises ValueError if it is not JSON.
     """
 
     def __init__(self, node: Elements, read_json: ReadJson) -> None:
@@ -115,11 +118,11 @@ class ElementReader:
 
     @property
     def repairs(self) -> list[str]:
-        """What reading took, in a fixed order: "bare_ampersand", "bare_markup"."""
+        """The repairs made, in a fixed order: "bare_ampersand", "bare_markup"."""
         return ["bare_ampersand"] * self._amp + ["bare_markup"] * self._less
 
     def read(self, raw: str, shape: Shape) -> Occurrence:
-        """The value.
+        """Return the value.
 
         Raises:
             ValueError: too many levels of nesting, or a value given more than once.
@@ -136,7 +139,7 @@ class ElementReader:
                     end = raw.find("-->", pos)
                     pos = len(raw) if end < 0 else end + 3
                     if not top.blank or is_text(top.shape):
-                        continue  # inside text it is text
+                        continue  # a comment inside text is text
                     self._text(top, raw[at : token.start()])
                     at = pos if top.blank else token.start()
                     continue
@@ -153,8 +156,8 @@ class ElementReader:
             if is_text(top.shape):
                 if name != top.name or top is root:
                     continue
-                if not closes or top.same:
-                    top.same += -1 if closes else 1
+                if not closes or top.nested_same:
+                    top.nested_same += -1 if closes else 1
                     continue
             if not self._structural(name):
                 continue
@@ -180,7 +183,7 @@ class ElementReader:
         return (self._resolve(value, raw) if self._mixed else value), listed
 
     def _resolve(self, value: Any, raw: str) -> Any:
-        """Decode what is mixed."""
+        """Decode mixed text in the value."""
         holder = [value]
         stack: list[dict[Any, Any] | list[Any]] = [holder]
         while stack:
@@ -223,7 +226,7 @@ class ElementReader:
             node.blank = False
 
     def _plain(self, raw: str, shape: Shape) -> Occurrence:
-        """All of it as text: decoded, except inside CDATA."""
+        """Return all of the markup as text, decoded except inside CDATA."""
         node = _Node("", "", shape, 0)
         pos = 0
         while (start := raw.find("<![CDATA[", pos)) >= 0:
@@ -252,7 +255,7 @@ class ElementReader:
 
     @staticmethod
     def _wants_object(shape: Shape) -> bool:
-        """Whether children called `item` are members of an object all the same."""
+        """Return whether children called `item` are members of an object."""
         if not shape.typed or "object" not in shape.kinds:
             return False
         return "array" not in shape.kinds or "item" in shape.property_names

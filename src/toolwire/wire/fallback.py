@@ -1,6 +1,6 @@
-"""When a model drops its format's markers: the whole message may still be a call, bare or in one code fence.
+"""Calls that a model wrote without its format's markers: the whole message, bare or in one code fence.
 
-A small model may also drop the opening marker alone, and write the closing one.
+A small model may also drop only the opening marker, and write the closing one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MAY_BE_A_CALL = "{[`~<"
 
 
 class Fallback:
-    """Holds back content that may turn out to be a call, and decides when the message is over.
+    """A filter that holds back content which may be a call, and decides at the end of the message.
 
-    Content is held only while the message begins like one; the first call that is found releases it.
+    Content is held only while the message begins like a call. The first call that the parser finds releases it.
 
     Args:
         formats: formats without markers, in the order in which they are tried.
-        named: the format that the message was expected in, or None; tried inside a fence.
-        options: how to read.
+        named: the expected format, which is tried inside a fence; None if it was not named.
+        options: the settings.
     """
 
     def __init__(self, formats: Sequence[WireFormat], named: WireFormat | None, options: ReadOptions) -> None:
@@ -40,7 +40,7 @@ class Fallback:
         self._certain = False  # the first character may begin a call
 
     def filter(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events that can be passed on now."""
+        """Return the events that can be passed on now."""
         if not self._holding or not events:
             return events
         out: list[Event] = []
@@ -51,7 +51,7 @@ class Fallback:
             if isinstance(event, ContentDelta):
                 self._content(event.text)
             elif isinstance(event, CallStart) or (isinstance(event, ReasoningDelta) and self._certain):
-                self._holding = False  # a call was found, or the content has gaps and is not one message
+                self._holding = False  # a call was found, or reasoning interrupts the content
             if isinstance(event, ContentDelta | ProblemFound):
                 self._held.append(event)
             if not self._holding:
@@ -61,7 +61,7 @@ class Fallback:
         return out
 
     def _content(self, text: str) -> None:
-        """Look at the first character that is not white space."""
+        """Decide by the first character that is not white space whether to go on holding content."""
         text = "" if self._certain else text.lstrip()
         if text:
             self._certain = self._holding = text[0] in _MAY_BE_A_CALL
@@ -71,7 +71,7 @@ class Fallback:
         return events
 
     def finish(self) -> tuple[Sequence[Event], int]:
-        """The message is over: its calls, or the content that was held; and how many calls."""
+        """Return the calls of the message or the content that was held, and the number of calls."""
         text = "".join(event.text for event in self._held if isinstance(event, ContentDelta))
         if self._holding and self._options.tools and text.strip():
             for wire, candidate in self._candidates(text):
@@ -89,12 +89,12 @@ class Fallback:
             yield wire, inside
 
     def _unclosed(self, text: str) -> str:
-        """The text without a closing marker of the named format at its end: its opening one was dropped alone."""
+        """Return the text without a closing marker of the named format at its end."""
         bare = text.rstrip()
         return next((bare[: -len(closer)] for closer in self._closers if bare.endswith(closer)), text)
 
     def _calls(self, wire: WireFormat, text: str) -> list[Event]:
-        """The events of calls to known tools that are all of the text, or nothing."""
+        """Return the events of calls to known tools if the text contains nothing else, or no events."""
         reader = MessageReader(wire, self._options)
         call_events: list[Event] = []
         for event in [*reader.feed(text), *reader.finish()]:

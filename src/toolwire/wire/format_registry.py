@@ -1,6 +1,6 @@
-"""Looking up wire formats by name or alias, those that other packages bring included.
+"""The registry of wire formats, by name and alias, including those of other packages.
 
-A package brings one with an entry point in the group `toolwire.formats`, whose object is a `WireFormat`:
+A package registers a format with an entry point in the group `toolwire.formats`, whose object is a `WireFormat`:
 
     [project.entry-points."toolwire.formats"]
     my_format = "my_package.my_format:FORMAT"
@@ -18,9 +18,9 @@ from toolwire.wire.formats import FORMATS
 from toolwire.wire.syntax import WireFormat
 
 AUTO = "auto"
-"""The name that stands for detection."""
+"""The format name that selects detection."""
 GROUP = "toolwire.formats"
-"""The group of entry points in which packages bring formats."""
+"""The group of entry points for formats of other packages."""
 
 
 def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
@@ -33,23 +33,26 @@ def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
 
 @lru_cache(maxsize=1)
 def all_formats() -> tuple[WireFormat, ...]:
-    """All formats: Toolwire's own, then those of other packages.
+    """Return all formats: Toolwire's own, then those of other packages.
 
     Raises:
-        DefinitionError: an entry point is no `WireFormat`, or its name is taken.
+        DefinitionError: an entry point is not a `WireFormat`, or its name is taken.
     """
-    from importlib.metadata import entry_points  # not on import: it brings half of the library's archives with it
+    from importlib.metadata import entry_points  # slow to import
 
     all_found = list(FORMATS)
     names_taken = {AUTO, *_index(FORMATS)}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             wire = point.load()
-        except (ImportError, AttributeError, DefinitionError) as error:  # somebody's package; the others go on
+        except (ImportError, AttributeError, DefinitionError) as error:
+            # One broken package must not disable the others.
             warnings.warn(f"the wire format {point.name!r} of {point.value} cannot be loaded: {error}", stacklevel=2)
             continue
         if not isinstance(wire, WireFormat):
-            raise DefinitionError(f"the entry point {point.name!r} of {GROUP} is {point.value}, which is no WireFormat")
+            raise DefinitionError(
+                f"the entry point {point.name!r} of {GROUP} is {point.value}, which is not a WireFormat"
+            )
         names = {name.lower() for name in (wire.name, *wire.aliases)}
         if names & names_taken:
             raise DefinitionError(f"the format {wire.name!r} of {point.value} has a name that is taken")
@@ -64,15 +67,15 @@ def _by_name() -> dict[str, WireFormat]:
 
 
 def formats() -> tuple[str, ...]:
-    """The names of all wire formats, without aliases and without "auto"."""
+    """Return the names of all wire formats, without aliases and without "auto"."""
     return tuple(wire.name for wire in all_formats())
 
 
 def get_format(name: str | WireFormat) -> WireFormat:
-    """The format of that name or alias, in any case; a format itself is given back.
+    """Return the format with this name or alias, in any case. A format is returned as it is.
 
     Raises:
-        UnknownFormat: there is none (also a KeyError); "auto" is none, it only reads.
+        UnknownFormat: no such format; also a KeyError. "auto" is not a format, it only reads.
     """
     if isinstance(name, WireFormat):
         return name

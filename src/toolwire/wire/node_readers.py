@@ -9,7 +9,7 @@ from toolwire.wire.call_builder import Unreadable
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.json_calls import escaped_args, json_calls, only_args, token_args
 from toolwire.wire.leaf_scanners import NextMarker
-from toolwire.wire.parameters import elements, params, put_elements, token_elements
+from toolwire.wire.parameters import elements, params, token_elements
 from toolwire.wire.python_calls import python_calls
 from toolwire.wire.syntax import (
     AnyOrder,
@@ -224,6 +224,6 @@ class NodeReader(BlockReader):
         self.announce(call)
         call.use_waiting_arguments()
         # The name types the arguments, so elements that came before it are only read now.
-        for node, raws in self.late:
-            put_elements(self, call, node, {}, raws)
+        for read_elements in self.late:
+            read_elements()
         call.complete_payload()

@@ -53,8 +53,8 @@ def _value(
     # Only strings are streamed: the text of any other value depends on its type, and so on its end.
     stream = not json and (shape.keeps_text or (raw and not waits_for_end(shape)))
     pieces = TextBuffer()
-    put = call.open_string(key, pieces.add) if stream else pieces.add
-    leaf = RawText(reader.state.compiled.value_end(step, node), put, before)
+    add_text = call.open_string(key, pieces.add) if stream else pieces.add
+    leaf = RawText(reader.state.compiled.value_end(step, node), add_text, before)
     yield leaf
     if leaf.missing:
         call.record_repair("missing_close", f"{node.close} is missing")
@@ -92,12 +92,51 @@ def _marked(call: CallBuilder, shape: Shape, text: str, *, json: bool) -> Any:
     return fitted
 
 
+class _ElementArguments:
+    """Arguments of one call that are written as elements; values that may be items of a list wait for the end."""
+
+    def __init__(self, call: CallBuilder, node: Elements) -> None:
+        self.call = call
+        self.node = node
+        self.raws: list[tuple[str, str]] = []  # read before the call's name, and so before their types were known
+        self._occurrences: dict[str, list[Occurrence]] = {}
+
+    def may_stream(self, key: str) -> bool:
+        """Return whether the value of a parameter can be emitted as it arrives."""
+        return is_text(self.call.shape.property(key)) and key not in self._occurrences
+
+    def read(self, key: str, raw: str) -> None:
+        """Read the raw text of one element."""
+        reader = ElementReader(self.node, self.call.read_json)
+        try:
+            occurrence = reader.read(raw, self.call.shape.property(key))
+        except ValueError as error:
+            raise Unreadable(f"the parameter {key[:60]!r}: {error}") from error
+        self.call.record_unescaped(reader.repairs)
+        self._occurrences.setdefault(key, []).append(occurrence)
+
+    def put_values(self) -> None:
+        """Add the values that were read to the call."""
+        for key, occurrences in self._occurrences.items():
+            try:
+                value = combine(occurrences, self.call.shape.property(key))
+            except ValueError as error:
+                raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
+            self.call.put_value(key, value)
+        self._occurrences.clear()
+
+    def read_late(self) -> None:
+        """Read the elements that waited for the call's name, and add their values to the call."""
+        for key, raw in self.raws:
+            self.read(key, raw)
+        self.put_values()
+
+
 def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
-    """Read elements up to the closer of their parent; values that may be items of a list wait for the end."""
+    """Read elements up to the closer of their parent."""
     call = reader.building()
     reader.announce(call)
-    read: dict[str, list[Occurrence]] = {}
-    raws: list[tuple[str, str]] = []
+    arguments = _ElementArguments(call, node)
     try:
         while True:
             start = ElementStart(step.follow_set, nocase=reader.state.wire.nocase)
@@ -106,15 +145,41 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
                 yield from reader.cut_here()
             if element is None:
                 break
-            yield from _element(reader, call, node, step, element, read, raws)
+            yield from _element(arguments, step, element, nocase=reader.state.wire.nocase)
     except EndOfText:
         # The call is incomplete, and shows the parameters that were read.
-        put_elements(reader, call, node, read, [])
+        arguments.put_values()
         raise
-    if raws:
-        reader.late.append((node, raws))
+    if arguments.raws:
+        reader.late.append(arguments.read_late)
     else:
-        put_elements(reader, call, node, read, [])
+        arguments.put_values()
+
+
+def _element(
+    arguments: _ElementArguments, step: Step, element: tuple[str, dict[str, str], bool], *, nocase: bool
+) -> Control:
+    call, node = arguments.call, arguments.node
+    name, attributes, closed = element
+    key = attributes.get("name", name) if node.tag and name.lower() == node.tag else name
+    stream = bool(call.name) and arguments.may_stream(key)
+    _once(key, key in call.arguments)
+    pieces = TextBuffer()
+    add_text = call.open_string(key, pieces.add) if stream else pieces.add
+    if not closed:
+        leaf = XmlText(name, step.follow_set, nocase=nocase, decode=stream, put=add_text)
+        yield leaf
+        call.record_unescaped(leaf.bare)
+    text = pieces.take()
+    if stream:
+        call.close_string(key, text)
+    elif not call.name:
+        arguments.raws.append((key, text))
+    else:
+        arguments.read(key, text)
+
+
+_TAG_END = marker_set(frozenset({">"}))
 
 
 def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
@@ -123,37 +188,28 @@ def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     reader.announce(call)
     opener, closer = f"{node.token}<", f"{node.token}</"
     tags = marker_set(frozenset({opener, closer}))
-    either = marker_set(step.follow | {opener, closer})
-    token = marker_set(frozenset({node.token}))
-    read: dict[str, list[Occurrence]] = {}
+    opener_or_follow = marker_set(step.follow | {opener, closer})
+    arguments = _ElementArguments(call, node)
     try:
         while True:
-            marker = NextMarker(either, consume=False)
+            marker = NextMarker(opener_or_follow, consume=False)
             tag = yield marker
             if marker.cut:
                 yield from reader.cut_here()
             if tag != opener:
                 break
-            yield from _token_element(reader, call, node, tags, token, read)
+            yield from _token_element(reader, arguments, tags)
     finally:
-        put_elements(reader, call, node, read, [])
+        arguments.put_values()
 
 
-_TAG_END = marker_set(frozenset({">"}))
-
-
-def _token_element(
-    reader: BlockReader,
-    call: CallBuilder,
-    node: Elements,
-    tags: MarkerSet,
-    token: MarkerSet,
-    read: dict[str, list[Occurrence]],
-) -> Control:
+def _token_element(reader: BlockReader, arguments: _ElementArguments, tags: MarkerSet) -> Control:
     """Read one parameter; rewrite nested elements as plain XML, which has a reader."""
+    call, node = arguments.call, arguments.node
+    token = marker_set(frozenset({node.token}))
     key, xml, path = "", TextBuffer(), list[str]()
     text = TextBuffer()
-    put: Callable[[str], None] = text.add
+    add_text: Callable[[str], None] = text.add
     stream = False
     while True:
         closes = (yield NextMarker(tags, skip_space=False)) == f"{node.token}</"
@@ -169,77 +225,18 @@ def _token_element(
             path.append(name)
         if not key:
             key = name
-            stream = is_text(call.shape.property(key)) and key not in read
+            stream = arguments.may_stream(key)
             _once(key, key in call.arguments)
             if stream:
-                put = call.open_string(key, text.add)
+                add_text = call.open_string(key, text.add)
         else:
             xml.add(f"</{name}>" if closes else f"<{name}>")
         if len(path) > MAX_DEPTH:
             raise Unreadable(f"more than {MAX_DEPTH} levels of nesting")
-        yield TextUpToMarker(token, put)
+        yield TextUpToMarker(token, add_text)
         if not stream:
             xml.add(escape_text(text.take()) if text else "")
     if stream:
         call.close_string(key, text.take())
     else:
-        _read_element(reader, call, node, key, xml.take(), read)
-
-
-def _element(
-    reader: BlockReader,
-    call: CallBuilder,
-    node: Elements,
-    step: Step,
-    found: tuple[str, dict[str, str], bool],
-    read: dict[str, list[Occurrence]],
-    raws: list[tuple[str, str]],
-) -> Control:
-    name, attributes, closed = found
-    key = attributes.get("name", name) if node.tag and name.lower() == node.tag else name
-    stream = bool(call.name) and is_text(call.shape.property(key)) and key not in read
-    _once(key, key in call.arguments)
-    pieces = TextBuffer()
-    put = call.open_string(key, pieces.add) if stream else pieces.add
-    if not closed:
-        leaf = XmlText(name, step.follow_set, nocase=reader.state.wire.nocase, decode=stream, put=put)
-        yield leaf
-        call.record_unescaped(leaf.bare)
-    text = pieces.take()
-    if stream:
-        call.close_string(key, text)
-    elif not call.name:
-        raws.append((key, text))
-    else:
-        _read_element(reader, call, node, key, text, read)
-
-
-def _read_element(
-    reader: BlockReader, call: CallBuilder, node: Elements, key: str, text: str, read: dict[str, list[Occurrence]]
-) -> None:
-    inside = ElementReader(node, call.read_json)
-    try:
-        occurrence = inside.read(text, call.shape.property(key))
-    except ValueError as error:
-        raise Unreadable(f"the parameter {key[:60]!r}: {error}") from error
-    call.record_unescaped(inside.repairs)
-    read.setdefault(key, []).append(occurrence)
-
-
-def put_elements(
-    reader: BlockReader,
-    call: CallBuilder,
-    node: Elements,
-    read: dict[str, list[Occurrence]],
-    raws: list[tuple[str, str]],
-) -> None:
-    """Add the values of elements to the call: those read, and those whose raw text waited for the call's name."""
-    for key, text in raws:
-        _read_element(reader, call, node, key, text, read)
-    for key, occurrences in read.items():
-        try:
-            value = combine(occurrences, call.shape.property(key))
-        except ValueError as error:
-            raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
-        call.put_value(key, value)
-    read.clear()
+        arguments.read(key, xml.take())

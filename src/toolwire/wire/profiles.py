@@ -1,7 +1,7 @@
-"""Facts about model families: in which wire format a model was trained to write calls.
+"""Profiles of model families: the wire format in which a model was trained to write calls.
 
-Data, not code: one line per family. A name is a hub name, an Ollama tag or a provider's model id; the first family
-whose pattern is found in it counts, so the special stands before the general.
+The table is data, one line per family. A name is a hub name, an Ollama tag or a provider's model id. The first family
+whose pattern matches counts, so special families come before general ones.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from toolwire.wire.syntax import Lit, Span, Tag, Value, WireFormat, as_written
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known about a model.
+    """Facts about a model.
 
     Attributes:
-        name: the name that was asked for.
-        family: the family that it belongs to; "" if none is known, or a template told.
-        format: the wire format's name; "auto" if no family is known.
-        reasoning_started: its chat template opens the reasoning, at least where thinking is switched on.
-        reason: why this was chosen, in a sentence.
-        api: the API that its maker serves it by, where its calls stand in fields; "" if that is up to who serves it.
-        quirks: what its API or its template asks for beyond the usual: keys of `QUIRKS`.
+        name: the name that was looked up.
+        family: the family of the model; "" if it is not known, or a template was examined.
+        format: the wire format's name; "auto" if the family is not known.
+        reasoning_started: the chat template opens the reasoning, at least with thinking switched on.
+        reason: the reason for this choice, in a sentence.
+        api: the API of the model's maker, where calls are in fields of their own; "" if it depends on the server.
+        quirks: special requirements of the API or the chat template, as keys of `QUIRKS`.
     """
 
     name: str
@@ -53,16 +53,16 @@ class Profile:
 
     @property
     def anywhere(self) -> bool:
-        """Whether calls may stand anywhere in the content, not at its start alone."""
+        """Whether calls may be anywhere in the content, and not only at its start."""
         return not self.known or get_format(self.format).at == "anywhere"
 
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """What is known about a family; `pattern` is looked for in its models' names.
+    """Facts about a family, whose `pattern` is searched for in model names.
 
-    In a name every separator is a `-`, and one stands at both ends; so `-muse-` is a whole word. A `#` in a pattern
-    ends a version: no digit follows, and no `b`, which would make it a count of billions.
+    In a name every separator becomes a `-`, and both ends get one, so `-muse-` is a whole word. A `#` in a pattern
+    ends a version: no digit follows, and no `b`, which would make it a number of billions.
     """
 
     name: str
@@ -73,7 +73,7 @@ class _Family:
     quirks: tuple[str, ...] = ()
 
     def found_in(self, plain: str) -> str:
-        """What of a name says that it is of this family, or ""."""
+        """Return the part of a name that belongs to this family's names, or ""."""
         match = re.search(self.pattern.replace("#", "(?![0-9b])"), plain)
         return match[0].strip("-") if match else ""
 
@@ -186,13 +186,13 @@ QUIRKS = {
     "no_system_role": "Its chat template has no system role.",
     "calls_in_reasoning": "It may begin a call before it has closed its reasoning.",
 }
-"""What a family asks for beyond the usual."""
+"""Special requirements of a family, by key."""
 
 _SEPARATORS = re.compile(r"[-_./: ]+")
 
 
 def profile(name: str) -> Profile:
-    """What is known about a model, by a hub name, an Ollama tag or a provider's model id; "auto" if nothing is."""
+    """Return the profile for a hub name, an Ollama tag or a provider's model id; "auto" if the family is not known."""
     plain = f"-{_SEPARATORS.sub('-', name.strip().lower())}-"
     for family in FAMILIES:
         if words := family.found_in(plain):
@@ -200,17 +200,17 @@ def profile(name: str) -> Profile:
             reason = f"{words!r} in the name says {family.name}, which {does}."
             return Profile(name, family.name, family.format, family.started, reason, family.api, family.quirks)
     return Profile(
-        name, "", AUTO, False, f"No known family has a name like {name!r}: the format is found from the text."
+        name, "", AUTO, False, f"No known family has a name like {name!r}: the format is detected from the text."
     )
 
 
 def detect_from_template(template: str) -> Profile:
-    """The format that a chat template writes calls in: the one most of whose markers stand in its text.
+    """Return the profile for a chat template, whose format is the one with the most markers in its text.
 
-    All that a call needs have to; those around reasoning, content, definitions and results count too. Of several
-    formats with the same markers it is the one whose white space stands there, or that the others vary.
-    `reasoning_started` is told by an opener of the format's reasoning near the template's end that is not closed, on
-    one of the template's ways at least.
+    All markers that a call needs must be there. Markers around reasoning, content, definitions and results count too.
+    Of several formats with the same markers, the one wins whose white space is there too, and then the one that the
+    others vary. `reasoning_started` is set if one branch of the template ends with an opener of reasoning that is not
+    closed.
     """
     best: WireFormat | None = None
     most = (0, 0, False)
@@ -225,17 +225,17 @@ def detect_from_template(template: str) -> Profile:
     spans = (best or get_format("plain")).spans
     started = any(span.close not in rest for span in spans for rest in template[-_END:].split(span.open)[1:])
     if best is None:
-        reason = "No format's markers stand in the template: the format is found from the text."
+        reason = "The template has no format's markers: the format is detected from the text."
         return Profile("", "", AUTO, started, reason)
-    return Profile("", "", best.name, started, f"The markers of {best.name} stand in the template.")
+    return Profile("", "", best.name, started, f"The template has the markers of {best.name}.")
 
 
 _END = 200
-"""Characters of a template's end in which the generation prompt stands."""
+"""Length of a template's end that contains the generation prompt, in characters."""
 
 
 def _around(wire: WireFormat) -> set[str]:
-    """The markers around reasoning, content, definitions and results."""
+    """Return the markers around reasoning, content, definitions and results."""
     listing = wire.definitions
     edges = (listing.open, listing.close, *listing.each, *wire.result, *wire.drop)
     parts = (part.strip() for edge in edges for part in PLACE.split(edge))
@@ -243,13 +243,13 @@ def _around(wire: WireFormat) -> set[str]:
 
 
 def _spaced(wire: WireFormat) -> set[str]:
-    """The markers of a call that are written with white space, with it."""
+    """Return the markers of a call that are written with white space around them, including it."""
     literals = (node for node, _ in as_written(wire.blocks[0]) if isinstance(node, Lit))
     return {node.before + node.text + node.after for node in literals if node.before or node.after}
 
 
 def _written(wire: WireFormat) -> tuple[set[str], set[str]]:
-    """The markers that are written for a call: those that have to be there, and others."""
+    """Return the markers that are written for a call: the required ones, and others."""
     required: set[str] = set()
     more: set[str] = set()
     for node, always in as_written(wire.blocks[0]):

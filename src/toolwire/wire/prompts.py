@@ -1,4 +1,4 @@
-"""Writing for a model: definitions, usage, calls and results, by a format's name."""
+"""Text for prompts: definitions, usage, calls and results, by a format's name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolwire.wire.syntax import WireFormat
 
 
 def render_definitions(tools: Iterable[Any], *, format: str | WireFormat) -> str:
-    """The definitions as a prompt of this format holds them.
+    """Render definitions as a prompt of this format lists them.
 
     Raises:
         UnknownFormat, DefinitionError: the format or a tool cannot be used.
@@ -25,12 +25,12 @@ def render_definitions(tools: Iterable[Any], *, format: str | WireFormat) -> str
 
 
 def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: Iterable[Any] = ()) -> str:
-    """The text in which a model of this format writes these calls; parsed again, it gives them back.
+    """Render calls as a model of this format writes them; parsing the text gives the same calls.
 
     Args:
         calls: the calls of one message.
         format: a format's name or alias.
-        tools: their definitions; formats without types in their markup need the schemas.
+        tools: definitions of the tools; formats without types in their markup need the schemas.
 
     Raises:
         UnknownFormat: no such format.
@@ -40,7 +40,7 @@ def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: 
 
 
 def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -> str:
-    """The results of one turn, in order; markup inside them is made inert (see `wire.results.render_results`).
+    """Render the results of one turn in order, with markup inside them made inert (see `wire.result_text`).
 
     Raises:
         UnknownFormat: no such format.
@@ -50,11 +50,11 @@ def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a model that was never trained on a format is told of the tools.
+    """A description of tools for a model that was never trained on the format.
 
     Attributes:
         text: guidelines, and a block for each tool.
-        skipped: tools that are not in it, since the format cannot write a call to them; each with the reason.
+        skipped: tools that the format cannot write a call to, each with the reason.
     """
 
     text: str
@@ -62,7 +62,7 @@ class Manifest:
 
 
 def render_manifest(tools: Iterable[Any], *, format: str | WireFormat) -> Manifest:
-    """Guidelines once, and for each tool its definition and example calls made from its own schema.
+    """Render guidelines and, for each tool, its definition and example calls made from its schema.
 
     Raises:
         UnknownFormat, DefinitionError: the format or a tool cannot be used.
@@ -76,7 +76,7 @@ def render_manifest(tools: Iterable[Any], *, format: str | WireFormat) -> Manife
 
 
 def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") -> str:
-    """A system prompt: `system`, the definitions, and how to call a tool in this format.
+    """Build a system prompt: `system`, the definitions, and how to call a tool in this format.
 
     Raises:
         UnknownFormat, DefinitionError, RenderError: the format or the tools cannot be used.

@@ -1,13 +1,13 @@
 """Rendering of definitions and calls in a wire format; `wire/result_text.py` renders results.
 
-`render_calls` checks itself: what it wrote is parsed and compared. Where a format has no unambiguous way to write a
-value it raises instead of writing something else.
+`render_calls` checks itself: it parses the text and compares the calls. Where a format has no unambiguous way to write
+a value, it raises.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
@@ -50,14 +50,14 @@ from toolwire.wire.syntax import (
 from toolwire.wire.xml_scanners import ELEMENT_NAME, escape_text, quote_attribute
 
 _CDATA_FROM = 1000
-"""Characters from which text is written as CDATA if anything in it needs escaping."""
+"""Length of text in characters, from which it is written as CDATA if anything in it needs escaping."""
 _CDATA_ESCAPES = 5
-"""Special characters from which it is, however short."""
+"""Number of special characters, from which text of any length is written as CDATA."""
 Definitions = Mapping[str, ToolDefinition]
 
 
 def _python(value: Any) -> str:
-    """A Python literal; strings in double quotes with JSON's escapes, which Python shares."""
+    """Write a Python literal, with strings in double quotes and JSON's escapes, which Python shares."""
     match value:
         case None | True | False:
             return repr(value)
@@ -69,28 +69,57 @@ def _python(value: Any) -> str:
             return json_text(value)
 
 
-class _Writer:
-    """Writes calls by a description."""
+def _python_call(call: ToolCall) -> str:
+    return f"{call.name}({', '.join(f'{key}={_python(value)}' for key, value in call.arguments.items())})"
+
+
+class _CallWriter:
+    """A writer of the calls of one message."""
 
     def __init__(self, wire: WireFormat, tools: Definitions) -> None:
         self._wire = wire
         self._tools = tools
-        self._index = 0  # of the call being written, in its message
+        self._index = 0  # index in the message of the call being written
 
     def message(self, calls: Sequence[ToolCall]) -> str:
         nodes = self._wire.blocks[0]
         if _together(nodes):
             return self._sequence(nodes, calls)
-        made: list[str] = []
+        return self._wire.join.join(self._each(nodes, calls))
+
+    def _each(self, nodes: Iterable[Node], calls: Sequence[ToolCall]) -> Iterator[str]:
         for self._index, call in enumerate(calls):
-            made.append(self._sequence(nodes, [call]))
-        return self._wire.join.join(made)
+            yield self._sequence(nodes, [call])
 
     def _sequence(self, nodes: Iterable[Node], calls: Sequence[ToolCall]) -> str:
         return "".join(self._node(node, calls) for node in nodes)
 
-    def _node(self, node: Node, calls: Sequence[ToolCall]) -> str:  # noqa: C901 - one case per node
-        call = calls[0]
+    def _node(self, node: Node, calls: Sequence[ToolCall]) -> str:
+        match node:
+            case Many(nodes, together):
+                # Without `together`, `message` writes a block for each call and has set the index.
+                each = self._each(nodes, calls) if together else (self._sequence(nodes, [call]) for call in calls)
+                return "".join(each)
+            case Call(nodes):
+                return self._sequence(nodes, calls)
+            case OneOf(options):
+                return self._sequence(options[0], calls)
+            case AnyOrder(groups):
+                return "".join(self._sequence(group, calls) for group in groups)
+            case JsonCall():
+                return self._json_calls(node, calls)
+            case PyCalls():
+                separator = ", " if node.open else "\n"
+                return node.open + separator.join(map(_python_call, calls)) + node.close
+            case _:
+                return self._part(node, calls[0])
+
+    def _part(
+        self,
+        node: Lit | Tag | Name | Header | Ident | Server | Params | Elements | Args | TokenArgs | Key | Mark | Value,
+        call: ToolCall,
+    ) -> str:
+        """Write one part of a call."""
         match node:
             case Lit():
                 return node.before + node.text + node.after if node.written else ""
@@ -115,34 +144,8 @@ class _Writer:
             case Args():
                 text = json_text(call.arguments)
                 return f"{escape_text(text)}</{node.element}>" if node.element else text
-            case JsonCall():
-                objects = [json_text(self._object(node, one)) for one in calls]
-                if node.nested and node.lists:
-                    return f'{{"{node.lists[0]}": [{", ".join(objects)}]}}'
-                if node.array == "always" or (node.array == "several" and len(objects) > 1):
-                    return f"[{', '.join(objects)}]"
-                return node.between.join(objects)
             case TokenArgs(token):
                 return tokens(call.arguments, token)
-            case PyCalls():
-                written = (
-                    f"{one.name}({', '.join(f'{key}={_python(value)}' for key, value in one.arguments.items())})"
-                    for one in calls
-                )
-                return node.open + (", " if node.open else "\n").join(written) + node.close
-            case Many(nodes):
-                made: list[str] = []
-                for at, one in enumerate(calls):
-                    if node.together:
-                        self._index = at
-                    made.append(self._sequence(nodes, [one]))
-                return "".join(made)
-            case Call(nodes):
-                return self._sequence(nodes, calls)
-            case OneOf(options):
-                return self._sequence(options[0], calls)
-            case AnyOrder(groups):
-                return "".join(self._sequence(group, calls) for group in groups)
             case Key() | Mark() | Value():
                 raise AssertionError("a key or a value outside parameters")
             case _:
@@ -163,42 +166,50 @@ class _Writer:
     def _name(self, node: Name, call: ToolCall) -> str:
         if not node.is_id:
             return node.prefix + call.name + node.after
-        own = f"{node.prefix}{call.name}:"
-        number = call.id.removeprefix(own) if call.id.startswith(own) else ""
-        return own + (number if number.isdecimal() else str(self._index))
+        start = f"{node.prefix}{call.name}:"
+        number = call.id.removeprefix(start) if call.id.startswith(start) else ""
+        return start + (number if number.isdecimal() else str(self._index))
+
+    def _json_calls(self, node: JsonCall, calls: Sequence[ToolCall]) -> str:
+        objects = [json_text(self._object(node, call)) for call in calls]
+        if node.nested and node.lists:
+            return f'{{"{node.lists[0]}": [{", ".join(objects)}]}}'
+        if node.array == "always" or (node.array == "several" and len(objects) > 1):
+            return f"[{', '.join(objects)}]"
+        return node.between.join(objects)
 
     @staticmethod
     def _object(node: JsonCall, call: ToolCall) -> dict[str, Any]:
         if node.keyed:
             return {call.name: call.arguments}
-        made: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         if node.server:
-            made[node.server[0]] = call.server or "local"
-        made[node.name[0]] = call.name
-        made[node.args[0]] = json_text(call.arguments) if node.text else call.arguments
+            members[node.server[0]] = call.server or "local"
+        members[node.name[0]] = call.name
+        members[node.args[0]] = json_text(call.arguments) if node.text else call.arguments
         if node.id and call.id:
-            made[node.id[0]] = call.id
-        return {node.inside[0]: made} if node.nested and node.inside else made
+            members[node.id[0]] = call.id
+        return {node.inside[0]: members} if node.nested and node.inside else members
 
     def _parameter(self, node: Params, call: ToolCall, key: str, value: Any) -> str:
-        made: list[str] = []
+        parts: list[str] = []
         for inner, _ in as_written(node.nodes):
             match inner:
                 case Key():
-                    made.append(key)
+                    parts.append(key)
                 case Mark():
-                    made.append(inner.of(_kind(value)))
+                    parts.append(inner.of(_kind(value)))
                 case Tag():
-                    made.append(self._tag(inner, key, _kind(value)))
+                    parts.append(self._tag(inner, key, _kind(value)))
                 case Value():
                     text = value if isinstance(value, str) else json_text(value)
                     if inner.cdata and isinstance(value, str) and "<" in text and "]]>" not in text:
                         text = f"<![CDATA[{text}]]>"
                     edge = "\n" if inner.newline else ""
-                    made.append(f"{edge}{text}{edge}{inner.close}{inner.after}")
+                    parts.append(f"{edge}{text}{edge}{inner.close}{inner.after}")
                 case _:
-                    made.append(self._node(inner, [call]))
-        return "".join(made)
+                    parts.append(self._node(inner, [call]))
+        return "".join(parts)
 
     def _element(self, node: Elements, key: str, value: Any, shape: Shape, indent: str) -> str:
         if node.tag and key != "item":
@@ -226,7 +237,7 @@ class _Writer:
 
     @staticmethod
     def _text(node: Elements, text: str, shape: Shape) -> str:
-        """Entities, or CDATA for long or heavily escaped text and for text that would be read as something else."""
+        """Write text with entities, or as CDATA where it is long, heavily escaped or would be read as another type."""
         special = sum(map(text.count, "&<>"))
         if shape.typed:
             other = "string" in shape.kinds and shape.from_text(text, json.loads) != text
@@ -239,7 +250,7 @@ class _Writer:
 
 
 def _kind(value: Any) -> str:
-    """JSON Schema's name of a value's type."""
+    """Return JSON Schema's name of a value's type."""
     match value:
         case str():
             return "string"
@@ -256,7 +267,7 @@ def _kind(value: Any) -> str:
 
 
 def _together(nodes: Iterable[Node]) -> bool:
-    """Whether one block is written around all calls of a message."""
+    """Return whether one block is written around all calls of a message."""
     for node in nodes:
         match node:
             case Many(together=True) | JsonCall(array="several" | "always") | PyCalls():
@@ -271,7 +282,7 @@ def _together(nodes: Iterable[Node]) -> bool:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two JSON values are equal, booleans told from numbers."""
+    """Return whether two JSON values are equal; booleans are not numbers."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()
@@ -292,7 +303,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions) -> str:
-    """The text in which a model of this format writes these calls.
+    """Return the text in which a model of this format writes these calls.
 
     Raises:
         RenderError: the format has no unambiguous way to write one of them, or no calls at all.
@@ -303,9 +314,10 @@ def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions
         raise RenderError(f"the format {wire.name!r} has no calls")
     for call in calls:
         if not within_limits(call.arguments):
-            raise RenderError(f"the arguments of {call.name!r} are nested too deeply or hold half of a surrogate pair")
+            reason = "are nested too deeply or contain half of a surrogate pair"
+            raise RenderError(f"the arguments of {call.name!r} {reason}")
     try:
-        text = _Writer(wire, tools).message(calls)
+        text = _CallWriter(wire, tools).message(calls)
     except ValueError as error:
         raise RenderError(f"the arguments cannot be written as JSON: {error}") from error
     _check(wire, calls, tools, text)
@@ -314,25 +326,25 @@ def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions
 
 def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text: str) -> None:
     try:
-        known = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
-    except DefinitionError as error:  # a model made it up
+        definitions = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
+    except DefinitionError as error:  # the name comes from a model
         raise RenderError(f"no tool can have such a name: {error}") from error
-    reader = MessageReader(wire, ReadOptions(known, deltas=False))
-    read = collect([*reader.feed(text), *reader.finish()])
+    reader = MessageReader(wire, ReadOptions(definitions, deltas=False))
+    response = collect([*reader.feed(text), *reader.finish()])
     for at, call in enumerate(calls):
-        got = read.tool_calls[at] if at < len(read.tool_calls) else None
-        if got is None or got.name != call.name or not equal(got.arguments, call.arguments):
-            shown = "nothing" if got is None else f"{got.name} with {json_text(got.arguments)[:120]}"
+        parsed = response.tool_calls[at] if at < len(response.tool_calls) else None
+        if parsed is None or parsed.name != call.name or not equal(parsed.arguments, call.arguments):
+            shown = "nothing" if parsed is None else f"{parsed.name} with {json_text(parsed.arguments)[:120]}"
             raise RenderError(
                 f"the format {wire.name!r} cannot write the call to {call.name!r}: it would be read as {shown}. "
                 "A value holds the format's own markers, or the tool's schema does not say its type."
             )
-    if len(read.tool_calls) != len(calls) or read.problems or read.content.strip():
-        raise RenderError(f"the format {wire.name!r} cannot write these calls: more would be read than was meant")
+    if len(response.tool_calls) != len(calls) or response.problems or response.content.strip():
+        raise RenderError(f"the format {wire.name!r} cannot write these calls: the parser would read more than them")
 
 
 def listed(definition: ToolDefinition, listing: Listing) -> str:
-    """One definition in the shape that a listing asks for."""
+    """Return one definition in the shape of a listing."""
     match listing.shape:
         case "openai":
             return json_text(openai_shape(definition))
@@ -349,7 +361,7 @@ def listed(definition: ToolDefinition, listing: Listing) -> str:
 
 
 def openai_shape(definition: ToolDefinition) -> dict[str, Any]:
-    """A definition as most models were trained to see it."""
+    """Return a definition in the shape that most models were trained with."""
     function: dict[str, Any] = {"name": definition.name}
     if definition.description:
         function["description"] = definition.description
@@ -358,7 +370,7 @@ def openai_shape(definition: ToolDefinition) -> dict[str, Any]:
 
 
 def render_definitions(wire: WireFormat, tools: Definitions) -> str:
-    """The definitions as the format's publisher lists them in a prompt."""
+    """Return the definitions as the format's publisher lists them in a prompt."""
     listing = wire.definitions
     before, after = listing.each
     entries = (before + listed(definition, listing) + after for definition in tools.values())
@@ -366,7 +378,7 @@ def render_definitions(wire: WireFormat, tools: Definitions) -> str:
 
 
 def render_usage(wire: WireFormat, tools: Definitions) -> str:
-    """How to call a tool in this format, with an example made from the tools' own schemas.
+    """Return instructions for calls in this format, with an example made from the tools' schemas.
 
     Raises:
         RenderError: none of the tools can be written in this format.
@@ -388,7 +400,7 @@ def render_usage(wire: WireFormat, tools: Definitions) -> str:
 
 
 def call_example(wire: WireFormat, definition: ToolDefinition, tools: Definitions, *, most: int | None = None) -> str:
-    """How a call of this tool is written; "" if it cannot be, or takes more than `most` characters."""
+    """Return an example call of a tool; "" if it cannot be written or has more than `most` characters."""
     try:
         example = render_calls(wire, [ToolCall(definition.name, example_arguments(definition))], tools)
     except RenderError:
@@ -414,26 +426,26 @@ ESCAPES = (
 
 
 def manifest(wire: WireFormat, tools: Definitions) -> tuple[str, dict[str, str]]:
-    """Guidelines once, then a block per tool: its definition, a call with what is required, and one with everything.
+    """Render guidelines and a block per tool: its definition, a call with required parameters, and one with all.
 
     The last is left out where the format cannot write it.
 
     Returns:
-        The text, and the tools that were left out because the format cannot write a call to them, each with the reason.
+        The text, and the tools that the format cannot write a call to, each with the reason.
     """
     blocks: list[str] = []
     skipped: dict[str, str] = {}
     for definition in tools.values():
-        least, everything = example_arguments(definition), example_arguments(definition, optional=True)
+        required, complete = example_arguments(definition), example_arguments(definition, optional=True)
         try:
-            example = render_calls(wire, [ToolCall(definition.name, least)], tools)
+            example = render_calls(wire, [ToolCall(definition.name, required)], tools)
         except RenderError as error:
             skipped[definition.name] = str(error)
             continue
         lines = [listed(definition, wire.definitions), "Example:", example]
-        if everything != least:
-            with suppress(RenderError):  # a parameter that can be left out is no reason to leave out the tool
-                call = render_calls(wire, [ToolCall(definition.name, everything)], tools)
+        if complete != required:
+            with suppress(RenderError):  # the tool can be called without this parameter
+                call = render_calls(wire, [ToolCall(definition.name, complete)], tools)
                 lines += ["Example with all parameters:", call]
         blocks.append("\n".join(lines))
     if not blocks:
@@ -448,7 +460,7 @@ def manifest(wire: WireFormat, tools: Definitions) -> tuple[str, dict[str, str]]
 
 
 def example_arguments(definition: ToolDefinition, *, optional: bool = False) -> dict[str, Any]:
-    """Example values for the required parameters (or the first one, if none is required), or for all of them."""
+    """Return example values for the required parameters, or the first one if none is required, or for all."""
     shape = definition.shape
     names = shape.property_names if optional else shape.required or shape.property_names[:1]
     return {name: _example(name, shape.property(name), 0) for name in names}

@@ -1,4 +1,4 @@
-"""The results of tools as text: written between a format's markers, and found again in what a model writes itself."""
+"""Tool results as text: written between a format's markers, and removed where a model writes the markers itself."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from toolwire.wire.marker_sets import marker_set
 from toolwire.wire.syntax import WireFormat
 
 _BREAK = "\u2060"
-"""Word joiner: put into a marker inside a tool's result, it leaves the text readable and the marker inert."""
+"""Word joiner, which makes a marker inside a tool's result inert and leaves the text readable."""
 PLACE = re.compile(r"\{name\}|\{id\}")
-"""Where a marker names the call."""
+"""Placeholder for a fact of the call in a marker."""
 _TOKEN = re.compile(r"<[^<>\n]+>|\[/?[A-Z_]+\]")
-"""What is markup inside a marker, and no prose."""
+"""The part of a marker that is markup, and not prose."""
 
 
 def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
-    """The results, in order, each between the format's markers; errors say so.
+    """Render the results in order, each between the format's markers; errors say so.
 
-    Markup inside a result is made inert: every opener, closer, reasoning tag and result marker of the format, and every
-    end-of-sequence token, gets a word joiner (U+2060) after its first character, so a model that echoes the result
-    makes no call. Openers of a single character, which formats without markers have, stay as they are.
+    Markup inside a result is made inert, so that a model that echoes the result makes no call: every opener, closer,
+    reasoning tag and result marker of the format, and every end-of-sequence token, gets a word joiner (U+2060) after
+    its first character. Openers of a single character, which formats without markers have, stay as they are.
     """
     return "\n".join(_result(wire, result) for result in results)
 
@@ -36,7 +36,7 @@ def _result(wire: WireFormat, result: ToolResult) -> str:
 
 
 def inert(wire: WireFormat, text: str) -> str:
-    """Text in which no marker of the format is left whole."""
+    """Return the text with every marker of the format made inert."""
     compiled = compile_format(wire)
     around = compiled.content
     closers = (marker for block in compiled.blocks.values() for marker in block.closers.spelled.values())
@@ -57,9 +57,9 @@ def inert(wire: WireFormat, text: str) -> str:
 
 
 def unframed(wire: WireFormat, text: str) -> str:
-    """Content without the markers around results, which a model that has seen results may write itself.
+    """Remove the markers around results, which a model that has seen results may write itself.
 
-    Markers that are words go only where a line begins with them, and what closes them only with them.
+    Markers that are words are removed only at a line start, and their closers only together with them.
     """
     pair, alone = _frames(wire)
     return alone.sub("", pair.sub(r"\1", text) if pair is not None else text)
@@ -67,30 +67,30 @@ def unframed(wire: WireFormat, text: str) -> str:
 
 @lru_cache(maxsize=128)
 def _frames(wire: WireFormat) -> tuple[re.Pattern[str] | None, re.Pattern[str]]:
-    """What finds a framed result whose end is a word, if it is one, and what finds a marker alone."""
-    start, end = (_left(wire, edge) for edge in wire.result)
+    """Return patterns for a framed result whose closer is a word (None if it is not), and for a marker alone."""
+    start, end = (_without_drops(wire, edge) for edge in wire.result)
     flags = re.IGNORECASE if wire.nocase else re.NOFLAG
     words = bool(end) and not _TOKEN.search(end)
-    pair = re.compile(rf"^{_any(start)}(.*?){_any(end)}", flags | re.MULTILINE | re.DOTALL) if words else None
+    pair = re.compile(rf"^{_any_call(start)}(.*?){_any_call(end)}", flags | re.MULTILINE | re.DOTALL) if words else None
     line = "$" if wire.result[0].endswith("\n") else ""
-    patterns = [_any(start) if _TOKEN.search(start) else f"^{_any(start)}{line}"] if start else []
-    patterns += [_any(end)] if end and not words else []
+    patterns = [_any_call(start) if _TOKEN.search(start) else f"^{_any_call(start)}{line}"] if start else []
+    patterns += [_any_call(end)] if end and not words else []
     patterns += map(re.escape, _tokens(wire))
     return pair, re.compile("|".join(patterns) or r"(?!)", flags | re.MULTILINE)
 
 
-def _left(wire: WireFormat, edge: str) -> str:
-    """What is left of a marker when its format is read: it drops parts of it."""
+def _without_drops(wire: WireFormat, edge: str) -> str:
+    """Return a marker without the parts that the parser drops from content."""
     for drop in sorted(wire.drop, key=len, reverse=True):
         edge = edge.replace(drop, "")
     return edge.strip()
 
 
-def _any(edge: str) -> str:
-    """A marker as a pattern, with any name and id in it."""
+def _any_call(edge: str) -> str:
+    """Return a pattern for a marker with any name and id in it."""
     return r"[^<>\s]*".join(map(re.escape, PLACE.split(edge)))
 
 
 def _tokens(wire: WireFormat) -> set[str]:
-    """The tokens in the markers around a result."""
+    """Return the tokens in the markers around a result."""
     return {token for edge in wire.result for token in _TOKEN.findall(edge) if not PLACE.search(token)}

@@ -1,4 +1,4 @@
-"""Reading whole responses and streams of text: `parse` and `StreamParser`."""
+"""The public parser of text: `parse` for a whole message, `StreamParser` for a message in pieces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from toolwire.wire.syntax import WireFormat
 Repair = Literal["safe", "none"]
 ToolChoice = Literal["auto", "none"]
 MAX_EXAMPLE = 300
-"""Characters that the example of a call in a problem's message may have."""
+"""Maximum length of the example of a call in a problem's message, in characters."""
 
 
 class TextOptions(TypedDict, total=False):
@@ -43,25 +43,26 @@ class ParseOptions(TextOptions, total=False):
 
 
 class StreamParser:
-    """Reads one message, fed in pieces.
+    """A parser of one message that arrives in pieces.
 
-    Any split of the same text gives the same calls, content, reasoning and problems. Linear in the text; what is held
-    back is bounded by the longest marker (and 4,000 characters of white space after a closing marker).
+    Any split of the same text gives the same calls, content, reasoning and problems. The time is linear in the length
+    of the text. The text held back is bounded by the longest marker, and by 4,000 characters of white space after a
+    closing marker.
 
     Args:
         format: a format's name or alias, "auto", or a `WireFormat`.
         tools: definitions, decorated functions or provider-shaped dicts; their schemas type the arguments.
         reasoning_started: the prompt had already opened the reasoning.
-        primed: what the prompt ended with, read as if the model had written it; None: what the format's own template
-            ends with.
+        primed: the end of the prompt, which is read as if the model had written it; None for the end of the format's
+            own template.
         repair: "safe", or "none" for no repairs at all.
-        tool_choice: "none": no calls are read, only reasoning is told from content.
-        fallback: formats without markers that the whole message may be in, if the named one found no call.
-        id_seed: goes into the ids of calls whose text gives none.
+        tool_choice: "none" reads no calls and only tells reasoning from content.
+        fallback: formats without markers, tried for the whole message if no call was found.
+        id_seed: goes into the ids of calls whose text has none.
 
     Raises:
         UnknownFormat: no such format.
-        DefinitionError: a tool is of no known shape.
+        DefinitionError: a tool has a shape that is not known.
         ValueError: `repair` is neither "safe" nor "none", or `tool_choice` neither "auto" nor "none".
     """
 
@@ -105,13 +106,13 @@ class StreamParser:
         )
         self._fallback = Fallback([get_format(name) for name in fallback], wire, options) if fallback else None
         self._finished = False
-        self._before: list[Event] = []  # what the prompt had begun of a call
+        self._before: list[Event] = []  # events of a call that the prompt had begun
         if start:
             events = self._reader.feed(start)
             self._before = [event for event in events if not isinstance(event, ContentDelta | ReasoningDelta)]
 
     def _hint(self, wire: WireFormat, name: str) -> str:
-        """How to write a call in this format: of the tool, if it is known, or else of the first one."""
+        """Return an example call of the tool in this format, or of the first tool if the name is not known."""
         tools = self._tools
         definition = tools.get(name) or next(iter(tools.values()), None)
         if definition is None:
@@ -123,7 +124,7 @@ class StreamParser:
         return self._hints[key]
 
     def feed(self, text: str) -> Sequence[Event]:
-        """Read the next piece of text; the events that became certain.
+        """Read the next piece of text; return the events that became certain.
 
         Raises:
             RuntimeError: called after `finish`.
@@ -137,7 +138,7 @@ class StreamParser:
         return events if self._fallback is None else self._fallback.filter(events)
 
     def finish(self) -> Sequence[Event]:
-        """The text is over; the remaining events, `Finish` last. A second call gives nothing."""
+        """Read the end of the text; return the remaining events, `Finish` last. A second call returns none."""
         if self._finished:
             return ()
         self._finished = True

@@ -1,13 +1,13 @@
-"""The closed set of nodes that wire formats are written with.
+"""The closed set of nodes that describe wire formats.
 
-A format is a value: blocks, each a sequence of nodes, and the spans and tokens that stand around them. The parser
-and the renderer are readings of it; both end in `assert_never`, so a node that one of them forgets is a type error.
+A format is a value: blocks, each a sequence of nodes, and the spans and tokens around them. The parser and the renderer
+both work from this value. Both end in `assert_never`, so a node that one of them forgets is a type error.
 
-Reading rules that hold for every description:
+Rules for every description:
 
 - White space before a `Lit`, a tag or a JSON value is free.
-- Choices (`OneOf`, `Many`, a literal that may be missing) are made by the literal that comes next; the longest wins.
-- A call is complete where its `Call`, `JsonCall` or `PyCalls` ends; everything after it is wrapper, and forgiven.
+- The literal that comes next decides choices (`OneOf`, `Many`, a literal that may be missing); the longest wins.
+- A call is complete where its `Call`, `JsonCall` or `PyCalls` ends. Everything after it is wrapper, and may be missing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from toolwire.errors import DefinitionError
 
 
 class _Shown:
-    """A part of a description, shown without the fields that have their defaults."""
+    """Base class that shows a part of a description without the fields that have their defaults."""
 
     __slots__ = ()
 
     def __rich_repr__(self) -> Iterator[tuple[str, Any, Any]]:
-        """The fields, as rich asks for them."""
+        """Yield name, value and default of each field, for rich."""
         for field in fields(self):  # type: ignore[arg-type]
             yield field.name, getattr(self, field.name), field.default
 
@@ -35,12 +35,12 @@ class Lit(_Shown):
     """A literal marker.
 
     Attributes:
-        text: how it is written.
+        text: the spelling that is written.
         also: other spellings that are read.
-        need: "required"; "forgiven" (missing is a repair, recorded); "optional" (missing is one way to write it).
+        need: "required"; "forgiven" (its absence is recorded as a repair); "optional" (it may be left out).
         repeats: a model may write it more than once.
-        hint: text may hold it too; a block that gets no further than this is no problem.
-        written: we write it; else it is only read.
+        hint: prose may contain it too; a block that gets no further than this is not reported as a problem.
+        written: the renderer writes it; else it is only read.
         before, after: white space written around it.
     """
 
@@ -64,7 +64,7 @@ class Lit(_Shown):
 
     @property
     def spellings(self) -> frozenset[str]:
-        """Every text that is read as this marker."""
+        """All texts that are read as this marker."""
         return frozenset((self.text, *self.also))
 
 
@@ -73,9 +73,9 @@ class Name(_Shown):
     """The tool's name as plain text.
 
     Attributes:
-        prefix: belongs to the format, not to the name; may be missing.
-        is_id: the text ends in `:INDEX`, and the whole of it is the call's id.
-        phrase: it may hold blanks, since a marker ends it.
+        prefix: text before the name that belongs to the format; may be missing.
+        is_id: the text ends in `:INDEX` and is also the call's id.
+        phrase: the name may contain blanks, because a marker ends it.
         after: white space written after it.
     """
 
@@ -87,7 +87,7 @@ class Name(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class Header(_Shown):
-    """The tool's name in a message's header, as plain text; the call names it again, and that counts."""
+    """The tool's name in a message's header, as plain text; the name in the call counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Ident(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class Server(_Shown):
-    """The server's name as plain text; `default` is written where a call has none."""
+    """The server's name as plain text; `default` is written for a call without one."""
 
     default: str = "local"
 
@@ -107,8 +107,8 @@ class Key(_Shown):
     """A parameter's name as plain text.
 
     Attributes:
-        phrase: it may hold blanks, since a marker ends it.
-        free: it may hold anything but that marker.
+        phrase: the name may contain blanks, because a marker ends it.
+        free: the name may contain anything but that marker.
     """
 
     phrase: bool = False
@@ -117,23 +117,23 @@ class Key(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class Mark(_Shown):
-    """What says how a parameter's value is written: as raw text, or as JSON.
+    """A mark that says whether a parameter's value is raw text or JSON.
 
     Attributes:
-        attribute: of the parameter's tag; "" if it stands as plain text.
-        flag: it is "true" for raw text and "false" for JSON; else it is JSON Schema's name of the type, "string" for
-            raw text.
+        attribute: the attribute of the parameter's tag; "" for plain text.
+        flag: the mark is "true" for raw text and "false" for JSON; else it is JSON Schema's name of the type, "string"
+            for raw text.
     """
 
     attribute: str = ""
     flag: bool = False
 
     def of(self, kind: str) -> str:
-        """How a value of this JSON Schema type is marked."""
+        """Return the mark of a value of this JSON Schema type."""
         return kind if not self.flag else "true" if kind == "string" else "false"
 
     def raw(self, written: str) -> bool:
-        """Whether what is written says that the value is raw text."""
+        """Return whether this mark means raw text."""
         return written == self.of("string")
 
 
@@ -143,10 +143,10 @@ class Tag(_Shown):
 
     Attributes:
         name: the tag's name, a namespace prefix included.
-        role: what the attribute says.
-        attribute: its name.
-        mark: a second attribute, which says how the value is written; it may be missing.
-        counted: an attribute that numbers the calls of a message from 1; it is written, and not needed.
+        role: the meaning of the attribute: the name of the tool, or of a parameter.
+        attribute: the attribute's name.
+        mark: a second attribute, which says how the value is written; may be missing.
+        counted: an attribute that numbers the calls of a message from 1; it is written, and may be missing.
         open, close: the tag's brackets.
         after: white space written after it.
     """
@@ -168,8 +168,8 @@ class Value(_Shown):
     Attributes:
         close: the closing marker.
         newline: one newline after the opening and one before the closing marker belong to the format.
-        missing: where the next parameter's opener may stand in for the closing marker.
-        cdata: CDATA sections are literal, and their wrapper is no part of the value.
+        missing: where the next parameter's opener may take the place of the closing marker.
+        cdata: CDATA sections are literal, and their wrapper is not part of the value.
         after: white space written after the closing marker.
     """
 
@@ -182,7 +182,7 @@ class Value(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class Params(_Shown):
-    """Parameters, each written as `nodes`, any number of times; the last node is the `Value`."""
+    """Any number of parameters, each written as `nodes`; the last node is the `Value`."""
 
     nodes: tuple[Node, ...]
 
@@ -192,11 +192,11 @@ class Elements(_Shown):
     """Parameters as XML elements, nested for objects and lists, with entities and CDATA.
 
     Attributes:
-        infer: leaves that no schema types are read as booleans, null and numbers where they look like them.
-        tag: the element that carries a parameter's name in the attribute `name`; "" if the element's own name is it.
-        nested: the only elements that are structure inside a parameter; empty if any are.
+        infer: read text without a type in the schema as a boolean, null or number where it looks like one.
+        tag: the element with a parameter's name in its attribute `name`; "" if the element's own name is the name.
+        nested: the only elements that are structure inside a parameter; empty if all are.
         indent: white space written before each element.
-        token: stands before every tag; then text is literal, without entities and CDATA.
+        token: text before every tag; with it, text is literal, without entities and CDATA.
     """
 
     infer: bool = False
@@ -208,32 +208,32 @@ class Elements(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class Args(_Shown):
-    """All arguments as one JSON object; `element`: as the XML-escaped text of that element, closing tag included."""
+    """All arguments as one JSON object, or as the XML-escaped text of `element`, closing tag included."""
 
     element: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenArgs(_Shown):
-    """All arguments as `{k:v}`, strings between tokens: `{city:<|"|>Paris<|"|>,days:3}`."""
+    """All arguments as `{k:v}`, with strings between tokens: `{city:<|"|>Paris<|"|>,days:3}`."""
 
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class JsonCall(_Shown):
-    """Calls as JSON objects that hold the name and the arguments; one, several, or a list of them.
+    """Calls as JSON objects with the name and the arguments: one, several, or a list of them.
 
     Attributes:
-        name, args, id, server: the keys, in any order; the first of each is written, an empty tuple is not.
-        inside: keys whose object holds the others (`{"function": {...}}`).
+        name, args, id, server: the keys, in any order; the first of each is written.
+        inside: keys whose object contains the others (`{"function": {...}}`).
         lists: keys whose value is the list of calls (`{"tool_calls": [...]}`).
-        nested: the first of these is written too, not only read.
-        array: a list is written never, around several calls, or always.
-        between: what is written between objects without a list; it may be missing.
+        nested: the first key of `inside` and of `lists` is written too, and not only read.
+        array: whether a list is written: never, around several calls, or always.
+        between: text written between objects without a list; may be missing.
         text: arguments are written as a JSON string.
         needs_args: an object without arguments is not a call.
-        keyed: the only key is the name, and its value the arguments.
+        keyed: the only key is the name, and its value is the arguments.
     """
 
     name: tuple[str, ...] = ("name",)
@@ -268,7 +268,7 @@ class PyCalls(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class Many(_Shown):
-    """`nodes` any number of times; `together`: all calls of a message are written in one block."""
+    """Any number of `nodes`; with `together`, all calls of a message are written in one block."""
 
     nodes: tuple[Node, ...]
     together: bool = True
@@ -276,14 +276,14 @@ class Many(_Shown):
 
 @dataclass(frozen=True, slots=True)
 class OneOf(_Shown):
-    """One of several sequences, told apart by how they begin; one may be empty. The first is written."""
+    """One of several sequences, which begin differently; one may be empty. The first is written."""
 
     options: tuple[tuple[Node, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOrder(_Shown):
-    """Sequences read in any order, each at most once; written in this one."""
+    """Sequences that are read in any order, each at most once, and written in this order."""
 
     groups: tuple[tuple[Node, ...], ...]
 
@@ -302,9 +302,9 @@ Node = (
 
 
 def as_written(nodes: Iterable[Node], *, always: bool = True) -> Iterator[tuple[Node, bool]]:
-    """The nodes that a sequence is written with, none of which holds others; of a choice, the first.
+    """Yield the nodes that a sequence is written with, none of which contains others; of a choice, the first.
 
-    With each, whether it always is: False inside an `AnyOrder`, where any may be missing.
+    With each comes whether it is always written: False inside an `AnyOrder`, where any may be missing.
     """
     for node in nodes:
         match node:
@@ -330,7 +330,7 @@ class Span(_Shown):
 
     Attributes:
         open, close: the markers.
-        prose: they are ordinary words, so they count only where the format is named.
+        prose: the markers are ordinary words, which count only where the format is named.
     """
 
     open: str
@@ -344,15 +344,15 @@ THINKING = Span("<thinking>", "</thinking>")
 
 @dataclass(frozen=True, slots=True)
 class Listing(_Shown):
-    """How definitions are listed in a prompt.
+    """The list of definitions in a prompt.
 
     Attributes:
-        open, close: what is written around all of them.
-        between: what is written between two.
-        each: what is written around each.
+        open, close: text around the list.
+        between: text between two definitions.
+        each: text around each definition.
         shape: "openai" (the object with `type` and `function`), "function" (that object's `function`), "elements"
             (XML), "declaration" (bare keys, strings between tokens) or "typescript".
-        token: for declarations.
+        token: the token around strings of declarations.
     """
 
     open: str = "<tools>\n"
@@ -367,36 +367,35 @@ END_OF_SEQUENCE = (
     "</s>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>",
     "<｜end▁of▁sentence｜>", "<end_of_turn>", "<turn|>", "<eos>", "[EOS]", "<|END_OF_TURN_TOKEN|>", "<|return|>",
 )  # fmt: skip
-"""Tokens that end a sequence and leak into the text; markup only where nothing else follows."""
+"""Tokens that end a sequence and leak into the text; they are markup only where nothing else follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireFormat(_Shown):
-    """How one family of models writes tool calls inside its text.
+    """A description of the text in which one family of models writes tool calls.
 
     Attributes:
-        name, aliases: what users call it.
+        name, aliases: the names for users.
         title: one line for the table of formats.
         models: families that were trained on it.
-        blocks: alternatives, told apart by how they begin; the first is written.
+        blocks: alternatives that begin differently; the first is written.
         spans: reasoning markers; the first is the one that a prompt may already have opened.
-        drop: markers around content that are no content themselves.
-        markers: False where a call has no marker of its own: then only known tools count, and failure is content.
-        at: where a block may begin: "anywhere" in content, at the "start" of the message only, or "mixed": at the start
-            only if it begins without a literal.
-        pseudo: names that stand for no call: what is written as a call of one, without arguments, is markup.
-        stop: text after which the model only invents: no block begins behind it.
+        drop: markers around content that are not content themselves.
+        markers: False where a call has no marker of its own: only known tools count then, and failure is content.
+        at: place where a block may begin: "anywhere" in content, only at the "start" of the message, or "mixed", which
+            is "start" for blocks without a literal at their beginning.
+        pseudo: names that stand for no call; a call of one without arguments is markup.
+        stop: text after which a model makes up results, so no block begins behind it.
         ends_reasoning: an opener ends unclosed reasoning.
         nocase: markers are read in any case.
         fences: a Markdown code fence hides what is inside.
-        detected: `auto` looks for it; False where the text cannot tell it from a format that is looked for, or where
-            it may be prose.
-        primed: what the format's own chat template ends the prompt with.
-        confidence: of a call read in this format.
-        join: what is written between calls of one message.
-        definitions: how definitions are listed in a prompt.
-        result: markers around one tool result; `{name}` and `{id}` in them stand for the call's.
-        source: where the format is described.
+        detected: `auto` searches for it; False where the text is the same as in another format, or may be prose.
+        primed: the end of the prompt in the format's own chat template.
+        confidence: confidence of a call in this format.
+        join: text between calls of one message.
+        definitions: the list of definitions in a prompt.
+        result: markers around one tool result, with the placeholders `{name}` and `{id}` for the call's.
+        source: address of the format's description.
     """
 
     name: str

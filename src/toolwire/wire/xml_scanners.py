@@ -1,4 +1,4 @@
-"""Leaves for XML-like markup: tags with attributes, the inside of elements, entities and CDATA."""
+"""Leaves for markup like XML: tags with attributes, the inside of elements, entities and CDATA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolwire.wire.marker_sets import MarkerSet
 _ATTRIBUTES = re.compile(r"""([A-Za-z_][-\w.:]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>/=]+))\s*""")
 _NAME_GOES_ON = re.compile(r"[-\w.:]*")
 HEADER_LIMIT = 400
-"""Code points that a tag with attributes may have."""
+"""Maximum length of a tag with attributes, in code points."""
 
 
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
@@ -30,7 +30,7 @@ def _referenced(match: re.Match[str]) -> str:
 
 
 def unescape(text: str) -> tuple[str, bool]:
-    """Decode XML's five entities and numeric references once; and whether an ampersand stood bare."""
+    """Decode XML's five entities and numeric references once; return the text, and whether an ampersand was bare."""
     most = len(text) // _SPARSE + 1
     parts = text.split("&", most)
     if len(parts) == 1:
@@ -50,11 +50,11 @@ def unescape(text: str) -> tuple[str, bool]:
 
 
 _SPARSE = 64
-"""Characters per ampersand from which a look at each costs less than passes over the text."""
+"""Characters per ampersand, from which looking at each ampersand is faster than passes over the text."""
 
 
 def _unescape_parts(parts: list[str]) -> tuple[str, bool]:
-    """The same for text that was split at its ampersands."""
+    """Decode text that was split at its ampersands."""
     decoded = parts[:1]
     bare = False
     for part in parts[1:]:
@@ -70,7 +70,7 @@ def _unescape_parts(parts: list[str]) -> tuple[str, bool]:
 
 
 class Attributes(Leaf):
-    """The rest of an opening tag: attributes up to `close`; the value is a dict and whether the tag closes itself."""
+    """The attributes of an opening tag up to `close`, as a dict, and whether the tag closes itself."""
 
     __slots__ = ("_close", "_nocase", "_pieces", "_quote", "_size")
 
@@ -127,16 +127,16 @@ class Attributes(Leaf):
 
 
 ELEMENT_NAME = re.compile(r"[A-Za-z_][-\w.:]*\Z")
-"""What an element may be called."""
+"""Pattern of an element's name."""
 
 
 def escape_text(text: str) -> str:
-    """Text as an element holds it."""
+    """Escape text for an element."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def quote_attribute(text: str) -> str:
-    """Text as the value of an attribute, in double quotes."""
+    """Escape text for an attribute, in double quotes."""
     return '"' + escape_text(text).replace('"', "&quot;") + '"'
 
 
@@ -144,12 +144,12 @@ _ASCII_LOWER = {upper: upper + 32 for upper in range(65, 91)}
 
 
 def ascii_lower(text: str) -> str:
-    """Lower case for ASCII letters alone: nothing else changes, length included."""
+    """Lower ASCII letters alone, so that the length never changes."""
     return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
 
 
 class PartialTag:
-    """What a partial tag may grow into; stands in for a set of markers while it does."""
+    """The tags that a partial tag may become, in place of a set of markers."""
 
     __slots__ = ("_nocase", "_tags")
 
@@ -158,23 +158,22 @@ class PartialTag:
         self._nocase = nocase
 
     def is_prefix(self, text: str) -> bool:
-        """Whether one of the tags goes on after `text`."""
+        """Return whether `text` is a proper prefix of one of the tags."""
         prefix = ascii_lower(text) if self._nocase else text
         return any(len(prefix) < len(tag) and tag.startswith(prefix) for tag in self._tags)
 
 
 class XmlText(ClosedText):
-    """The inside of an element up to its closing tag, CDATA and nested elements of the same name respected.
+    """The inside of an element up to its closing tag, with CDATA and nested elements of the same name.
 
-    The closing tag counts if, after white space, `closers` or the end of the text comes next, or another element where
-    no nested one is open.
+    The closing tag counts if, after white space, one of `closers` or the end of the text comes next. If no nested
+    element is open, another element may come next too.
 
     Args:
         name: the element's name.
-        closers: what may close the parent.
-        decode: let decoded text through (the value is wanted as a string); else the raw text.
-        put: gets the text, piece by piece.
-
+        closers: markers that may close the parent.
+        decode: decode the text, for a string value; else pass it on as it is.
+        put: takes the text, piece by piece.
     """
 
     __slots__ = ("_amp", "_cdata", "_closers", "_decode", "_depth", "_less", "_name", "_nocase", "_put")
@@ -194,11 +193,11 @@ class XmlText(ClosedText):
 
     @property
     def bare(self) -> list[str]:
-        """The repairs that were needed, in a fixed order."""
+        """The repairs made, in a fixed order."""
         return ["bare_ampersand"] * self._amp + ["bare_markup"] * self._less
 
     def _next(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
-        """The next tag of this element's name or CDATA: start, end and what it is; see `MarkerSet.search`."""
+        """Return start, end and kind of the next CDATA or tag of this name; see `MarkerSet.search`."""
         name, size = self._name, len(self._name)
         while (start := text.find("<", pos)) >= 0:
             match = _MARKUP.search(text, start)
@@ -223,7 +222,7 @@ class XmlText(ClosedText):
         return len(text), len(text), ""
 
     def pass_on(self, text: str) -> None:
-        """A piece with nothing special in it."""
+        """Take a piece without special characters."""
         self._put(text)
 
     def _text(self, text: str) -> None:
@@ -246,7 +245,7 @@ class XmlText(ClosedText):
             if self._decode and not final and start == len(text):
                 amp = text.rfind("&", max(pos, start - _REFERENCE_LIMIT), start)
                 if amp >= 0 and ";" not in text[amp:start]:
-                    upto = amp  # a reference may go on in the next piece
+                    upto = amp  # the reference may continue in the next piece
             if upto > pos:
                 self._text(text[pos:upto])
             if upto < start:
@@ -295,9 +294,9 @@ _MARKUP_SPECIAL = re.compile(r"<").search
 
 
 class ElementStart(Leaf):
-    """The next element's opening tag, or one of `closers`, which is left unread; comments before it are skipped.
+    """The next element's opening tag, or one of `closers`, which stays unread; comments before it are skipped.
 
-    The value is `(name, attributes, closed)`, or None where a closer stands.
+    The value is `(name, attributes, closed)`, or None at a closer.
     """
 
     __slots__ = ("_attributes", "_closers", "_comment", "_name", "_nocase", "cut")
@@ -331,7 +330,7 @@ class ElementStart(Leaf):
                 self.done = self.cut = final
                 return pos
             if text[pos] != "<":
-                self.error = "text stands where an element should begin"
+                self.error = "there is text where an element should begin"
                 return pos
             found_closer, wait = self._closers.match(text, pos, final)
             if wait:
@@ -354,7 +353,7 @@ class ElementStart(Leaf):
             pos += 2
 
     def _tag_name(self, text: str, pos: int, final: bool) -> int:
-        """Read on in the name of the element."""
+        """Read more of the element's name."""
         match = _NAME_GOES_ON.match(text, pos)
         stop = min(match.end() if match else pos, pos + NAME_LIMIT + 1 - len(self._name))
         self._name += text[pos:stop]
