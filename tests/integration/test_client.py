@@ -132,6 +132,12 @@ def test_how_long_a_server_asks_to_wait() -> None:
     assert retry_after({}, lambda: 0.0) is None
 
 
+def test_a_wait_as_long_as_the_longest_is_granted_and_a_longer_one_is_not() -> None:
+    retry = Retry(longest=60.0)
+    assert retry.pause(1, 60.0) == 60.0
+    assert retry.pause(1, 60.001) is None
+
+
 def test_a_server_that_is_not_there_or_goes_away() -> None:
     async def ask(base: str) -> ParsedResponse:
         async with HttpTransport(retry=Retry(attempts=1)) as transport:

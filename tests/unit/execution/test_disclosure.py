@@ -195,3 +195,10 @@ class TestCount:
     def test_unknown_formats_are_errors(self) -> None:
         with pytest.raises(UnknownFormat):
             count_definitions([], format="morse")
+
+
+def test_of_two_tools_with_a_word_the_one_with_fewer_other_words_is_found_first() -> None:
+    short = ToolDefinition("a", "Convert currency.", {"type": "object", "properties": {}})
+    long = ToolDefinition("b", f"Convert currency. {'Rates come from many banks. ' * 5}", short.parameters)
+    for tools in ((short, long), (long, short)):
+        assert Index(tools).search("currency") == [short, long]

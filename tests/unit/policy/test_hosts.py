@@ -37,3 +37,16 @@ def test_addresses_inside(address: str) -> None:
 def test_addresses_outside(address: str) -> None:
     assert not Host("private").maybe(url(address))
     assert not Host("private").surely(url(address))
+
+
+@pytest.mark.parametrize(
+    ("host", "private"),
+    [
+        *(("4294967295", True), ("4294967296", True)),  # a name without a dot is private
+        *(("127.16777215", True), ("127.16777216", False)),
+        *(("127.0.65535", True), ("127.0.65536", False)),
+        *(("127.0.0.255", True), ("127.0.0.256", False)),
+    ],
+)
+def test_a_number_that_is_too_large_for_an_address_is_a_name(host: str, private: bool) -> None:
+    assert Host("private").surely(url(host)) is private

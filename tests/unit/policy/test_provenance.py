@@ -161,3 +161,10 @@ def test_a_rule_lets_through_what_was_asked_for_once() -> None:
     assert isinstance(policy.decide(wanted, asking, context), Ask)
     unasked = Policy((Rule("allow", "pay", asked_for=("pay",), confirm=False), Rule("allow", even_untrusted=True)))
     assert unasked.decide(wanted, asking, context) == Allow(once=True)
+
+
+def test_a_permission_for_once_is_not_spent_where_another_rule_allows_the_call() -> None:
+    pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
+    context = Context(Tier.RUN, untrusted=True, said=vouching_sentences("Pay 100 to Alice."))
+    policy = Policy((Rule("allow", "pay", even_untrusted=True), Rule("allow", "pay", asked_for=("pay",))))
+    assert policy.decide(ToolCall("pay", {"to": "Alice", "amount": 100}), pay, context) == Allow(once=False)

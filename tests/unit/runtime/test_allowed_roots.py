@@ -9,7 +9,7 @@ import pytest
 
 from toolwire import ToolError
 from toolwire.runtime import allowed_roots as roots_module
-from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.allowed_roots import MAX_LINKS, AllowedRoots
 
 SECRET = b"secret"
 
@@ -296,3 +296,13 @@ def test_nobody_swaps_a_directory_for_a_link_in_between(tree: Path) -> None:
         stop.set()
         thread.join()
     assert read
+
+
+def test_as_many_links_as_allowed_are_followed_and_one_more_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link0").write_bytes(b"inside")
+    for number in range(MAX_LINKS + 1):
+        (tmp_path / f"link{number + 1}").symlink_to(f"link{number}")
+    roots = AllowedRoots(tmp_path)
+    assert roots.read(f"link{MAX_LINKS}", most=9) == b"inside"
+    with pytest.raises(ToolError, match="too many links"):
+        roots.read(f"link{MAX_LINKS + 1}", most=9)
