@@ -88,7 +88,7 @@ class AnthropicMessages(ProviderApi):
         return {**body, **request.settings(self.settings), **request.extra}
 
     def _split(self, request: ChatRequest, notes: Notes) -> tuple[list[Message], list[Message]]:
-        """Return the messages for `system`, and the others; this API's own may have system messages in the middle."""
+        """Return the messages for `system`, and the rest; this API's own may have system messages in the middle."""
         system: list[Message] = []
         rest: list[Message] = []
         for message in request.messages:
@@ -131,9 +131,9 @@ class AnthropicMessages(ProviderApi):
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return one message, with its results first."""
-        results, others = split_results(message.parts)
+        results, rest = split_results(message.parts)
         blocks = list(map(self._result, results))
-        for part in others:
+        for part in rest:
             blocks += self._blocks(part, message.role, notes)
         role = "user" if message.role == "tool" else message.role
         return [{"role": role, "content": _only_text(blocks) or blocks}] if blocks else []

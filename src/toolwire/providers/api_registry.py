@@ -1,4 +1,4 @@
-"""Provider APIs: one file each, and the tuple that lists them."""
+"""The table of all provider APIs: by name or alias, and by the shape of a response."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ALIASES = {
 
 _BY_NAME = {api.name: api for api in APIS}
 
-# What a response of each API holds; the first whose keys are all there counts.
+# Members of a response of each API. The first row whose members are all present counts.
 _SHAPES: tuple[tuple[str, frozenset[str]], ...] = (
     ("openai_chat", frozenset(("choices",))),
     ("gemini", frozenset(("candidates",))),
@@ -58,37 +58,37 @@ _SHAPES: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 def api_of(response: Mapping[str, Any]) -> ProviderApi | None:
-    """The API that a response is of, told by its keys."""
+    """Return the API whose shape a response has; None for an unknown shape."""
     return next((_BY_NAME[name] for name, keys in _SHAPES if keys <= response.keys()), None)
 
 
 def apis() -> tuple[str, ...]:
-    """The names of all provider APIs."""
+    """Return the names of all provider APIs."""
     return tuple(_BY_NAME)
 
 
 def find_api(name: str) -> ProviderApi | None:
-    """The provider API of this name or alias; None if there is none."""
-    plain = _plain(name)
-    return _BY_NAME.get(_ALIASES.get(plain, plain))
+    """Return the provider API of this name or alias; None if there is none."""
+    normalized = _normalized(name)
+    return _BY_NAME.get(_ALIASES.get(normalized, normalized))
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
 def get_api(name: str | ProviderApi) -> ProviderApi:
-    """The provider API of this name or alias.
+    """Return the provider API of this name or alias.
 
     Raises:
-        UnknownApi: there is none; its message suggests the nearest ones.
+        UnknownApi: there is none; the message suggests similar names.
     """
     if isinstance(name, ProviderApi):
         return name
-    found = find_api(name)
-    if found is None:
+    api = find_api(name)
+    if api is None:
         names = sorted({*_BY_NAME, *_ALIASES})
-        near = closest(_plain(name), names, limit=3)
-        known = ", ".join(_BY_NAME)
-        raise UnknownApi(name, near, f"unknown provider API {name!r}{did_you_mean(near)} (known are {known})")
-    return found
+        near = closest(_normalized(name), names, limit=3)
+        all_names = ", ".join(_BY_NAME)
+        raise UnknownApi(name, near, f"unknown provider API {name!r}{did_you_mean(near)} (known are {all_names})")
+    return api

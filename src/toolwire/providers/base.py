@@ -155,18 +155,18 @@ class ProviderApi(ABC):
         return pair_results(request.messages, notes)
 
     def _offer(self, tools: Iterable[ToolDefinition], notes: Notes) -> Iterator[OfferedTool]:
-        taken: dict[str, str] = {}
+        originals: dict[str, str] = {}
         for tool in tools:
             name = self.names.fit(tool.name)
-            if name in taken:
-                notes.quarantined(tool.name, f"its name and that of {taken[name]!r} are the same to {self.name}")
+            if name in originals:
+                notes.quarantined(tool.name, f"its name and that of {originals[name]!r} are the same to {self.name}")
                 continue
             try:
                 schema, strict = self._schema(tool, notes)
             except DefinitionError as error:
                 notes.quarantined(tool.name, str(error))
                 continue
-            taken[name] = tool.name
+            originals[name] = tool.name
             if name != tool.name:
                 notes.changed(tool.name, f"{self.name} takes no such name: it is called {name}")
             yield OfferedTool(name, schema, strict, tool)

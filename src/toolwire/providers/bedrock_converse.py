@@ -64,11 +64,11 @@ class BedrockConverse(ProviderApi):
         system = [part for message in request.messages if message.role == "system" for part in message.parts]
         if instructions := [block for part in system for block in self._blocks(part, "user", notes)]:
             body["system"] = instructions
-        others = [message for message in request.messages if message.role != "system"]
-        body["messages"] = self.write_messages(others, notes)
+        conversation = [message for message in request.messages if message.role != "system"]
+        body["messages"] = self.write_messages(conversation, notes)
         if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
             body["toolConfig"] = {"tools": listed, **self._write_choice(request, notes)}
-        elif any(isinstance(part, ToolCall | ToolResult) for message in others for part in message.parts):
+        elif any(isinstance(part, ToolCall | ToolResult) for message in conversation for part in message.parts):
             notes.changed("tools", f"{self.name} wants the tools of calls in the history offered again")
         if inference := request.settings(_INFERENCE):
             body["inferenceConfig"] = inference
@@ -167,11 +167,11 @@ class BedrockConverse(ProviderApi):
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
         for message in messages:
-            own = message["role"] == "assistant"
-            parts = tuple(part for block in message["content"] for part in self._read_block(block, own=own))
-            yield Message("assistant" if own else "user", parts)
+            by_model = message["role"] == "assistant"
+            parts = tuple(part for block in message["content"] for part in self._read_block(block, by_model=by_model))
+            yield Message("assistant" if by_model else "user", parts)
 
-    def _read_block(self, block: Mapping[str, Any], *, own: bool = False) -> Iterator[Part]:
+    def _read_block(self, block: Mapping[str, Any], *, by_model: bool = False) -> Iterator[Part]:
         match block:
             case {"text": str(text)}:
                 yield TextPart(text)
@@ -179,7 +179,7 @@ class BedrockConverse(ProviderApi):
                 yield ImagePart(_base64(data), f"image/{form}")
             case {"toolUse": use} if use.get("type") != _SERVER:
                 yield ToolCall(use["name"], object_of(use.get("input")), use["toolUseId"], format=self.kind)
-            case {"toolResult": result} if not own:
+            case {"toolResult": result} if not by_model:
                 yield _read_result(result)
             case {"reasoningContent": _}:
                 yield _reasoning_part(block)

@@ -39,7 +39,7 @@ class ChatMessages(ProviderApi):
                 return [self.write_answer(message.parts, notes)]
             case "system":
                 return [{"role": "system", "content": self.write_system(message, notes)}]
-        results, others = split_results(message.parts)
+        results, rest = split_results(message.parts)
         written = [self.write_result(result) for result in results]
         pictures: list[Part] = []
         for result in results:
@@ -47,8 +47,8 @@ class ChatMessages(ProviderApi):
                 pictures += [TextPart(f"Images of the result of {result.tool_name}:"), *result.images]
         if pictures:
             written.append({"role": "user", "content": self.write_content(pictures, notes)})
-        if others or not results:
-            written.append({"role": "user", "content": self.write_content(others, notes)})
+        if rest or not results:
+            written.append({"role": "user", "content": self.write_content(rest, notes)})
         return written
 
     @abstractmethod
@@ -82,8 +82,8 @@ class ChatMessages(ProviderApi):
 
     def text_block(self, part: TextPart) -> Json:
         """Return a block of text, with the members that only this API knows."""
-        own = part.extra.data if part.extra is not None and part.extra.provider == self.kind else {}
-        return {"type": "text", "text": part.text, **own}
+        extra = part.extra.data if part.extra is not None and part.extra.provider == self.kind else {}
+        return {"type": "text", "text": part.text, **extra}
 
     # -- reading -------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     if not error:
         return False
     facts = error if isinstance(error, dict) else {"message": str(error)}
-    # Groq refuses a malformed call of the model, and quotes it: that is no failure of the provider.
+    # Groq refuses a malformed call of the model, and quotes it: the provider did not fail.
     refused = facts.get("code") == "tool_use_failed"
     raw = str(facts.get("failed_generation") or "")
     builder.fail(str(facts.get("message") or error), "malformed" if refused else "provider_error", raw)

@@ -1,4 +1,4 @@
-"""Streams of Chat Completions: telling the calls of a stream apart, and writing chunks."""
+"""Streams of Chat Completions: reading and writing chunks, and distinguishing the calls of a stream."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class StreamReader:
                 self._whole[key] = None
 
     def _place(self, index: Any, id: str, at: int) -> Hashable:
-        """Return what tells the calls of a stream apart: the index, else the id, else the position in the chunk."""
+        """Return the key of a call in a stream: its index, else its id, else its position in the chunk."""
         if isinstance(index, int) or (isinstance(index, str) and index):
             return str(index)
         return ("id", id) if id else ("at", at)

@@ -1,4 +1,4 @@
-"""Why an answer ended, in every API's words: one table, read in both directions."""
+"""Finish reasons in the vocabulary of each API: one table, read in both directions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from toolwire.messages import FinishReason
 _STOP, _CALLS, _LENGTH = FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH
 _FILTER, _ERROR = FinishReason.CONTENT_FILTER, FinishReason.ERROR
 
-# Of each cell the first word is written, and all are read.
+# The first word of a cell is written; all are read.
 WORDS: dict[str, dict[FinishReason, tuple[str, ...]]] = {
     "openai_chat": {
         _STOP: ("stop", "eos", "eos_token", "stop_sequence", "end_turn"),
@@ -80,9 +80,9 @@ _READ = {
 
 
 def read_reason(api: str, word: object) -> FinishReason | None:
-    """The reason that an API's word stands for; None for no word.
+    """Return the reason that an API's word stands for; None if there is no word.
 
-    A word that nobody knows is an error: whatever it says, it does not say that the answer is whole.
+    An unknown word is an error, because it does not say that the answer is whole.
     """
     if word is None or word == "":
         return None
@@ -90,5 +90,5 @@ def read_reason(api: str, word: object) -> FinishReason | None:
 
 
 def write_reason(api: str, reason: FinishReason) -> str:
-    """The word of an API."""
+    """Return an API's word for a reason."""
     return WORDS[api][reason][0]

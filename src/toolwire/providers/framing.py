@@ -1,7 +1,7 @@
-"""How APIs cut a stream of bytes into JSON objects: server-sent events, JSON lines, a JSON array, AWS event streams.
+"""Framings: they cut bytes into JSON objects. Server-sent events, JSON lines, a JSON array, AWS event streams.
 
-Each framing is fed bytes in any split and gives the frames that are whole, in linear time. Bytes that are no frame
-become a `Frame` whose `error` says so; nothing raises.
+A framing is fed bytes in any split and yields whole frames, in linear time. Bytes that are not a frame become a `Frame`
+with an `error`; nothing raises.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolwire.text.json_text import refuse_constant
 
 DONE = b"[DONE]"
 MAX_FRAME = 16 * 1024 * 1024
-"""Bytes that a frame of an AWS event stream may have, as its protocol says."""
+"""Bytes; the maximum length of a frame of an AWS event stream, set by its protocol."""
 
 
 @dataclass(slots=True)
@@ -26,10 +26,10 @@ class Frame:
     """One object of a stream.
 
     Attributes:
-        value: the object; None if the bytes are none.
-        event: what the framing calls it, or "".
-        error: why the bytes are no object.
-        raw: the bytes, as text, where there is an error.
+        value: the object; None after an error.
+        event: the name that the framing gives it, or "".
+        error: the reason why the bytes are not an object, or "".
+        raw: the bytes as text after an error.
     """
 
     value: Any = None
@@ -39,20 +39,20 @@ class Frame:
 
 
 class Framing(Protocol):
-    """Cuts bytes into frames.
+    """A way to cut bytes into frames.
 
     Attributes:
-        ended: the stream has said that it is over.
+        ended: whether the stream contained an end marker.
     """
 
     ended: bool
 
     def feed(self, data: bytes) -> Iterable[Frame]:
-        """The frames that the next bytes complete."""
+        """Yield the frames that the next bytes complete."""
         ...
 
     def finish(self) -> Iterable[Frame]:
-        """The bytes are over: what is left."""
+        """End the bytes, and yield the rest."""
         ...
 
 
@@ -67,46 +67,46 @@ def _frame(data: bytes, event: str = "") -> Frame:
 
 
 class _Lines:
-    """Bytes cut into lines, at any of the three line ends."""
+    """Cuts bytes into lines, at any of the three line ends."""
 
     _END = re.compile(rb"\r\n|\r|\n")
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []
+        self._pending: list[bytes] = []
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         if not data:
             return
-        if self._held and self._held[-1].endswith(b"\r"):  # it may have been half of a line end
-            line = b"".join(self._held)[:-1]
-            self._held = []
+        if self._pending and self._pending[-1].endswith(b"\r"):  # it may have been half of a line end
+            line = b"".join(self._pending)[:-1]
+            self._pending = []
             yield line
             data = data[data.startswith(b"\n") :]
         *lines, rest = data.split(b"\n") if b"\r" not in data else self._split(data)
         for line in lines:
-            if self._held:
-                self._held.append(line)
-                line = b"".join(self._held)
-                self._held = []
+            if self._pending:
+                self._pending.append(line)
+                line = b"".join(self._pending)
+                self._pending = []
             yield line
         if rest:
-            self._held.append(rest)
+            self._pending.append(rest)
 
     def _split(self, data: bytes) -> list[bytes]:
-        """Lines, and what follows the last; a carriage return at the very end stays with that."""
+        """Return lines and the rest after the last one, which includes a carriage return at the end."""
         if data.endswith(b"\r"):
             *lines, rest = self._END.split(data[:-1])
             return [*lines, rest + b"\r"]
         return self._END.split(data)
 
     def finish(self) -> Iterator[bytes]:
-        if rest := b"".join(self._held).rstrip(b"\r"):
+        if rest := b"".join(self._pending).rstrip(b"\r"):
             yield rest
-        self._held = []
+        self._pending = []
 
 
 class ServerSentEvents:
-    """`data:` lines up to an empty one; a body without any may be one JSON array or object, as Gemini sends it."""
+    """`data:` lines up to an empty one; or a single JSON array or object, as Gemini sends it."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -117,7 +117,7 @@ class ServerSentEvents:
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that the next bytes complete."""
+        """Yield the frames that the next bytes complete."""
         if not self._begun:
             begin = data.lstrip(b" \t\r\n\xef\xbb\xbf")
             if not begin:
@@ -138,7 +138,7 @@ class ServerSentEvents:
                 yield from self._whole()
 
     def finish(self) -> Iterator[Frame]:
-        """The bytes are over: what is left."""
+        """End the bytes, and yield the rest."""
         if self._other is not None:
             yield from self._other.finish()
             return
@@ -155,7 +155,7 @@ class ServerSentEvents:
             self._event = value.decode("utf-8", "replace")
 
     def _whole(self) -> Iterator[Frame]:
-        """An empty line: the event is whole, if there is one."""
+        """Yield the event that an empty line completes, if there is one."""
         lines, event = self._data, self._event
         if not lines:
             self._event = ""
@@ -167,82 +167,82 @@ class ServerSentEvents:
             return
         frame = _frame(data, event)
         if frame.error and len(lines) > 1:  # some servers leave out the empty lines
-            yield from (_frame(one, event) for one in lines if one.strip() not in (b"", DONE))
+            yield from (_frame(line, event) for line in lines if line.strip() not in (b"", DONE))
         else:
             yield frame
 
 
 class JsonLines:
-    """An object on each line."""
+    """One object on each line."""
 
     def __init__(self) -> None:
         self.ended = False
         self._lines = _Lines()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that the next bytes complete."""
+        """Yield the frames that the next bytes complete."""
         for line in self._lines.feed(data):
             if line.strip():
                 yield _frame(line)
 
     def finish(self) -> Iterator[Frame]:
-        """The bytes are over: what is left."""
+        """End the bytes, and yield the rest."""
         for line in self._lines.finish():
             if line.strip():
                 yield _frame(line)
 
 
 class JsonObjects:
-    """JSON objects, one after another, or as the items of one array that grows; in any number of lines."""
+    """JSON objects, one after another or as the items of an array, on any number of lines."""
 
     _MARK = re.compile(rb'["{}]')
     _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
     def __init__(self) -> None:
         self.ended = False
-        self._held = bytearray()
-        self._at = 0  # up to where it was looked at
+        self._buffer = bytearray()
+        self._at = 0  # position up to which the bytes were scanned
         self._depth = 0
         self._in_string = False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that the next bytes complete."""
-        held = self._held
-        held += data
+        """Yield the frames that the next bytes complete."""
+        buffer = self._buffer
+        buffer += data
         pos, start = self._at, 0
-        while pos < len(held):
+        while pos < len(buffer):
             if self._in_string:
-                match = self._STRING.match(held, pos)
+                match = self._STRING.match(buffer, pos)
                 pos = match.end() if match else pos
-                if pos == len(held) or held[pos] != 0x22:  # more of it, or a backslash at the end
+                if pos == len(buffer) or buffer[pos] != 0x22:  # the string continues, or ends with a backslash so far
                     break
                 self._in_string = False
                 pos += 1
                 continue
-            match = self._MARK.search(held, pos)
+            match = self._MARK.search(buffer, pos)
             if match is None:
-                pos = len(held)
+                pos = len(buffer)
                 break
             pos = match.end()
             if match[0] == b'"':
                 self._in_string = True
             elif match[0] == b"{":
                 if self._depth == 0:
-                    yield from self._between(bytes(held[start : pos - 1]))
+                    yield from self._between(bytes(buffer[start : pos - 1]))
                     start = pos - 1
                 self._depth += 1
             elif self._depth:
                 self._depth -= 1
                 if self._depth == 0:
-                    yield _frame(bytes(held[start:pos]))
+                    yield _frame(bytes(buffer[start:pos]))
                     start = pos
-        del held[:start]
+        del buffer[:start]
         self._at = pos - start
 
     def finish(self) -> Iterator[Frame]:
-        """The bytes are over: what is left."""
-        rest = bytes(self._held)
-        self._held.clear()
+        """End the bytes, and yield the rest."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
         if self._depth:
             yield Frame(None, "", "the stream ends inside an object", rest.decode("utf-8", "replace"))
         else:
@@ -255,10 +255,10 @@ class JsonObjects:
 
 
 _HEADER_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Bytes of a header's value, by its type; text and bytes say theirs themselves."""
+"""Bytes of a header's value, by its type; text and bytes have a length of their own."""
 
-
-_REMEMBERED = 64
+_MAX_KINDS = 64
+"""Combinations of headers that are cached."""
 
 
 class AwsEventStream:
@@ -268,48 +268,50 @@ class AwsEventStream:
 
     def __init__(self) -> None:
         self.ended = False
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._broken = False
         self._kinds: dict[bytes, str] = {}  # by headers
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that the next bytes complete."""
+        """Yield the frames that the next bytes complete."""
         if self._broken:
             return
-        held = self._held
-        held += data
+        buffer = self._buffer
+        buffer += data
         start = 0
-        while len(held) - start >= self._PRELUDE.size:
-            total, headers, checksum = self._PRELUDE.unpack_from(held, start)
-            if zlib.crc32(held[start : start + 8]) != checksum or not 16 + headers <= total <= MAX_FRAME:
-                yield self._broke("the lengths of a frame do not fit their checksum", bytes(held[start : start + 12]))
+        while len(buffer) - start >= self._PRELUDE.size:
+            total, headers, checksum = self._PRELUDE.unpack_from(buffer, start)
+            if zlib.crc32(buffer[start : start + 8]) != checksum or not 16 + headers <= total <= MAX_FRAME:
+                yield self._broke(
+                    "the lengths of a frame do not match their checksum", bytes(buffer[start : start + 12])
+                )
                 return
-            if len(held) - start < total:
+            if len(buffer) - start < total:
                 break
-            body = bytes(held[start : start + total])
+            body = bytes(buffer[start : start + total])
             if zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "big"):
-                yield self._broke("a frame does not fit its checksum", body)
+                yield self._broke("a frame does not match its checksum", body)
                 return
             yield _frame(body[12 + headers : -4] or b"{}", self._kind(body[12 : 12 + headers]))
             start += total
-        del held[:start]
+        del buffer[:start]
 
     def finish(self) -> Iterator[Frame]:
-        """The bytes are over: what is left."""
-        if self._held and not self._broken:
-            yield Frame(None, "", "the stream ends inside a frame", repr(bytes(self._held)))
+        """End the bytes, and yield the rest."""
+        if self._buffer and not self._broken:
+            yield Frame(None, "", "the stream ends inside a frame", repr(bytes(self._buffer)))
 
     def _broke(self, why: str, data: bytes) -> Frame:
         self._broken = True
         return Frame(None, "", why, repr(data[:300]))
 
     def _kind(self, headers: bytes) -> str:
-        """What the headers of a frame call it; most frames of a stream have the same few."""
+        """Return the name that the headers give a frame; most frames of a stream have the same few headers."""
         kind = self._kinds.get(headers)
         if kind is None:
             names = dict(self._headers(headers))
             kind = names.get(":event-type") or names.get(":exception-type") or names.get(":error-code", "")
-            if len(self._kinds) < _REMEMBERED:
+            if len(self._kinds) < _MAX_KINDS:
                 self._kinds[headers] = kind
         return kind
 
@@ -331,18 +333,18 @@ class AwsEventStream:
 
 
 def sse(value: Any, event: str = "") -> bytes:
-    """One server-sent event."""
+    """Return a server-sent event."""
     head = f"event: {event}\n" if event else ""
     return head.encode() + b"data: " + _encoded(value) + b"\n\n"
 
 
 def json_line(value: Any) -> bytes:
-    """One line of JSON."""
+    """Return a line of JSON."""
     return _encoded(value) + b"\n"
 
 
 def aws_event(value: Any, event: str, *, exception: bool = False) -> bytes:
-    """One frame of an AWS event stream; `exception`: one that says what went wrong."""
+    """Return a frame of an AWS event stream; `exception`: one that reports an error."""
     kind = "exception" if exception else "event"
     headers = b"".join(
         bytes([len(name)]) + name.encode() + b"\x07" + len(text).to_bytes(2, "big") + text.encode()
@@ -357,10 +359,10 @@ def aws_event(value: Any, event: str, *, exception: bool = False) -> bytes:
 def _encoded(value: Any) -> bytes:
     try:
         return compact(value).encode()
-    except UnicodeEncodeError:  # half of a character stands in it: only an escape can say that
+    except UnicodeEncodeError:  # UTF-8 cannot contain half of a surrogate pair: an escape can
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def compact(value: Any) -> str:
-    """JSON text without blanks."""
+    """Return JSON text without blanks."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

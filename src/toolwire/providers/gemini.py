@@ -128,8 +128,8 @@ class Gemini(ProviderApi):
         declaration: Json = {"name": tool.name, "description": tool.description}
         if any(key not in _DESCRIPTIVE and value not in ({}, [], False) for key, value in tool.schema.items()):
             declaration["parameters" if self.openapi else "parametersJsonSchema"] = tool.schema
-        own = tool.definition.annotations.get(self.kind)
-        return {**declaration, **own} if isinstance(own, Mapping) else declaration
+        extra = tool.definition.annotations.get(self.kind)
+        return {**declaration, **extra} if isinstance(extra, Mapping) else declaration
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return the contents that one message becomes; none for the system instruction."""
@@ -142,12 +142,12 @@ class Gemini(ProviderApi):
         if message.role == "assistant":
             parts = self._model_parts(message.parts, notes, sign=sign)
             return [{"role": "model", "parts": parts}] if parts else []
-        results, others = split_results(message.parts)
+        results, rest = split_results(message.parts)
         contents: list[Json] = []
         if results:
             contents.append({"role": "user", "parts": [{"functionResponse": _result(result)} for result in results]})
-        if others or not results:
-            contents.append({"role": "user", "parts": self._user_parts(others, notes) or [{"text": ""}]})
+        if rest or not results:
+            contents.append({"role": "user", "parts": self._user_parts(rest, notes) or [{"text": ""}]})
         return contents
 
     def _user_parts(self, parts: Iterable[Part], notes: Notes) -> list[Json]:
@@ -271,12 +271,12 @@ class Gemini(ProviderApi):
     def _read_result(self, answer: Json) -> Iterator[Part]:
         """Yield a result, and the parts of it that a result has no place for."""
         images: list[ImagePart] = []
-        others: list[Part] = []
+        unplaced: list[Part] = []
         for raw in listed(answer.get("parts")):
             if (image := _image(camel(raw))) is not None:
                 images.append(image)
             else:
-                others.append(OpaquePart(dict(raw), self.kind))
+                unplaced.append(OpaquePart(dict(raw), self.kind))
         value, error = answer.get("response"), None
         if isinstance(value, Mapping) and set(value) in _WRAPPED:
             (key, value), *_ = value.items()
@@ -284,7 +284,7 @@ class Gemini(ProviderApi):
                 value, error = None, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         call_id, name = str(answer.get("id") or ""), str(answer.get("name") or "")
         yield ToolResult(call_id, name, value, error, tuple(images))
-        yield from others
+        yield from unplaced
 
     # -- answers -------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Ids and names as an API takes them: mapped by the text alone, so that calls, results and definitions agree."""
+"""Spellings of ids and names. They depend on the text alone, so that calls, results and definitions match."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DIGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """What an API takes as an id or as a name.
+    """The spelling that an API requires of an id or a name.
 
     Attributes:
         letters: a character class of a regular expression, without its brackets.
-        most: how long it may be.
-        least: how long it must be.
-        first: the class of its first character; "" if that may be any.
+        most: maximum length, in characters.
+        least: minimum length, in characters.
+        first: the character class of the first character; "" for the same class.
     """
 
     letters: str
@@ -28,7 +28,7 @@ class Alphabet:
     first: str = ""
 
     def takes(self, text: str) -> bool:
-        """Whether the API takes this text as it is."""
+        """Return whether the API accepts this text unchanged."""
         return (
             self.least <= len(text) <= self.most
             and re.fullmatch(f"[{self.letters}]*", text) is not None
@@ -36,24 +36,24 @@ class Alphabet:
         )
 
     def fit(self, text: str) -> str:
-        """The text if the API takes it; else what can be kept of it and a hash, so that no two become the same."""
+        """Return the text if the API accepts it; else its acceptable characters and a hash, which keeps it unique."""
         if self.takes(text):
             return text
         digest = _digest(text, min(_DIGEST, self.most) if self.most > self.least else self.most)
-        kept = re.sub(f"[^{self.letters}]", "_", text) if re.match(f"[{self.letters}]", "_") else ""
-        if self.first and kept and not re.match(f"[{self.first}]", kept):
-            kept = f"_{kept}"
-        kept = kept[: self.most - len(digest) - 1]
-        return f"{kept}_{digest}" if kept else digest
+        prefix = re.sub(f"[^{self.letters}]", "_", text) if re.match(f"[{self.letters}]", "_") else ""
+        if self.first and prefix and not re.match(f"[{self.first}]", prefix):
+            prefix = f"_{prefix}"
+        prefix = prefix[: self.most - len(digest) - 1]
+        return f"{prefix}_{digest}" if prefix else digest
 
 
 def _digest(text: str, size: int) -> str:
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
-    made: list[str] = []
+    digits: list[str] = []
     for _ in range(size):
         number, digit = divmod(number, len(_DIGITS))
-        made.append(_DIGITS[digit])
-    return "".join(made)
+        digits.append(_DIGITS[digit])
+    return "".join(digits)
 
 
 ANY = Alphabet(r"\s\S", 1 << 30, least=0)
@@ -61,5 +61,5 @@ WORD_64 = Alphabet("a-zA-Z0-9_-", 64)
 
 
 def own_names(alphabet: Alphabet, names: Iterable[str]) -> dict[str, str]:
-    """The tools' own names by the names that the API knows them by, where these differ."""
+    """Return the tools' own names by those that the API knows them by, where these differ."""
     return {fitted: name for name in names if (fitted := alphabet.fit(name)) != name}

@@ -1,6 +1,6 @@
-"""Which way to take: how definitions go to a model, how its calls are read, and how results go back.
+"""Negotiation of formats: how definitions are sent to a model, how its calls are read, and how results are sent.
 
-Explicit configuration counts first, then what is known about the model, then what its provider speaks, then `auto`.
+The order of precedence is explicit configuration, the model's profile, the provider's API, then `auto`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from toolwire.wire.stream_parser import StreamParser, TextOptions
 _A = TypeVar("_A", "DefinitionAdapter", "CallParser", "ResultAdapter")
 
 XML_FORMAT = "autobyteus_xml"
-"""What `use_xml_tool_format` stands for."""
+"""The wire format that `use_xml_tool_format` selects."""
 
 WRITTEN_BY_DEFAULT = "hermes"
-"""The wire format that is written where none is known: more models were trained on it than on any other."""
+"""The wire format that is written to an unknown model: most models were trained on it."""
 
 CONFIG_NAMES = {"qwen": "utp_xml", "qwen_xml": "utp_xml", "anthropic": "anthropic_xml", "openai": "openai_chat"}
-"""Names that a configuration may use for formats and APIs; nothing else does."""
+"""Names for formats and APIs that are valid only in a configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsConfig:
-    """What a configuration says of tools; None where it says nothing.
+    """The configuration of tools; None for each setting that is not configured.
 
     Attributes:
         definition_format: how definitions are sent: an API's name (its own fields) or a wire format's (the prompt).
@@ -53,13 +53,13 @@ class ToolsConfig:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was settled, each an API's or a wire format's name.
+    """The negotiated formats, each the name of an API or of a wire format.
 
     Attributes:
         definitions: how definitions are sent.
         calls: how calls in text are read; native calls are read in any case.
         results: how results are sent.
-        reason: why, in a sentence.
+        reason: the reason, in one sentence.
     """
 
     definitions: str
@@ -69,7 +69,7 @@ class Plan:
 
 
 class DefinitionAdapter:
-    """Definitions in one format."""
+    """Writes definitions in one format."""
 
     def __init__(self, format: str) -> None:
         self.format = _written(format)
@@ -77,23 +77,23 @@ class DefinitionAdapter:
 
     @property
     def native(self) -> bool:
-        """Whether definitions go into a field of the request, not into its text."""
+        """True if definitions are a field of the request, not part of its text."""
         return self._api is not None
 
     def render(self, tools: Iterable[Any], *, notes: Notes | None = None) -> Any:
-        """The definitions: what the API's request holds for them, or text."""
+        """Return the definitions: the value of the API's field, or text."""
         if self._api is not None:
             body = self._api.encode_request((), tools=tools, notes=notes)
             return body.get("tools") or body.get("toolConfig") or []
         return render_definitions(tools, format=self.format)
 
     def format_system_prompt(self, base: str, tools: Iterable[Any]) -> str:
-        """The system prompt; with the definitions and how to call them, unless they go into a field."""
+        """Return the system prompt, with the definitions and instructions unless these have a field."""
         return base if self.native else prompt(tools, format=self.format, system=base)
 
 
 class CallParser:
-    """Reads calls: those of an API's own fields, and those that stand in text in one format."""
+    """Reads calls in the fields of an API, and in text in one format."""
 
     def __init__(self, format: str) -> None:
         self.format = format
@@ -105,47 +105,47 @@ class CallParser:
         return parse(text_or_response, api=self._api, format=self._text, **options)
 
     def stream(self, events: Iterable[Event], **options: Unpack[TextOptions]) -> Iterable[Event]:
-        """The events of an API's answer, with the calls that stand in its text; see `toolwire.merge_text`."""
+        """Yield the events of an API's answer, with the calls in its text; see `toolwire.merge_text`."""
         return merge_text(events, format=self._text, **options)
 
     def text_parser(self, **options: Unpack[TextOptions]) -> StreamParser:
-        """A parser of text; see `StreamParser`."""
+        """Return a parser of text; see `StreamParser`."""
         return StreamParser(format=self._text, **options)
 
     def decoder(self, *, tools: Any = (), id_seed: str = "") -> StreamDecoder:
-        """A decoder of a streamed answer.
+        """Return a decoder of a streamed answer.
 
         Raises:
-            DefinitionError: the format is one of text.
+            DefinitionError: the format is a text format.
         """
         if self._api is None:
-            raise DefinitionError(f"{self.format} is a format of text; an API's stream is read by that API")
+            raise DefinitionError(f"{self.format} is a text format; only an API can decode a stream")
         return self._api.stream_decoder(tools=tools, id_seed=id_seed)
 
 
 class ResultAdapter:
-    """Results in one format."""
+    """Writes results in one format."""
 
     def __init__(self, format: str) -> None:
         self.format = _written(format)
         self._api = find_api(format)
 
     def render(self, results: Sequence[ToolResult], *, notes: Notes | None = None) -> list[Json] | str:
-        """The messages that carry the results of one turn, or their text."""
+        """Return the messages that carry the results of one turn, or their text."""
         if self._api is not None:
             return self._api.encode_results(results, notes=notes)
         return render_results(results, format=self.format)
 
 
 class FormatNegotiator:
-    """Settles the formats of a model, once for each, and makes what reads and writes them.
+    """Negotiates the formats of models, and caches their readers and writers.
 
     Args:
-        config: what was configured; its names are checked.
-        team: what was configured for the whole team, whose `use_xml_tool_format` wins if it is set.
+        config: the agent's configuration; its names are checked.
+        team: the team's configuration, whose `use_xml_tool_format` takes precedence.
 
     Raises:
-        ConfigurationError: a configured name is no format and no API.
+        ConfigurationError: a configured name is neither a format nor an API.
     """
 
     def __init__(self, config: ToolsConfig | None = None, *, team: ToolsConfig | None = None) -> None:
@@ -159,28 +159,28 @@ class FormatNegotiator:
         self._adapters: dict[tuple[type, str], Any] = {}
 
     def detect_format(self, provider: str, model: str) -> str:
-        """How definitions are sent to this model: an API's name, a wire format's, or "auto" if nothing is known."""
+        """Return the format of definitions for this model: an API, a wire format, or "auto" if it is unknown."""
         return self.negotiate(provider, model).definitions
 
     def negotiate(self, provider: str, model: str) -> Plan:
-        """What is settled for a model of a provider; a provider is an API's name, or "" for text alone."""
+        """Return the formats for a model of a provider: an API's name, or "" for a text-only model."""
         key = provider, model
         if key not in self._plans:
             self._plans[key] = self._negotiated(provider, model)
         return self._plans[key]
 
     def _negotiated(self, provider: str, model: str) -> Plan:
-        known = profile(model)
-        api = find_api(provider) or find_api(known.api)
-        reason = known.reason
+        model_profile = profile(model)
+        api = find_api(provider) or find_api(model_profile.api)
+        reason = model_profile.reason
         if self._xml:
             way, calls, reason = XML_FORMAT, XML_FORMAT, "XML in the text was asked for."
         elif api is not None:
-            way, calls = api.name, known.format
-            if not known.api:
-                reason = f"{provider or known.api} has fields for tools. {reason}"
+            way, calls = api.name, model_profile.format
+            if not model_profile.api:
+                reason = f"{provider or model_profile.api} has fields for tools. {reason}"
         else:
-            way, calls = known.format, known.format
+            way = calls = model_profile.format
         config = self._config
         if config.definition_format is not None:
             way, reason = configured(config.definition_format), "It was configured."
@@ -191,27 +191,27 @@ class FormatNegotiator:
         return Plan(way, calls, results, reason)
 
     def get_definition_adapter(self, format: str) -> DefinitionAdapter:
-        """What writes definitions in this format; the same object each time."""
+        """Return the cached writer of definitions in this format."""
         return self._adapter(DefinitionAdapter, format)
 
     def get_call_parser(self, format: str) -> CallParser:
-        """What reads calls in this format; the same object each time."""
+        """Return the cached reader of calls in this format."""
         return self._adapter(CallParser, format)
 
     def get_result_adapter(self, format: str) -> ResultAdapter:
-        """What writes results in this format; the same object each time."""
+        """Return the cached writer of results in this format."""
         return self._adapter(ResultAdapter, format)
 
     def _adapter(self, kind: type[_A], format: str) -> _A:
         key = kind, format
         if key not in self._adapters:
             self._adapters[key] = kind(format)
-        made: _A = self._adapters[key]
-        return made
+        adapter: _A = self._adapters[key]
+        return adapter
 
 
 def configured(name: str) -> str:
-    """The format or API that a configuration names.
+    """Return the format or API that a configuration names.
 
     Raises:
         ConfigurationError: there is none of that name.
@@ -222,8 +222,8 @@ def configured(name: str) -> str:
     try:
         return get_format(plain).name
     except UnknownFormat as error:
-        known = ", ".join((AUTO, *CONFIG_NAMES, *apis()))
-        raise ConfigurationError(f"{error}; a configuration may also name: {known}") from error
+        names = ", ".join((AUTO, *CONFIG_NAMES, *apis()))
+        raise ConfigurationError(f"{error}; a configuration may also name: {names}") from error
 
 
 def _written(format: str) -> str:

@@ -90,14 +90,14 @@ class Ollama(ChatMessages):
         """Return the messages of the API that one message becomes."""
         if message.role == "assistant":
             return [self.write_answer(message.parts, notes)]
-        results, others = split_results(message.parts)
+        results, rest = split_results(message.parts)
         written = [self._with_images(self.write_result(result), result.images, notes) for result in results]
-        if others or not results:
-            content: Json = {"role": "system" if message.role == "system" else "user", "content": text_of(others)}
-            for part in others:
+        if rest or not results:
+            content: Json = {"role": "system" if message.role == "system" else "user", "content": text_of(rest)}
+            for part in rest:
                 if not isinstance(part, TextPart | ImagePart):
                     note_dropped(part, self.name, notes)
-            written.append(self._with_images(content, others, notes))
+            written.append(self._with_images(content, rest, notes))
         return written
 
     def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:

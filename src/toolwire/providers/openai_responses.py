@@ -174,11 +174,11 @@ class _ItemWriter:
         """Return the items that a message becomes."""
         if message.role == "assistant":
             return list(self._assistant(message.parts))
-        results, others = split_results(message.parts)
+        results, rest = split_results(message.parts)
         items = list(map(self._result, results))
-        if others or not results:
+        if rest or not results:
             role = "system" if message.role == "system" else "user"
-            items.append({"role": role, "content": self._content(others)})
+            items.append({"role": role, "content": self._content(rest)})
         return items
 
     def _content(self, parts: Sequence[Part]) -> Any:
@@ -262,12 +262,12 @@ def _image(image: ImagePart) -> Json:
 def _read_items(items: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
     """Yield the messages of a list of items; consecutive items of the model are one, and so are consecutive results."""
     calls: dict[str, str] = {}  # names of calls, by id
-    others: set[Any] = set()  # ids of calls of the provider's own tools
+    provider_calls: set[Any] = set()  # ids of calls of the provider's own tools
     role: Role = "user"
     parts: list[Part] = []
     for item in items:
         type, call_id = item.get("type") or "message", item.get("call_id")
-        if type in _OUTPUTS and not (call_id in others and call_id not in calls):
+        if type in _OUTPUTS and not (call_id in provider_calls and call_id not in calls):
             item_role: Role = "tool"
         elif type == "message" and item.get("role") != "assistant":
             item_role = role_of(item["role"])
@@ -285,7 +285,7 @@ def _read_items(items: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
                 if isinstance(part, ToolCall):
                     calls[part.id] = part.name
                 elif isinstance(part, OpaquePart) and isinstance(part.data.get("call_id"), str):
-                    others.add(part.data["call_id"])
+                    provider_calls.add(part.data["call_id"])
                 parts.append(part)
         else:
             yield Message(role, tuple(_blocks(item.get("content"))))
@@ -335,10 +335,10 @@ def _read_result(id: str, name: str, output: Any) -> Iterator[Part]:
     parts = list(_blocks(output))
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     images = tuple(part for part in parts if isinstance(part, ImagePart))
-    others = [part for part in parts if isinstance(part, OpaquePart)]
-    text = "\n".join(texts) if texts else "The file follows." if others else None if images else ""
+    files = [part for part in parts if isinstance(part, OpaquePart)]
+    text = "\n".join(texts) if texts else "The file follows." if files else None if images else ""
     yield ToolResult(id, name, text, images=images)
-    yield from others
+    yield from files
 
 
 # -- tools -------------------------------------------------------------------------------------------------------

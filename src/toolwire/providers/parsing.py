@@ -1,8 +1,8 @@
-"""Answers from everywhere: text, responses of provider APIs, and calls that stand in the text of such a response.
+"""Parse answers of any kind: text, responses of provider APIs, and calls in the text of such a response.
 
-A model with native calls may still write one in its text, in the format that it was trained on. That text is read by
-the text parser, and the calls of both places are merged: native ones first, then those of the text; a call in the text
-that is a copy of a native one (same name, same arguments) is dropped, once for each.
+A model with native calls may still write a call in its text, in the format that it was trained on. The text parser
+finds it. The merged answer contains the native calls first, then those of the text. A call in the text with the name
+and the arguments of a native call is a copy and is dropped; each native call has at most one copy.
 """
 
 from __future__ import annotations
@@ -39,42 +39,40 @@ from toolwire.wire.stream_parser import ParseOptions, StreamParser
 def parse(
     text_or_response: Any, *, api: str | ProviderApi | None = None, **options: Unpack[ParseOptions]
 ) -> ParsedResponse:
-    """Read a whole message: text, or the response of a provider API.
-
-    No text and no response makes it raise.
+    """Parse a whole message: text, or the response of a provider API. Its content never raises.
 
     Args:
         text_or_response: text as a model wrote it; or a response as a dict, or as the object of a provider's client.
-        api: the API that the response is of; None: told by its shape.
-        options: how text is read; see `StreamParser`. Of a response, that is the text in it.
+        api: the API of the response; None to detect it by the response's shape.
+        options: options for the text, or for the text in the response; see `StreamParser`.
 
     Raises:
-        UnknownFormat, UnknownApi: no such format or API.
-        DefinitionError: a tool is of no known shape, or a response is of none and `api` does not say which it is.
+        UnknownFormat, UnknownApi: there is no such format or API.
+        DefinitionError: a tool has an unknown shape; or a response has one and `api` was not given.
         ValueError: see `StreamParser`.
     """
     check_options("parse", options, ParseOptions.__annotations__)
     if isinstance(text_or_response, str):
         return stream_parser.parse(text_or_response, **options)
-    options["tools"] = definitions(options.get("tools", ()))  # which may come but once
+    options["tools"] = definitions(options.get("tools", ()))  # may be an iterator
     data = as_dict(text_or_response)
-    known = get_api(api) if api is not None else api_of(data)
-    if known is None:
+    response_api = get_api(api) if api is not None else api_of(data)
+    if response_api is None:
         keys = ", ".join(map(str, list(data)[:8])) or "none"
-        raise DefinitionError(f"a response with the keys {keys} is of no known API; say which with api=")
-    response = known.decode_response(data, tools=options["tools"], id_seed=options.get("id_seed", ""))
+        raise DefinitionError(f"a response with the keys {keys} belongs to no known API; name it with api=")
+    response = response_api.decode_response(data, tools=options["tools"], id_seed=options.get("id_seed", ""))
     return collect(merge_text(replay(response), **options), raw=text_or_response)
 
 
 def merge_text(events: Iterable[Event], **options: Unpack[ParseOptions]) -> Iterator[Event]:
-    """The events of an API's answer, with the calls that stand in its text.
+    """Yield the events of an API's answer, with the calls in its text.
 
-    Text and reasoning pass as they become certain. Calls in the text come at the end, once it is known which of them
-    are copies. A native call, or native reasoning, ends the text before it: what stands behind it is read anew.
+    Text and reasoning are emitted as they become certain. Calls in the text are emitted at the end, because only then
+    it is certain which of them are copies. A native call, or native reasoning, ends the text before it.
 
     Args:
-        events: of one answer, whole or as they come.
-        options: how the text is read; see `StreamParser`. Positions of problems count from the start of all content.
+        events: those of one answer, in any portions.
+        options: options for the text; see `StreamParser`. Positions of problems count from the start of all content.
 
     Raises:
         UnknownFormat, DefinitionError, ValueError: see `StreamParser`.
@@ -86,7 +84,7 @@ def merge_text(events: Iterable[Event], **options: Unpack[ParseOptions]) -> Iter
 
 
 class Merging:
-    """`merge_text` for events that come one by one; see there."""
+    """The state of `merge_text`, for events that are pushed."""
 
     def __init__(self, **options: Unpack[ParseOptions]) -> None:
         self._options: ParseOptions = {**options, "tools": definitions(options.get("tools", ()))}  # may be an iterator
@@ -98,7 +96,7 @@ class Merging:
         self._parsers = 1
 
     def feed(self, event: Event) -> Iterator[Event]:
-        """What the next event makes certain."""
+        """Yield the events that the next event makes certain."""
         match event:
             case ContentDelta(text):
                 self._fed += len(text)
@@ -112,22 +110,22 @@ class Merging:
                 yield event
 
     def finish(self) -> Iterator[Event]:
-        """The answer is over; the remaining events, `Finish` last."""
+        """End the answer, and yield the remaining events, `Finish` last."""
         yield from self._text(self._parser.finish())
         yield from self._merger.late()
-        if self._merger.found and self._finish.reason is FinishReason.STOP:
+        if self._merger.complete and self._finish.reason is FinishReason.STOP:
             self._finish = Finish(FinishReason.TOOL_CALLS)
         yield self._finish
 
     def _settle(self) -> Iterator[Event]:
-        """The text so far is over, unless it is in the middle of a call: what comes now stands behind all of it."""
+        """End the text so far, unless it is in the middle of a call."""
         if not self._fed or self._merger.reading:
             return
         yield from self._text(self._parser.finish())
         self._merger.next_text()
         self._before += self._fed
         self._fed = 0
-        seed = f"{self._options.get('id_seed', '')}\x1f{self._parsers}"  # calls are numbered anew
+        seed = f"{self._options.get('id_seed', '')}\x1f{self._parsers}"  # the calls of each text are numbered from 0
         self._parsers += 1
         # A prompt precedes the first text alone.
         again: ParseOptions = {**self._options, "reasoning_started": False, "primed": "", "id_seed": seed}
@@ -138,14 +136,14 @@ class Merging:
 
 
 class _Merger:
-    """Keeps the calls of the text until the native ones are known."""
+    """Collects the calls of the text until the native ones are known."""
 
     def __init__(self) -> None:
-        self.found = 0  # complete calls of the text
+        self.complete = 0  # complete calls of the text, without copies
         self._native: Counter[tuple[str, str]] = Counter()
-        self._next = 0  # the index that a call of the text gets
+        self._next = 0  # index of the next call of the text
         self._calls: dict[int, list[Event]] = {}  # of the text, by their own index
-        self._earlier: list[list[Event]] = []  # those of texts that are over
+        self._earlier: list[list[Event]] = []  # those of earlier texts
         self._open = 0  # calls of the text that have not ended
 
     def native(self, event: Event) -> None:
@@ -159,16 +157,16 @@ class _Merger:
 
     @property
     def reading(self) -> bool:
-        """Whether the text is in the middle of a call."""
+        """True in the middle of a call of the text."""
         return self._open > 0
 
     def next_text(self) -> None:
-        """Another text begins, whose calls are numbered anew."""
+        """Begin another text, whose calls are numbered from 0."""
         self._earlier += self._calls.values()
         self._calls = {}
 
     def text(self, events: Iterable[Event], before: int) -> Iterator[Event]:
-        """What is no call; `before`: characters of earlier texts."""
+        """Yield the events that belong to no call; `before`: the length of earlier texts, in characters."""
         for event in events:
             if isinstance(event, ProblemFound) and before:
                 event = ProblemFound(replace(event.problem, position=event.problem.position + before))
@@ -189,7 +187,7 @@ class _Merger:
                     yield event
 
     def late(self) -> Iterator[Event]:
-        """The calls of the text that are no copies."""
+        """Yield the calls of the text that are not copies."""
         self.next_text()
         for events in self._earlier:
             end = next((event for event in events if isinstance(event, CallEnd)), None)
@@ -198,7 +196,7 @@ class _Merger:
                 if self._native[key]:
                     self._native[key] -= 1
                     continue
-                self.found += 1
+                self.complete += 1
             for event in events:
                 match event:
                     case CallStart() | ArgumentsDelta() | CallEnd():
@@ -211,5 +209,5 @@ class _Merger:
 
 
 def sources(response: ParsedResponse) -> Mapping[str, int]:
-    """How many calls came from where: by the API's name, or by the wire format's for calls that stood in text."""
+    """Count the calls of a response by their API, or by their wire format for calls in the text."""
     return Counter(call.format for call in response.tool_calls)

@@ -17,7 +17,7 @@ MISSING_RESULT = "the call was not answered"
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """Whether a model may, must or must not call a tool.
+    """A choice whether a model may, must or must not call a tool.
 
     Attributes:
         mode: "auto": the model decides; "none": no call; "required": at least one.
@@ -200,13 +200,13 @@ def _messages(conversation: Any) -> tuple[Message, ...]:
 def split_results(parts: Iterable[Part]) -> tuple[list[ToolResult], list[Part]]:
     """Return the results among some parts, and the other parts."""
     results: list[ToolResult] = []
-    others: list[Part] = []
+    rest: list[Part] = []
     for part in parts:
         if isinstance(part, ToolResult):
             results.append(part)
         else:
-            others.append(part)
-    return results, others
+            rest.append(part)
+    return results, rest
 
 
 def group_results(messages: Iterable[Message]) -> Iterator[Message]:
@@ -225,15 +225,15 @@ def group_results(messages: Iterable[Message]) -> Iterator[Message]:
             names.update((part.id, part.name) for part in message.parts if isinstance(part, ToolCall))
             yield message
             continue
-        results, others = split_results(message.parts)
+        results, rest = split_results(message.parts)
         named = [part if part.tool_name else replace(part, tool_name=names.get(part.call_id, "")) for part in results]
         if message.role == "tool":
             pending += named
             continue
         if named:
             yield Message("tool", tuple(named))
-        if others or not named:
-            yield replace(message, parts=tuple(others))
+        if rest or not named:
+            yield replace(message, parts=tuple(rest))
     if pending:
         yield Message("tool", tuple(pending))
 
@@ -251,7 +251,7 @@ class _Turn:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing followed yet, so that another message of the model belongs to this turn."""
+        """True if nothing followed yet, so that another message of the model belongs to this turn."""
         return not (self.results or self.following)
 
     def take(self, result: ToolResult) -> bool:
@@ -324,7 +324,7 @@ def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ..
     call_ids = frozenset(
         part.id for message in messages for part in message.parts if isinstance(part, ToolCall) and part.id
     )
-    used: set[str] = set()
+    used_ids: set[str] = set()
     turns = [_Turn()]
     waiting: dict[str, _Turn] = {}  # earlier turns with calls that lack a result, by the ids of these
     for number, message in enumerate(messages):
@@ -336,33 +336,33 @@ def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ..
                         waiting[original_id] = turn
                 turn = _Turn()
                 turns.append(turn)
-            turn.model_messages.append(_with_ids(message, number, used, turn))
+            turn.model_messages.append(_with_ids(message, number, used_ids, turn))
             continue
-        others: list[Part] = []
+        rest: list[Part] = []
         for part in message.parts:
             if not isinstance(part, ToolResult):
-                others.append(part)
+                rest.append(part)
             elif not turn.take(part):
                 earlier = waiting.pop(part.call_id, None)
                 if earlier is not None and earlier.take(part):
                     notes.changed(f"call {part.call_id}", "its result came late: it follows the call now")
                 else:
                     turn.following.append(part)
-        if others or not message.parts:
+        if rest or not message.parts:
             role = "user" if message.role == "tool" else message.role
-            turn.following.append(Message(role, tuple(others)))
+            turn.following.append(Message(role, tuple(rest)))
     return tuple(paired for turn in turns for paired in turn.close(notes, call_ids, last=turn is turns[-1]))
 
 
-def _with_ids(message: Message, number: int, used: set[str], turn: _Turn) -> Message:
+def _with_ids(message: Message, number: int, used_ids: set[str], turn: _Turn) -> Message:
     """Return a model's message whose calls have ids that no earlier call has."""
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolCall):
             original_id = part.id
-            if not original_id or original_id in used:
+            if not original_id or original_id in used_ids:
                 part = replace(part, id=call_id(f"{original_id}\x1f{number}", len(turn.calls), part.name))
-            used.add(part.id)
+            used_ids.add(part.id)
             turn.calls.append((part, original_id))
         parts.append(part)
     return replace(message, parts=tuple(parts))

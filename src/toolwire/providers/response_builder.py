@@ -88,7 +88,7 @@ class _OpenCall:
 
     @property
     def whole(self) -> bool:
-        """Whether the arguments are an object that has been closed."""
+        """True once the arguments are an object that has been closed."""
         return self.object is not None or (self.scanner is not None and self.scanner.done)
 
     def add(self, text: str) -> str:
@@ -116,7 +116,7 @@ class _OpenCall:
 
     @property
     def over(self) -> bool:
-        """Whether further text is not part of the arguments."""
+        """True once further text is not part of the arguments."""
         return self.scanner is not None and (self.scanner.done or bool(self.scanner.error))
 
     def _scan(self, scanner: _ArgumentsScanner, text: str, final: bool) -> None:
@@ -182,7 +182,7 @@ class ResponseBuilder:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was reported so far, not even a finish reason."""
+        """True as long as nothing was reported, not even a finish reason."""
         return not (self._events or self.call_count or self.reason)
 
     def take(self) -> list[Event]:
@@ -303,7 +303,7 @@ class ResponseBuilder:
     def _value(
         self, call: _OpenCall, *, truncated: bool
     ) -> tuple[dict[str, Any] | None, tuple[str, ...], tuple[ProblemKind, str] | None]:
-        """Return the arguments, the repairs that they took, and the problem if they are None."""
+        """Return the arguments, the repairs that they took, and the problem if there are no arguments."""
         raw = call.raw
         if call.object is not None:
             self._events.append(ArgumentsDelta(call.index, raw))

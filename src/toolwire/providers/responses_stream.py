@@ -218,8 +218,8 @@ class OutputReader:
         elif status in ("completed", "failed", "cancelled"):
             builder.reason = read_reason(KIND, status)
         output = [item for item in response.get("output") or () if isinstance(item, Mapping)]
-        for item, whole in zip(self._matched(output), output, strict=True):
-            self._close(item or self._new(str(whole.get("type")), whole.get("id")), whole)
+        for item, final in zip(self._matched(output), output, strict=True):
+            self._close(item or self._new(str(final.get("type")), final.get("id")), final)
         for item in self._items:
             if item.type in CALLS and not item.closed and not item.pieces:
                 self._add(item, ("", 0), item.first.get(CALLS[item.type]))
@@ -238,21 +238,21 @@ class OutputReader:
                 if isinstance(id, str) and id:
                     by_key[item.type, id] = item
         matches: list[_Item | None] = []
-        for whole in output:
-            type = str(whole.get("type"))
-            match = by_key.get((type, str(whole.get("id")))) or by_key.get((type, str(whole.get("call_id"))))
+        for final in output:
+            type = str(final.get("type"))
+            match = by_key.get((type, str(final.get("id")))) or by_key.get((type, str(final.get("call_id"))))
             if match is not None and match.matched:
                 match = None
             if match is not None:
                 match.matched = True
             matches.append(match)
-        rest: dict[Any, deque[_Item]] = {}  # some servers give an item another id each time
+        unmatched: dict[Any, deque[_Item]] = {}  # some servers give an item another id each time
         for item in self._items:
             if not item.matched:
-                rest.setdefault((item.type, bool(item.call_id)), deque()).append(item)
-        for at, whole in enumerate(output):
-            if matches[at] is None and (others := rest.get((str(whole.get("type")), False))):
-                matches[at] = others.popleft()
+                unmatched.setdefault((item.type, bool(item.call_id)), deque()).append(item)
+        for at, final in enumerate(output):
+            if matches[at] is None and (candidates := unmatched.get((str(final.get("type")), False))):
+                matches[at] = candidates.popleft()
         return matches
 
     def _failed(self, error: Any) -> None:

@@ -1,4 +1,4 @@
-"""JSON Schema as each API takes it: what it refuses is rewritten or left out, and every loss is noted."""
+"""Dialects of JSON Schema: an API's unsupported keywords are rewritten or left out, and every loss is noted."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 
 _MAX_NODES = 20_000
-"""Schemas that inlining may make of one; more is refused."""
+"""Maximum number of nodes in a schema whose references are inlined."""
 
 _ANNOTATIONS = frozenset(("title", "$comment", "$schema", "$id", "examples", "deprecated", "readOnly", "writeOnly"))
-"""What says nothing about the values."""
+"""Keywords that do not constrain values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What an API takes as the schema of a tool's arguments.
+    """The schema language that an API accepts for a tool's arguments.
 
     Attributes:
-        name: how notes call it.
-        keywords: the only ones it takes; empty if any.
-        inline: it takes no `$ref`.
-        nullable: a type list is a type and `nullable`.
-        text_enums: `enum` holds text only.
-        closed: strict mode: every property is required, and no other is allowed.
-        plain_root: no alternatives at the root.
+        name: the name in notes.
+        keywords: the accepted keywords; empty for all.
+        inline: whether references must be inlined.
+        nullable: whether null is the keyword `nullable`, not a type.
+        text_enums: whether `enum` may contain only text.
+        closed: strict mode: whether all properties are required and no others are allowed.
+        plain_root: whether alternatives at the root are refused.
     """
 
     name: str
@@ -44,26 +44,26 @@ class Dialect:
 
 
 def lower(definition: ToolDefinition, dialect: Dialect, notes: Notes) -> dict[str, Any]:
-    """The schema of a tool's arguments in a dialect.
+    """Return the schema of a tool's arguments in a dialect.
 
     Raises:
-        DefinitionError: it is no schema of an object, or it cannot be said in this dialect at all.
+        DefinitionError: it is not the schema of an object, or the dialect cannot express it.
     """
     schema = {"type": "object", **definition.parameters}
     check_schema(schema, definition.name)
     work = _Lowering(definition, dialect, notes)
-    made = work.schema(schema, "", ())
+    lowered = work.schema(schema, "", ())
     if dialect.plain_root:
         for key in ("anyOf", "oneOf", "allOf", "not", "enum"):
-            if key in made:
-                del made[key]
+            if key in lowered:
+                del lowered[key]
                 work.lost(f"/{key}", "no alternatives are taken at the root")
-    made.setdefault("properties", {})
-    return made
+    lowered.setdefault("properties", {})
+    return lowered
 
 
 class _Lowering:
-    """One tool's schema being rewritten."""
+    """The rewriting of one tool's schema."""
 
     def __init__(self, definition: ToolDefinition, dialect: Dialect, notes: Notes) -> None:
         self._root = definition.parameters
@@ -79,7 +79,7 @@ class _Lowering:
         self._notes.changed(f"{self._tool}{pointer}", f"{why} ({self._dialect.name})")
 
     def schema(self, node: Any, pointer: str, inside: tuple[int, ...]) -> dict[str, Any]:
-        """A schema rewritten; `inside` are the ones it stands in."""
+        """Return a schema rewritten; `inside` are the ids of the schemas around it, to detect cycles."""
         self._nodes += 1
         if self._nodes > _MAX_NODES or len(inside) > MAX_DEPTH:
             raise DefinitionError(
@@ -87,14 +87,14 @@ class _Lowering:
             )
         if not isinstance(node, Mapping):  # true or false
             if node is False:
-                self.lost(pointer, "a schema that admits nothing is left out")
+                self.lost(pointer, "a schema that allows no value is left out")
             return {}
         node = dict(node)
         if self._dialect.inline and "$ref" in node:
             node, inside = self._followed(node, pointer, inside)
         if self._dialect.keywords:
-            inside = self._say_otherwise(node, pointer, inside)
-        made: dict[str, Any] = {}
+            inside = self._rewrite(node, pointer, inside)
+        lowered: dict[str, Any] = {}
         for key, value in node.items():
             if self._dialect.inline and key in ("$defs", "definitions"):
                 continue
@@ -102,17 +102,19 @@ class _Lowering:
                 if key not in _ANNOTATIONS:
                     self.lost(f"{pointer}/{key}", f"{key!r} is not taken")
                 continue
-            made[key] = self._value(key, value, pointer + json_pointer([key]), inside)
+            lowered[key] = self._value(key, value, pointer + json_pointer([key]), inside)
         if self._dialect.closed:
-            self._close(made, pointer)
-        return made
+            self._close(lowered, pointer)
+        return lowered
 
     def _value(self, key: str, value: Any, pointer: str, inside: tuple[int, ...]) -> Any:
         match key, value:
             case (("properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas"), Mapping()):
-                return {name: self.schema(one, pointer + json_pointer([name]), inside) for name, one in value.items()}
+                return {
+                    name: self.schema(inner, pointer + json_pointer([name]), inside) for name, inner in value.items()
+                }
             case (("anyOf" | "oneOf" | "allOf" | "prefixItems"), list()):
-                return [self.schema(one, f"{pointer}/{at}", inside) for at, one in enumerate(value)]
+                return [self.schema(inner, f"{pointer}/{at}", inside) for at, inner in enumerate(value)]
             case (("items" | "not" | "additionalProperties" | "contains" | "propertyNames"), Mapping()):
                 return self.schema(value, pointer, inside)
         return value
@@ -120,7 +122,7 @@ class _Lowering:
     def _followed(
         self, node: dict[str, Any], pointer: str, inside: tuple[int, ...]
     ) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """What a reference stands for, with what is written beside it."""
+        """Return the target of a reference, with the keywords beside it."""
         while "$ref" in node:
             target = resolve(self._root, node["$ref"])
             if not isinstance(target, Mapping):
@@ -128,21 +130,21 @@ class _Lowering:
                     f"the reference {node['$ref']!r:.80} leads nowhere", tool=self._tool, pointer=pointer
                 )
             if id(target) in inside:
-                self._changed(pointer, "a schema that holds itself ends here: any object is admitted")
+                self._changed(pointer, "a schema that contains itself ends here: any object is allowed")
                 return {"type": "object"}, inside
             inside = (*inside, id(target))
             beside = {key: value for key, value in node.items() if key != "$ref"}
             node = {**target, **beside}
         return node, inside
 
-    def _say_otherwise(self, node: dict[str, Any], pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
-        """Say with the dialect's keywords what others say; the schemas that the node stands in then."""
+    def _rewrite(self, node: dict[str, Any], pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
+        """Express other keywords with those of the dialect; return the schemas around the node then."""
         keywords = self._dialect.keywords
         more = True
-        while more:  # what is filled in may be said otherwise as well
+        while more:  # merged keywords may need rewriting as well
             if "oneOf" in node and "oneOf" not in keywords and "anyOf" not in node:
                 node["anyOf"] = node.pop("oneOf")
-                self._changed(pointer, "'oneOf' is said with 'anyOf'")
+                self._changed(pointer, "'oneOf' becomes 'anyOf'")
             if more := isinstance(parts := node.get("allOf"), list) and "allOf" not in keywords:
                 del node["allOf"]
                 inside = self._merge(node, parts, pointer, inside)
@@ -153,53 +155,52 @@ class _Lowering:
         if self._dialect.nullable:
             self._several(node, pointer)
         if self._dialect.text_enums and isinstance(node.get("enum"), list):
-            texts = [one for one in node["enum"] if isinstance(one, str)]
-            if len(texts) < len(node["enum"]):
-                said = ", ".join(map(str, node.pop("enum")))
-                node["description"] = f"{node.get('description', '')} One of: {said}.".strip()
-                self._changed(f"{pointer}/enum", "values that are no text are told in the description")
+            if not all(isinstance(value, str) for value in node["enum"]):
+                values = ", ".join(map(str, node.pop("enum")))
+                node["description"] = f"{node.get('description', '')} One of: {values}.".strip()
+                self._changed(f"{pointer}/enum", "values that are not text move to the description")
             elif "type" not in node:
                 node["type"] = "string"
         return inside
 
     def _merge(self, node: dict[str, Any], parts: list[Any], pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
-        """Say in a node what stands in all of these parts."""
+        """Merge the alternatives of `allOf` into a node."""
         for part in parts:
             inside = self._fill(node, part, pointer, inside)
-        self._changed(pointer, "'allOf' is said as one schema")
+        self._changed(pointer, "'allOf' becomes one schema")
         return inside
 
     def _fill(self, node: dict[str, Any], part: Any, pointer: str, inside: tuple[int, ...]) -> tuple[int, ...]:
-        """Say in a node what a part says, followed if it is a reference."""
+        """Merge a schema, or the target of a reference, into a node."""
         if not isinstance(part, Mapping):
             return inside
         part = dict(part)
         if "$ref" in part:
             part, inside = self._followed(part, pointer, inside)
         for key, value in part.items():
-            known = node.get(key)
-            if isinstance(known, dict) and isinstance(value, Mapping):
-                node[key] = {**value, **known}
-            elif key in ("required", "allOf") and isinstance(known, list) and isinstance(value, list):
-                node[key] = [*known, *(one for one in value if one not in known)]
+            present = node.get(key)
+            if isinstance(present, dict) and isinstance(value, Mapping):
+                node[key] = {**value, **present}
+            elif key in ("required", "allOf") and isinstance(present, list) and isinstance(value, list):
+                node[key] = [*present, *(item for item in value if item not in present)]
             else:
                 node.setdefault(key, value)
         return inside
 
     @staticmethod
     def _is_alone(node: dict[str, Any]) -> bool:
-        """Take null from a node's alternatives; whether one alone is left."""
+        """Remove null from a node's alternatives; return whether exactly one is left."""
         options = node.get("anyOf")
         if not isinstance(options, list) or {"type": "null"} not in options:
             return False
-        rest = [one for one in options if one != {"type": "null"}]
+        rest = [option for option in options if option != {"type": "null"}]
         if rest:
             node["nullable"] = True
         node["anyOf"] = rest or [{"type": "null"}]
         return len(node["anyOf"]) == 1
 
     def _several(self, node: dict[str, Any], pointer: str) -> None:
-        """Say a list of types with one type, or with alternatives."""
+        """Replace a list of types by one type, or by alternatives."""
         kinds = node.get("type")
         if not isinstance(kinds, list):
             return
@@ -214,21 +215,21 @@ class _Lowering:
             self.lost(f"{pointer}/type", "several types are not taken beside 'anyOf'")
         else:
             node["anyOf"] = [{"type": kind} for kind in real]
-            self._changed(f"{pointer}/type", "several types are said with 'anyOf'")
+            self._changed(f"{pointer}/type", "several types become 'anyOf'")
 
-    def _close(self, made: dict[str, Any], pointer: str) -> None:
-        """Strict mode: every property required, what was optional nullable, nothing else allowed."""
-        if made.get("type") != "object" and "properties" not in made:
+    def _close(self, node: dict[str, Any], pointer: str) -> None:
+        """Require every property, make the optional ones nullable, and allow no others, for strict mode."""
+        if node.get("type") != "object" and "properties" not in node:
             return
-        properties = made.setdefault("properties", {})
-        if made.get("additionalProperties") not in (None, False) or (not properties and pointer):
+        properties = node.setdefault("properties", {})
+        if node.get("additionalProperties") not in (None, False) or (not properties and pointer):
             raise DefinitionError("strict mode has no objects with free keys", tool=self._tool, pointer=pointer)
-        required = made.get("required", ())
+        required = node.get("required", ())
         for name, inner in properties.items():
             if name not in required and isinstance(inner, dict):
                 _allow_null(inner)
-        made["required"] = list(properties)
-        made["additionalProperties"] = False
+        node["required"] = list(properties)
+        node["additionalProperties"] = False
 
 
 def _allow_null(schema: dict[str, Any]) -> None:

@@ -80,7 +80,7 @@ def test_calls_are_read_wherever_they_stand() -> None:
         assert len(parsed.tool_calls) == 1
         assert toolwire.collect([*parser.text_parser().feed(text)]).tool_calls
     assert negotiator.get_call_parser("openai_chat").decoder().finish()
-    with pytest.raises(toolwire.DefinitionError, match="format of text"):
+    with pytest.raises(toolwire.DefinitionError, match="hermes is a text format"):
         negotiator.get_call_parser("hermes").decoder()
 
 

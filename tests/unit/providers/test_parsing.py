@@ -54,7 +54,7 @@ def test_text_is_still_text() -> None:
 
 
 def test_what_is_no_response_says_so() -> None:
-    with pytest.raises(DefinitionError, match="keys a is of no known API"):
+    with pytest.raises(DefinitionError, match="keys a belongs to no known API"):
         toolwire.parse({"a": 1})
     with pytest.raises(DefinitionError, match="neither a dict nor"):
         toolwire.parse(5)
