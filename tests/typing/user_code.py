@@ -100,7 +100,7 @@ def parse_a_stream(pieces: Iterable[str]) -> list[ToolCall]:
                     print(text, end="")
                 case _:
                     pass
-    print([event for event in parser.finish()])
+    print(list(parser.finish()))
     return calls
 
 

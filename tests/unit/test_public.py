@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
 
 import pytest
+from scripts import check_public
 
 import toolwire
 from toolwire.wire import formats as descriptions
@@ -41,24 +43,24 @@ def test_a_name_that_is_not_there() -> None:
         toolwire.nothing  # noqa: B018
 
 
-def _documentation(value: Any) -> str:
-    """Its own docstring; not the signature that a dataclass makes up, nor what is inherited."""
-    if inspect.isclass(value):
-        text = vars(value).get("__doc__") or ""
-        return "" if text.startswith(f"{value.__name__}(") else text
-    return getattr(value, "__doc__", "") or ""
+@pytest.mark.parametrize(
+    "check", [check_public.undocumented, check_public.stale_snapshot, check_public.foreign_imports]
+)
+def test_the_public_surface_is_documented_recorded_and_enough(check: Callable[..., Iterator[str]]) -> None:
+    allowed = check_public.ALLOWED if check is check_public.foreign_imports else 0
+    problems = list(check(check_public.public_names()))
+    assert len(problems) <= allowed, problems
 
 
-@pytest.mark.parametrize("name", toolwire.__all__)
-def test_every_name_is_documented(name: str) -> None:
-    value = getattr(toolwire, name)
-    if get_args(value) and not inspect.isclass(value):  # a union, whose members are documented
-        assert all(_documentation(member) for member in get_args(value))
-        return
-    assert _documentation(value).strip()
-    members = vars(value).items() if inspect.isclass(value) else ()
-    public = [member for key, member in members if not key.startswith("_") and inspect.isfunction(member)]
-    assert [member.__qualname__ for member in public if not _documentation(member)] == []
+def test_the_package_imports_each_name_from_its_home() -> None:
+    assert list(check_public.inner_imports()) == []
+
+
+@pytest.mark.parametrize("package", check_public.PACKAGES)
+def test_no_public_name_is_also_that_of_a_module(package: str) -> None:
+    module = importlib.import_module(package)
+    modules = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", []))}
+    assert modules & set(module.__all__) == set()
 
 
 def _loaded(statement: str) -> set[str]:

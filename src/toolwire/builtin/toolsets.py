@@ -10,7 +10,6 @@ from toolwire.builtin.editing import Editing
 from toolwire.builtin.matching import Edit
 from toolwire.builtin.reading import MAX_READ_CHARACTERS, Reading
 from toolwire.builtin.run_command import Commands, CommandSettings
-from toolwire.builtin.searching import Searching
 from toolwire.builtin.turn_tools import ask_question, converse, task_completion
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.tools import Tier, Tool, tool
@@ -78,6 +77,8 @@ def reading_tools(
     allowed = _allowed(roots)
     if not allowed.roots:
         return ()
+    from toolwire.builtin.searching import Searching  # here, because it loads what starts programs
+
     reading = Reading(allowed, characters=characters, suggestions=suggestions)
     searching = Searching(allowed, ripgrep=ripgrep, suggestions=suggestions)
     return (

@@ -187,7 +187,7 @@ class AnthropicMessages(ProviderApi):
         single = choice.get("disable_parallel_tool_use")
         system = body.get("system")
         messages = [Message("system", tuple(self._read_blocks(system)))] if system else []
-        return self.request_of(
+        return self._request_of(
             body,
             (*messages, *group_results(self._read_messages(body["messages"]))),
             **read_tools(body.get("tools"), _read_tool),

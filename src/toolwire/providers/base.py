@@ -238,7 +238,7 @@ class ProviderApi(ABC):
                 f"the body is not a request of {self.name}: {type(error).__name__} {error}"
             ) from error
 
-    def request_of(self, body: Json, messages: Iterable[Message], **fields: Any) -> ChatRequest:
+    def _request_of(self, body: Json, messages: Iterable[Message], **fields: Any) -> ChatRequest:
         """Return the request that a body stands for; `fields` replace what the common members say."""
         common = {
             "messages": tuple(messages),

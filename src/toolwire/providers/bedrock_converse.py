@@ -156,7 +156,7 @@ class BedrockConverse(ProviderApi):
         config = body.get("toolConfig") or {}
         system = tuple(part for block in body.get("system") or () for part in self._read_block(block))
         instructions = [Message("system", system)] if system else []
-        return self.request_of(
+        return self._request_of(
             body,
             (*instructions, *group_results(self._read_messages(body["messages"]))),
             **read_tools(config.get("tools"), _read_tool),

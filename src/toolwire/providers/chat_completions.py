@@ -213,7 +213,7 @@ class ChatCompletions(ChatMessages):
     def read_request(self, body: Json) -> ChatRequest:
         """Parse a body."""
         functions = ({"type": "function", "function": function} for function in body.get("functions") or ())
-        return self.request_of(
+        return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
             **read_tools([*(body.get("tools") or ()), *functions], _read_tool),

@@ -119,7 +119,7 @@ class Cohere(ChatMessages):
 
     def read_request(self, body: Json) -> ChatRequest:
         """Parse a body."""
-        return self.request_of(
+        return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
             tools=tuple(map(as_definition, body.get("tools") or ())),

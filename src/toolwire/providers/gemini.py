@@ -211,7 +211,7 @@ class Gemini(ProviderApi):
         extra = {key: value for key, value in body.items() if key not in self.members}
         extra |= {key: value for key, value in (("toolConfig", config), ("generationConfig", rest)) if value}
         instructions = self._read_instructions(body.get("systemInstruction"))
-        return self.request_of(
+        return self._request_of(
             body,
             (*instructions, *group_results(self._read_contents(body["contents"]))),
             tools=tuple(tools),

@@ -142,7 +142,7 @@ class Ollama(ChatMessages):
         limit = options.get("num_predict")
         unlimited = {"num_predict": limit} if isinstance(limit, int) and limit < 0 else {}
         rest = {key: value for key, value in options.items() if key not in _OPTIONS} | unlimited
-        request = self.request_of(
+        request = self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
             tools=tuple(map(as_definition, body.get("tools") or ())),

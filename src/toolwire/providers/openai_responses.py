@@ -110,7 +110,7 @@ class OpenAIResponses(ProviderApi):
             [Message("system", (TextPart(instructions),))] if isinstance(instructions, str) and instructions else []
         )
         messages += [Message("user", (TextPart(items),))] if isinstance(items, str) else _read_items(items)
-        request = self.request_of(
+        request = self._request_of(
             body,
             messages,
             **read_tools(body.get("tools"), _read_tool),

@@ -1,7 +1,12 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
+from toolwire.messages import MESSAGE_LIMIT as MESSAGE_LIMIT
+from toolwire.text.limits import MAX_DEPTH as MAX_DEPTH
+from toolwire.text.limits import MAX_DIGITS as MAX_DIGITS
 from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.formats import FORMATS as FORMATS
+from toolwire.wire.leaf_scanners import NAME_LIMIT as NAME_LIMIT
+from toolwire.wire.leaf_scanners import SPACE_LIMIT as SPACE_LIMIT
 from toolwire.wire.syntax import THINK as THINK
 from toolwire.wire.syntax import THINKING as THINKING
 from toolwire.wire.syntax import AnyOrder as AnyOrder
@@ -27,9 +32,16 @@ from toolwire.wire.syntax import Tag as Tag
 from toolwire.wire.syntax import TokenArgs as TokenArgs
 from toolwire.wire.syntax import Value as Value
 from toolwire.wire.syntax import WireFormat as WireFormat
+from toolwire.wire.xml_scanners import HEADER_LIMIT as HEADER_LIMIT
 
 __all__ = [
     "FORMATS",
+    "HEADER_LIMIT",
+    "MAX_DEPTH",
+    "MAX_DIGITS",
+    "MESSAGE_LIMIT",
+    "NAME_LIMIT",
+    "SPACE_LIMIT",
     "THINK",
     "THINKING",
     "AnyOrder",
