@@ -145,7 +145,7 @@ def test_what_is_recorded_is_json_that_only_its_user_may_read(tmp_path: Path) ->
         texts += database.execute("SELECT output FROM workflow_output").fetchall()
     assert kinds == {("portable_json",)}
     assert all(json.loads(text) for (text,) in texts), texts
-    assert not list(tmp_path.glob("runs.sqlite3.lives/*.lock")), "no process lives"
+    assert not list(tmp_path.glob("runs.sqlite3.locks/*.lock")), "no process lives"
 
 
 def test_a_run_that_is_left_is_stopped_and_goes_on(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_names_of_runs_and_agents(tmp_path: Path) -> None:
     async def main() -> None:
         first, second = agent_of(tmp_path), agent_of(tmp_path, "other")
         async with DurableRuns(first, second, database=file(tmp_path)) as runs:
-            await refused(runs, "say which agent; here are writer, other")
+            await refused(runs, "name the agent; here are writer, other")
             await refused(runs, "'third', which is not here; here are writer, other", agent="third")
             await heard(runs.run("Write.", agent="other", run_id="one"))
             of_other = "a run 'one' already, of other with another task: 'Write.'"
@@ -406,7 +406,7 @@ def test_a_process_whose_run_was_taken_writes_nothing_more(tmp_path: Path) -> No
             async for event in events:
                 if isinstance(event, ToolStarted):
                     break
-            runs.store.put_down("one")
+            runs.store.suspend("one")
             go_on.set()
             with pytest.raises(JournalError, match="was stopped, or is with another process"):
                 await heard(events)
@@ -426,32 +426,32 @@ def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: 
     mine = PostgresLiveProcesses(postgres.replace("/toolwire?", "/postgres?"))
     mine.begin("me")
     try:
-        with mine.only():
-            assert mine.living(["me", "somebody else"]) == {"me"}
-        mine.keep()
+        with mine.takeover():
+            assert mine.running(["me", "somebody else"]) == {"me"}
+        mine.renew()
         with psycopg.connect(postgres.replace("/toolwire?", "/postgres?"), autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
             while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
                 pass
-        assert not mine.living(["me"])
-        mine.keep()
-        assert mine.living(["me"])
+        assert not mine.running(["me"])
+        mine.renew()
+        assert mine.running(["me"])
     finally:
         mine.end()
-    assert not mine.living(["me"])
+    assert not mine.running(["me"])
 
 
 def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_locks, "WAIT", 0.05)
+    monkeypatch.setattr(process_locks, "TAKEOVER_SECONDS", 0.05)
     one, other = FileLiveProcesses(tmp_path / "lives"), FileLiveProcesses(tmp_path / "lives")
     one.begin("one")
-    assert other.living(["one", "two"]) == {"one"}
-    with one.only(), pytest.raises(JournalError, match="another process holds it"), other.only():
+    assert other.running(["one", "two"]) == {"one"}
+    with one.takeover(), pytest.raises(JournalError, match="another process holds it"), other.takeover():
         pass
     with pytest.raises(JournalError, match="cannot be locked"):
         other.begin("one")
     one.end()
-    assert not other.living(["one"])
+    assert not other.running(["one"])
     (tmp_path / "file").touch()
     with pytest.raises(JournalError, match="file"):
         FileLiveProcesses(tmp_path / "file")
@@ -467,7 +467,7 @@ def test_addresses_of_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert database_url("postgres://me@there/runs") == "postgresql://me@there/runs"
     with pytest.raises(JournalError, match="not in mysql"):
         database_url("mysql://me@there/runs")
-    with pytest.raises(JournalError, match="no address"):
+    with pytest.raises(JournalError, match="not the URL"):
         database_url("postgresql://me@there:port/runs")
     with pytest.raises(toolwire.ToolwireError, match="no such file yet"):
         RunStore()

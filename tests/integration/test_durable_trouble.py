@@ -166,13 +166,13 @@ def test_a_process_looks_for_dead_ones_again_when_it_could_not(
     kept: list[Exception | None] = [psycopg.OperationalError("the connection is lost"), OSError("no route"), None]
     tried = threading.Event()
 
-    def keep(_: FileLiveProcesses) -> None:
+    def renew(_: FileLiveProcesses) -> None:
         if (failure := kept.pop(0)) is not None:
             raise failure
         tried.set()
         kept.append(None)
 
-    monkeypatch.setattr(FileLiveProcesses, "keep", keep)
+    monkeypatch.setattr(FileLiveProcesses, "renew", renew)
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path), worker=True):
@@ -206,13 +206,13 @@ def test_opening_waits_for_other_processes_beside_the_loop(tmp_path: Path) -> No
 
         async def main() -> None:
             runs = DurableRuns(agent_of(tmp_path), database=file(tmp_path))
-            with store.only():
+            with store.takeover():
                 opening = asyncio.create_task(runs.__aenter__())
                 for _ in range(100):
                     await asyncio.sleep(0)
             await opening
             await runs.__aexit__()
-            with store.only():
+            with store.takeover():
                 opening = asyncio.create_task(runs.__aenter__())
                 await asyncio.sleep(0)
                 opening.cancel()
@@ -240,15 +240,15 @@ def test_looking_after_living_processes_locks_nobody_out(tmp_path: Path, monkeyp
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
             with RunStore(file(tmp_path)) as other:
-                monkeypatch.setattr(FileLiveProcesses, "only", neighbour)
+                monkeypatch.setattr(FileLiveProcesses, "takeover", neighbour)
                 await heard(runs.run("Write.", run_id="one"))
                 assert [one.state for one in other.all()] == ["ended"]
-                growing = RunTail(other, "one")
+                tail = RunTail(other, "one")
                 monkeypatch.setattr(DBOSClient, "list_workflow_steps", counted)
-                assert growing.load()
-                assert not growing.load()
-                assert (growing.records, growing.last) == other.records("one")
-            assert loaded == [growing.last, 0, growing.last]
+                assert tail.load()
+                assert not tail.load()
+                assert (tail.records, tail.last) == other.records("one")
+            assert loaded == [tail.last, 0, tail.last]
             runs._rescue()
 
     asyncio.run(main())

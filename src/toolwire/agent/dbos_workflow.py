@@ -1,7 +1,8 @@
 """A run as a workflow of DBOS, whose steps are its records.
 
-DBOS keeps the text of a step, and never has to run one again: a run that goes on reads its records by name, and the
-numbers that DBOS gave to them stay taken. Only the end of a run ends its workflow; one that breaks off leaves it open.
+DBOS stores the text of a step and never has to run one again: a run that is resumed reads its records by name, and the
+numbers that DBOS gave to them stay reserved. Only the end of a run ends its workflow; a run that breaks off leaves it
+open.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from toolwire.agent.agent import Agent
 from toolwire.agent.codec import dumps, from_json, to_json
 from toolwire.agent.compatibility import changes, configuration
 from toolwire.agent.run_events import AgentEvent, RunEnded
-from toolwire.agent.run_store import END, SHOWN, WORKFLOW, RunRequest, RunStore
+from toolwire.agent.run_store import END, MAX_SHOWN, WORKFLOW, RunRequest, RunStore
 from toolwire.agent.session_record import SessionRecord
 from toolwire.errors import JournalError
 from toolwire.policy.session import Session
@@ -31,73 +32,74 @@ from toolwire.policy.session import Session
 T = TypeVar("T")
 
 FAILURES: Final = (error.DBOSException, sqlalchemy.exc.SQLAlchemyError, psycopg.Error, OSError)
-"""What a database that cannot be used raises."""
+"""Exceptions of a database that cannot be used."""
 
 _log = logging.getLogger("toolwire.agent")
 
 
 class RunLost(JournalError):
-    """A run that this process had, and another has now, or nobody."""
+    """The run was stopped, or belongs to another process now."""
 
 
 class ActiveRun:
-    """A run that this process has.
+    """A run that this process executes.
 
     Args:
-        session: what the conversation has come to.
-        fresh: the session is as it was when the run was asked for.
-        heard: somebody listens.
-        changed: its agent may be another one than it was.
+        session: state of the conversation; None for a new session.
+        fresh: whether the session is in the state that it had when the run was requested.
+        watched: whether somebody reads the events.
+        changed: whether the agent may differ from the one that began the run.
 
     Attributes:
-        working: the task that runs it.
-        left: nobody wants it any more, so it does not begin.
-        failed: what it raised.
+        task: the task that executes the run; None before it begins.
+        stopped: whether the run was stopped, possibly before it began.
+        error: the exception that the run raised, if any.
     """
 
     def __init__(
-        self, session: Session | None = None, *, fresh: bool = False, heard: bool = True, changed: bool = False
+        self, session: Session | None = None, *, fresh: bool = False, watched: bool = True, changed: bool = False
     ) -> None:
         self.session = session or Session()
         self.fresh = fresh
         self.changed = changed
-        self.working: asyncio.Task[tuple[RunEnded, bool]] | None = None
-        self.left = False
-        self.failed: BaseException | None = None
-        self._events: asyncio.Queue[AgentEvent | None] | None = asyncio.Queue() if heard else None
+        self.task: asyncio.Task[tuple[RunEnded, bool]] | None = None
+        self.stopped = False
+        self.error: BaseException | None = None
+        self._events: asyncio.Queue[AgentEvent | None] | None = asyncio.Queue() if watched else None
 
-    def tell(self, event: AgentEvent | None) -> None:
-        """Let whoever listens hear an event; None is the end."""
+    def emit(self, event: AgentEvent | None) -> None:
+        """Report an event to the reader, if there is one; None is the end."""
         if self._events is not None:
             self._events.put_nowait(event)
 
-    async def hear(self) -> AgentEvent | None:
-        """The next event."""
+    async def next_event(self) -> AgentEvent | None:
+        """Return the next event; None at the end."""
         assert self._events is not None
         return await self._events.get()
 
     async def stop(self) -> None:
-        """Stop the model and the tools, and wait for them."""
-        self.left = True
-        if self.working is not None:
-            self.working.cancel()
-            await asyncio.wait([self.working])
+        """Stop the model and the tools, and wait until they have ended."""
+        self.stopped = True
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.wait([self.task])
 
 
 class StepJournal:
-    """The records of a run as steps of its workflow; see `Journal`. To be made inside the workflow.
+    """The records of a run as steps of its workflow; see `Journal`. Must be created inside the workflow.
 
     Args:
-        run_id: the run.
-        records: what is there.
-        last: the number of the last step that is there.
+        run_id: name of the run.
+        records: the existing records, by name.
+        last: number of the last existing step.
     """
 
     def __init__(self, run_id: str, records: dict[str, str], last: int) -> None:
         self._run_id = run_id
         self._records = records
         self._written: set[str] = set()
-        for _ in range(last):  # their numbers are taken
+        # DBOS counts steps anew in each process, and would compare a new record with the old one of the same number.
+        for _ in range(last):
             DBOS.reserve_step()
 
     def names(self) -> Iterable[str]:
@@ -108,8 +110,8 @@ class StepJournal:
         """See `Journal`."""
         return self._records.get(name)
 
-    def holds(self, name: str) -> bool:
-        """Whether there is a record of this name by now."""
+    def contains(self, name: str) -> bool:
+        """Return whether there is a record of this name by now."""
         return name in self._records or name in self._written
 
     async def write(self, name: str, text: str) -> None:
@@ -124,26 +126,26 @@ class StepJournal:
 
 
 class Driver:
-    """Drives the runs of one process.
+    """Executes the runs of one process.
 
     Args:
-        agents: by name.
-        store: where the runs are.
+        agents: agents by name.
+        store: the store of the runs.
 
     Attributes:
-        lives: the runs that this process has, by name.
+        runs: the runs that this process executes, by name.
     """
 
     def __init__(self, agents: Mapping[str, Agent], store: RunStore) -> None:
-        self.lives: dict[str, ActiveRun] = {}
+        self.runs: dict[str, ActiveRun] = {}
         self._agents = agents
         self._store = store
 
     def agent(self, name: str) -> Agent:
-        """An agent by its name.
+        """Return an agent by its name.
 
         Raises:
-            JournalError: it is not here.
+            JournalError: this process has no such agent.
         """
         agent = self._agents.get(name)
         if agent is None:
@@ -151,96 +153,102 @@ class Driver:
             raise JournalError(f"the run is one of an agent {name!r}, which is not here{agents}")
         return agent
 
-    def check(self, run_id: str, order: RunRequest) -> None:
-        """See that the agent is the one that it was.
+    def check(self, run_id: str, request: RunRequest) -> None:
+        """Raise an error if the agent differs from the one that began the run.
 
         Raises:
-            JournalError: it is not, or it is not here.
+            JournalError: it differs, or this process has no such agent.
         """
-        if differences := changes(order.configuration, configuration(self.agent(order.agent))):
+        if differences := changes(request.configuration, configuration(self.agent(request.agent))):
             raise JournalError(
-                f"the agent {order.agent!r} has changed since the run {run_id!r} began: {'; '.join(differences)}. "
+                f"the agent {request.agent!r} has changed since the run {run_id!r} began: {'; '.join(differences)}. "
                 "If that is intended, resume the run with `changed`."
             )
 
-    def claim(self, run_id: str, life: ActiveRun) -> None:
-        """This process has a run.
+    def claim(self, run_id: str, run: ActiveRun) -> None:
+        """Add a run to those that this process executes.
 
         Raises:
-            JournalError: it has it already.
+            JournalError: this process executes it already.
         """
-        if run_id in self.lives:
+        if run_id in self.runs:
             raise JournalError(f"the run {run_id!r} is running in this process already")
-        self.lives[run_id] = life
+        self.runs[run_id] = run
 
-    def leave(self, run_id: str, life: ActiveRun) -> None:
-        """This process does not have the run any more, unless it has begun another life of it."""
-        if self.lives.get(run_id) is life:
-            del self.lives[run_id]
+    def release(self, run_id: str, run: ActiveRun) -> None:
+        """Remove a run, unless this process has resumed it in the meantime."""
+        if self.runs.get(run_id) is run:
+            del self.runs[run_id]
 
-    async def put_down(self, run_id: str, why: str = "") -> None:
-        """Stop a run that has not ended, see `RunStore.put_down`; a database that is broken hinders nobody."""
+    async def suspend(self, run_id: str, reason: str = "") -> None:
+        """Stop a run that has not ended; see `RunStore.suspend`. A database that cannot be used is only logged."""
         try:
-            await outside(self._store.put_down, run_id, why)
+            await in_thread(self._store.suspend, run_id, reason)
         except (JournalError, *FAILURES) as failure:
-            _log.warning("the run %s could not be put down: %s", run_id, failure)
+            _log.warning("the run %s could not be suspended: %s", run_id, failure)
 
     async def drive(self, run_id: str, text: str) -> str:
-        """Run an agent inside its workflow, which goes on to its end or is left open.
+        """Run an agent inside its workflow, until the run ends or is left open.
 
         Returns:
             A summary, as JSON.
         """
-        life = self.lives.setdefault(run_id, ActiveRun(heard=False))
+        run = self.runs.setdefault(run_id, ActiveRun(watched=False))
         try:
-            if life.left:
+            if run.stopped:
                 raise asyncio.CancelledError
-            life.working = working = asyncio.create_task(self._worked(run_id, from_json(RunRequest, text), life))
+            # In a task of its own: DBOS cancels this function from outside when the process closes, and then the run
+            # has to come to its end, with its tools stopped, before the workflow does.
+            run.task = task = asyncio.create_task(self._execute(run_id, from_json(RunRequest, text), run))
             try:
-                await asyncio.wait([working])
+                await asyncio.wait([task])
             finally:
-                if not working.done():
-                    await life.stop()
-            if working.cancelled():
-                raise asyncio.CancelledError  # which DBOS takes no note of
-            if (raised := working.exception()) is not None:
-                life.failed = raised
-                if not isinstance(raised, RunLost):
-                    await self.put_down(run_id, f"{type(raised).__name__}: {raised}")
+                if not task.done():
+                    await run.stop()
+            # DBOS records nothing about a workflow that is cancelled here, so it can be resumed.
+            if task.cancelled():
                 raise asyncio.CancelledError
-            end, final = working.result()
+            if (exception := task.exception()) is not None:
+                run.error = exception
+                if not isinstance(exception, RunLost):
+                    await self.suspend(run_id, f"{type(exception).__name__}: {exception}")
+                raise asyncio.CancelledError
+            end, final = task.result()
             if not final:
-                await self.put_down(run_id, f"{end.reason}: {end.detail}")
-            self.leave(run_id, life)
-            life.tell(end)
+                await self.suspend(run_id, f"{end.reason}: {end.detail}")
+            # Before the end is reported: its reader may resume the run at once.
+            self.release(run_id, run)
+            run.emit(end)
             if not final:
                 raise asyncio.CancelledError
-            return dumps({"reason": end.reason, "rounds": end.rounds, "calls": end.calls, "answer": end.answer[:SHOWN]})
+            return dumps(
+                {"reason": end.reason, "rounds": end.rounds, "calls": end.calls, "answer": end.answer[:MAX_SHOWN]}
+            )
         finally:
-            self.leave(run_id, life)
-            life.tell(None)
+            self.release(run_id, run)
+            run.emit(None)
 
-    async def _worked(self, run_id: str, order: RunRequest, life: ActiveRun) -> tuple[RunEnded, bool]:
-        """How it ended, and whether that is its end: without an answer of the model it can be gone on with."""
-        agent = self.agent(order.agent)
-        if not life.changed:
-            self.check(run_id, order)
-        records, last = await outside(self._store.records, run_id)
-        if not life.fresh:
-            record = SessionRecord(life.session, clock_of(agent))
+    async def _execute(self, run_id: str, request: RunRequest, run: ActiveRun) -> tuple[RunEnded, bool]:
+        """Return the end of a run, and whether it is final: a run whose model could not be asked can be resumed."""
+        agent = self.agent(request.agent)
+        if not run.changed:
+            self.check(run_id, request)
+        records, last = await in_thread(self._store.records, run_id)
+        if not run.fresh:
+            record = SessionRecord(run.session, clock_of(agent))
             record.reset()
-            record.restore([order.session])
+            record.restore([request.session])
         journal = StepJournal(run_id, records, last)
         end: RunEnded | None = None
-        running = agent.run(order.task, history=order.history, session=life.session, run_id=run_id, journal=journal)
-        async with aclosing(running) as events:
+        events = agent.run(request.task, history=request.history, session=run.session, run_id=run_id, journal=journal)
+        async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunEnded):
                     end = event
                 else:
-                    life.tell(event)
+                    run.emit(event)
         assert end is not None
-        final = end.reason != "error" or journal.holds(f"answer.{end.rounds}")
+        final = end.reason != "error" or journal.contains(f"answer.{end.rounds}")
         if final:
             await journal.write(END, to_json(end))
         return end, final
@@ -249,43 +257,49 @@ class Driver:
 _driver: Driver | None = None
 
 
-def drive_with(driver: Driver | None) -> None:
-    """Say who drives the workflows of this process."""
+def set_driver(driver: Driver | None) -> None:
+    """Set the driver that executes the workflows of this process."""
     global _driver
     _driver = driver
 
 
 @DBOS.workflow(name=WORKFLOW, serialization_type=WorkflowSerializationFormat.PORTABLE)
-async def work(order: str) -> str:
-    """The workflow of a run."""
+async def run_workflow(request: str) -> str:
+    """Execute a run; DBOS calls this in the process to which the run belongs."""
     run_id = DBOS.workflow_id
     assert _driver is not None and run_id is not None
-    return await _driver.drive(run_id, order)
+    return await _driver.drive(run_id, request)
 
 
-async def outside(function: Callable[..., T], *arguments: Any, **more: Any) -> T:
-    """What a function gives back, called in a thread as if no workflow were running, so that it is no step of one."""
-    call = partial(function, *arguments, **more)
+async def in_thread(function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
+    """Call a function in a thread and return its result.
+
+    The thread has an empty context: in that of a workflow, DBOS would record what the function does as steps of it.
+    """
+    call = partial(function, *arguments, **keywords)
     return await asyncio.get_running_loop().run_in_executor(None, Context().run, call)
 
 
-async def to_the_end(task: asyncio.Future[T]) -> T:
-    """What a task gives back; whoever is cancelled while he waits hears so when it has come to its end."""
+async def wait_to_end(task: asyncio.Future[T]) -> T:
+    """Return the result of a task; if the waiting is cancelled, the task still comes to its end before this does."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # nobody else asks
+            task.exception()  # marks it as retrieved, or asyncio would log it
         raise
 
 
-async def aside(function: Callable[..., T], *arguments: Any) -> T:
-    """What a function gives back that is called in a thread of its own; see `to_the_end`."""
+async def in_own_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a new thread and return its result; see `wait_to_end`.
+
+    For functions that wait for other processes, and for those that end the threads of the event loop.
+    """
     with ThreadPoolExecutor(1) as pool:
-        return await to_the_end(asyncio.get_running_loop().run_in_executor(pool, function, *arguments))
+        return await wait_to_end(asyncio.get_running_loop().run_in_executor(pool, function, *arguments))
 
 
 def clock_of(agent: Agent) -> Callable[[], float]:
-    """The clock by which an agent's sessions count."""
+    """Return the clock by which an agent's sessions count."""
     return agent._executor(agent.registry, None).clock

@@ -1,7 +1,7 @@
-"""Runs that outlive their process, on DBOS: each answer and each call is a recorded step.
+"""Durable runs, on DBOS: runs that outlive their process, since each answer and each call is a recorded step.
 
-A run is begun in one process and resumed in any: what was answered and done is not done again. Only one process has a
-run at a time; the database refuses what another one writes.
+A run begins in one process and can be resumed in any other: no answer is asked for again, and no call runs again. A run
+belongs to one process at a time; the database refuses what another one writes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from toolwire.agent.dbos_workflow import (
     FAILURES,
     ActiveRun,
     Driver,
-    aside,
     clock_of,
-    drive_with,
-    outside,
-    to_the_end,
-    work,
+    in_own_thread,
+    in_thread,
+    run_workflow,
+    set_driver,
+    wait_to_end,
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
@@ -53,34 +53,36 @@ from toolwire.messages import Message
 from toolwire.policy.session import Session
 
 VERSION: Final = "1"
-"""Of what is recorded: processes of other versions leave these runs alone."""
+"""Version of the records: processes of another version do not take these runs."""
 QUEUE: Final = "toolwire.for."
-"""Begins the name of the queue of an agent, from which any worker takes; the agent's name follows."""
+"""Prefix of the queue of an agent, from which any worker takes runs; the agent's name follows."""
 TAKE_SECONDS: Final = 0.2
-"""How often a queue is looked at."""
+"""Seconds between two looks into a queue."""
 RESCUE_SECONDS: Final = 5.0
-"""How often a worker looks for runs of processes that died."""
+"""Seconds between two searches of a worker for runs of dead processes."""
 RESCUES: Final = 5
-"""How many processes may die with a run before no worker takes it any more."""
+"""Maximum number of processes that may die with a run before workers stop taking it."""
 WATCH_SECONDS: Final = 0.5
+"""Seconds between two looks at a run that another process executes."""
 SETTLE_SECONDS: Final = 0.01
+"""Seconds between two looks at a run that is about to end."""
 SETTLES_IN: Final = 10.0
-"""Seconds after which a run is told to have ended though the database does not know."""
+"""Seconds after which the end of a run is reported though the database does not show it yet."""
 MAX_NAME: Final = 200
-"""Characters of a run's name."""
+"""Maximum length of a run's name, in characters."""
 
 _log = logging.getLogger("toolwire.agent")
 _open = False
 
 
 class DurableRuns:
-    """Runs of agents that are recorded, and can be resumed. One may be open in a process.
+    """Recorded runs of agents, which can be resumed. A process can have one of these open.
 
     Args:
-        agents: known by the names of their configurations: a run is resumed with the agent of its agent's name.
-        database: an address of PostgreSQL, or a path of an SQLite file; "": the user's own file.
-        worker: take runs that were submitted, and those of processes that died.
-        concurrency: submitted runs of one agent that this process has at a time.
+        agents: the agents, by the names in their configurations. A run is resumed with the agent of the same name.
+        database: URL of a PostgreSQL database, or path of an SQLite file; "" for the user's own file.
+        worker: whether to take submitted runs, and runs of processes that died.
+        concurrency: maximum number of submitted runs of one agent that this process executes at a time.
 
     Raises:
         DefinitionError: two agents have one name.
@@ -100,7 +102,7 @@ class DurableRuns:
         self._name = f"{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._store: RunStore | None = None
         self._driver: Driver | None = None
-        self._tending: asyncio.Task[None] | None = None
+        self._maintenance: asyncio.Task[None] | None = None
         self._launched = False
 
     # -- opening and closing -------------------------------------------------------------------------------------
@@ -109,7 +111,7 @@ class DurableRuns:
         """Open the database.
 
         Raises:
-            JournalError, StateError: it cannot be used; or this process has durable runs open already.
+            JournalError, StateError: it cannot be used, or this process has durable runs open already.
         """
         global _open
         if _open:
@@ -117,7 +119,7 @@ class DurableRuns:
         _open = True
         opened = False
         try:
-            await aside(self._prepare)
+            await in_own_thread(self._prepare)
             self._launch()
             opened = True
         except FAILURES as failure:
@@ -125,21 +127,21 @@ class DurableRuns:
         finally:
             if not opened:
                 await self._close()
-        self._tending = asyncio.create_task(self._tend())
+        self._maintenance = asyncio.create_task(self._maintain())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Let go of all runs; they can be resumed, and workers that have their agents take them."""
+        """Stop all runs. They can be resumed, and workers that have their agents take them."""
         await self._close()
 
     def _prepare(self) -> None:
-        """Make and lock what has to be; this may wait for other processes."""
+        """Open the store, lock the name of this process and create its queues; this may wait for other processes."""
         logger = logging.getLogger("dbos")
-        if not logger.handlers:  # else it writes to standard error by itself
+        if not logger.handlers:  # without one, DBOS adds a handler that writes to standard error
             logger.addHandler(logging.NullHandler())
         self._store = store = RunStore(self._database, make=True)
-        store.lives.begin(self._name)
-        store.put_away()
+        store.processes.begin(self._name)
+        store.delete_dead_queues()
         for queue in self._queues:
             store.client.register_queue(
                 queue,
@@ -156,9 +158,9 @@ class DurableRuns:
             system_database_url=store.url,
             dbos_system_schema=SCHEMA,
             serializer=DBOSPortableJSONSerializer(),
-            executor_id=self._name,  # one that nobody had: at its start DBOS takes what is of the same name
+            executor_id=self._name,  # new in each process: when DBOS starts, it takes all runs of its own name
             application_version=VERSION,
-            notification_listener_polling_interval_sec=0.1,  # how long closing waits
+            notification_listener_polling_interval_sec=0.1,  # closing waits for one interval
             log_level="ERROR",
         )
         DBOS(config=config)
@@ -167,34 +169,34 @@ class DurableRuns:
         self._launched = True
         DBOS.listen_queues([HERE + self._name, *(self._queues if self._worker else ())])
         self._driver = Driver(self._agents, store)
-        drive_with(self._driver)
+        set_driver(self._driver)
         DBOS.launch()
 
     async def _close(self) -> None:
         global _open
         store, driver = self._store, self._driver
-        self._store = self._driver = None  # nothing begins any more
+        self._store = self._driver = None  # from here on no run can begin
         try:
-            if self._tending is not None:
-                self._tending.cancel()
-                await asyncio.wait([self._tending])
-            lives = {} if driver is None else dict(driver.lives)
-            await asyncio.gather(*(life.stop() for life in lives.values()))
-            await aside(self._closed, store, list(lives))
+            if self._maintenance is not None:
+                self._maintenance.cancel()
+                await asyncio.wait([self._maintenance])
+            runs = {} if driver is None else dict(driver.runs)
+            await asyncio.gather(*(run.stop() for run in runs.values()))
+            await in_own_thread(self._close_store, store, list(runs))
         finally:
-            if self._launched:  # DBOS had lent its threads to the loop, and has ended them
+            if self._launched:  # DBOS made its threads those of the event loop, and has ended them
                 asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
             self._launched = _open = False
 
-    def _closed(self, store: RunStore | None, left: list[str]) -> None:
+    def _close_store(self, store: RunStore | None, unfinished: list[str]) -> None:
         if self._launched:
             DBOS.destroy()
-            drive_with(None)
+            set_driver(None)
         if store is not None:
             with suppress(*FAILURES):
-                store.left(left, self._name)
+                store.mark_left(unfinished, self._name)
                 store.client.delete_queue(HERE + self._name)
-            store.lives.end()
+            store.processes.end()
             store.close()
 
     @property
@@ -203,17 +205,17 @@ class DurableRuns:
 
     @property
     def store(self) -> RunStore:
-        """The runs of the database.
+        """The store of the runs.
 
         Raises:
-            JournalError: it is not open.
+            JournalError: durable runs are not open.
         """
         if self._store is None:
             raise JournalError("durable runs are not open: use `async with`")
         return self._store
 
     @property
-    def _driving(self) -> Driver:
+    def _open_driver(self) -> Driver:
         _ = self.store
         assert self._driver is not None
         return self._driver
@@ -229,57 +231,58 @@ class DurableRuns:
         history: Sequence[Message] = (),
         session: Session | None = None,
     ) -> AsyncGenerator[AgentEvent]:
-        """Work on a task here; closing the iterator stops the run, which can be resumed.
+        """Work on a task in this process, and yield the events. Closing the iterator stops the run; it can be resumed.
 
-        If there is a run of this name and this task already, it is resumed.
+        If there is a run of this name and task already, it is resumed.
 
         Args:
-            task: what the user asks.
-            agent: the name of the agent, if there are several.
-            run_id: the name of the run; a new one if none is given.
+            task: the user's request.
+            agent: name of the agent; may be left out if there is one only.
+            run_id: name of the run; "" for a new one.
             history: the conversation so far.
-            session: what it has come to; kept up to date.
+            session: state of the conversation; updated while the run works.
 
         Yields:
-            What `Agent.run` does.
+            The events of `Agent.run`.
 
         Raises:
-            JournalError: the run cannot be recorded, or another one has its name.
+            JournalError: the run cannot be recorded, or a run with another task has its name.
         """
-        order, run_id = self._ordered(task, agent, history, session), _named(run_id)
-        text, life = to_json(order), ActiveRun(session, fresh=True)
-        self._driving.claim(run_id, life)
-        is_new = await self._claimed(run_id, life, self._begun(run_id, order, text))
-        running = self._heard(run_id, life) if is_new else self.resume(run_id, session=session)
+        request, run_id = self._request(task, agent, history, session), _checked_name(run_id)
+        text, run = to_json(request), ActiveRun(session, fresh=True)
+        self._open_driver.claim(run_id, run)
+        is_new = await self._settle_claim(run_id, run, self._begin(run_id, request, text))
+        running = self._events(run_id, run) if is_new else self.resume(run_id, session=session)
         async with aclosing(running) as events:
             async for event in events:
                 yield event
 
-    async def _begun(self, run_id: str, order: RunRequest, text: str) -> bool:
-        """Whether the run is a new one."""
+    async def _begin(self, run_id: str, request: RunRequest, text: str) -> bool:
+        """Begin a run, and return True; or return False if there is a run of this name and task already."""
         try:
-            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
-                await DBOS.start_workflow_async(work, text)
+            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(request)):
+                await DBOS.start_workflow_async(run_workflow, text)
         except error.DBOSWorkflowIDInUseError:
-            await self._same(run_id, order)
+            await self._check_same(run_id, request)
             return False
         except FAILURES as failure:
             raise JournalError(f"the run cannot be recorded: {failure}") from failure
         return True
 
-    async def _claimed(self, run_id: str, life: ActiveRun, beginning: Coroutine[Any, Any, bool]) -> bool:
-        """Whether a run that was claimed is to go on here. One that begins while nobody waits any more is stopped."""
+    async def _settle_claim(self, run_id: str, run: ActiveRun, beginning: Coroutine[Any, Any, bool]) -> bool:
+        """Return whether a claimed run runs in this process, and release it if not."""
         task = asyncio.create_task(beginning)
         runs_here = False
         try:
-            runs_here = await to_the_end(task)
+            runs_here = await wait_to_end(task)
         except asyncio.CancelledError:
+            # The run has begun though its reader was cancelled, so nobody would ever stop it.
             if not task.cancelled() and task.exception() is None and task.result():
-                await asyncio.shield(self._stopped(run_id, life))
+                await asyncio.shield(self._stop(run_id, run))
             raise
         finally:
             if not runs_here and self._driver is not None:
-                self._driver.leave(run_id, life)
+                self._driver.release(run_id, run)
         return runs_here
 
     async def ask(
@@ -291,10 +294,10 @@ class DurableRuns:
         history: Sequence[Message] = (),
         session: Session | None = None,
     ) -> str:
-        """The answer to a task; see `run` for the arguments.
+        """Return the answer to a task; see `run` for the arguments.
 
         Raises:
-            RunFailed: there is none.
+            RunFailed: the run ended without an answer.
             JournalError: see `run`.
         """
         return await answer_of(self.run(task, agent=agent, run_id=run_id, history=history, session=session))
@@ -308,165 +311,166 @@ class DurableRuns:
         history: Sequence[Message] = (),
         session: Session | None = None,
     ) -> str:
-        """Leave a task to the workers that share the database; see `run` for the arguments.
+        """Queue a task for the workers that share the database; see `run` for the arguments.
 
         Returns:
-            The name of the run; `watch` tells of it.
+            The name of the run, for `watch`.
 
         Raises:
-            JournalError: the run cannot be recorded, or another one has its name.
+            JournalError: the run cannot be recorded, or a run with another task has its name.
         """
-        order, run_id = self._ordered(task, agent, history, session), _named(run_id)
-        text = to_json(order)
+        request, run_id = self._request(task, agent, history, session), _checked_name(run_id)
+        text = to_json(request)
         try:
-            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(order)):
-                await DBOS.enqueue_workflow_async(f"{QUEUE}{order.agent}", work, text)
+            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(request)):
+                await DBOS.enqueue_workflow_async(f"{QUEUE}{request.agent}", run_workflow, text)
         except error.DBOSWorkflowIDInUseError:
-            await self._same(run_id, order)
+            await self._check_same(run_id, request)
         except FAILURES as failure:
             raise JournalError(f"the run cannot be recorded: {failure}") from failure
         return run_id
 
-    def _ordered(self, task: str, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:
+    def _request(self, task: str, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:
         if not name:
             if len(self._agents) != 1:
-                raise JournalError(f"say which agent; here are {', '.join(self._agents) or 'none'}")
+                raise JournalError(f"name the agent; here are {', '.join(self._agents) or 'none'}")
             (name,) = self._agents
-        agent = self._driving.agent(name)
+        agent = self._open_driver.agent(name)
         state = {} if session is None else SessionRecord(session, clock_of(agent)).changes()
         return RunRequest(name, task, tuple(history), state, configuration(agent))
 
-    async def _same(self, run_id: str, order: RunRequest) -> None:
-        earlier = await outside(self.store.order, run_id)
-        if (earlier.agent, earlier.task) != (order.agent, order.task):
+    async def _check_same(self, run_id: str, request: RunRequest) -> None:
+        earlier = await in_thread(self.store.request, run_id)
+        if (earlier.agent, earlier.task) != (request.agent, request.task):
             raise JournalError(
                 f"there is a run {run_id!r} already, of {earlier.agent} with another task: {earlier.task[:80]!r}"
             )
 
-    # -- going on ------------------------------------------------------------------------------------------------
+    # -- resuming ------------------------------------------------------------------------------------------------
 
     async def resume(
         self, run_id: str, *, session: Session | None = None, changed: bool = False
     ) -> AsyncGenerator[AgentEvent]:
-        """Go on with a run here; of one that has ended, tell what there was.
+        """Resume a run in this process; a run that has ended is replayed.
 
         Args:
-            run_id: its name.
-            session: becomes what the conversation had come to.
-            changed: go on though its agent has other tools, another format or another model than it had.
+            run_id: name of the run.
+            session: receives the state of the conversation.
+            changed: whether to resume it though its agent has other tools, another format or another model now.
 
         Yields:
-            What was recorded, behind `RunResumed`; then what happens, behind `ReplayEnded`.
+            `RunResumed` and the recorded events, then `ReplayEnded` and new ones.
 
         Raises:
-            JournalError: there is no such run, another process has it, its agent is not here or is another one.
+            JournalError: there is no such run, another process has it, or its agent is not here or has changed.
         """
-        driver = self._driving
-        order = await outside(self.store.order, run_id)
+        driver = self._open_driver
+        request = await in_thread(self.store.request, run_id)
         if not changed:
-            driver.check(run_id, order)
-        life = ActiveRun(session, changed=changed)
-        driver.claim(run_id, life)
-        if await self._claimed(run_id, life, self._handed(run_id)):
-            async with aclosing(self._heard(run_id, life)) as events:
+            driver.check(run_id, request)
+        run = ActiveRun(session, changed=changed)
+        driver.claim(run_id, run)
+        if await self._settle_claim(run_id, run, self._take_over(run_id)):
+            async with aclosing(self._events(run_id, run)) as events:
                 async for event in events:
                     yield event
             return
-        records, _ = await outside(self.store.records, run_id)
+        records, _ = await in_thread(self.store.records, run_id)
         yield RunResumed()
         for event in recorded_events(MemoryJournal(records)):
             yield event
         yield from_json(RunEnded, records[END])
 
-    async def _handed(self, run_id: str) -> bool:
-        """Whether the run is to go on here; else it has ended."""
+    async def _take_over(self, run_id: str) -> bool:
+        """Assign a run to this process, and return True; or return False if it has ended."""
         try:
-            return not await outside(self.store.hand_over, run_id, HERE + self._name, me=self._name)
+            return not await in_thread(self.store.hand_over, run_id, HERE + self._name, me=self._name)
         except FAILURES as failure:
             raise JournalError(f"the run {run_id!r} cannot be resumed: {failure}") from failure
 
     async def watch(self, run_id: str) -> AsyncGenerator[AgentEvent]:
-        """The events of a run that any process has, as its records tell them, to its end.
+        """Yield the events of a run in any process, by its records, until it ends.
 
         Raises:
             JournalError: there is no such run, or it was stopped.
         """
-        growing = RunTail(self.store, run_id)
+        tail = RunTail(self.store, run_id)
         while True:
-            info = await outside(self.store.info, run_id, look=False)
-            if await outside(growing.load):
-                for event in growing.news():
+            info = await in_thread(self.store.info, run_id, look=False)
+            if await in_thread(tail.load):
+                for event in tail.new_events():
                     yield event
             if info.state == "ended":
-                yield from_json(RunEnded, growing.records[END])
+                yield from_json(RunEnded, tail.records[END])
                 return
             if info.state == "stopped":
                 raise JournalError(f"the run {run_id!r} was stopped{f': {info.reason}' if info.reason else ''}")
             await asyncio.sleep(WATCH_SECONDS)
 
     async def all(self, *, limit: int | None = None) -> list[RunInfo]:
-        """The runs of the database, the newest first.
+        """Return the runs of the database, the newest first.
 
         Raises:
             JournalError: the database cannot be used.
         """
-        return await outside(self.store.all, limit=limit)
+        return await in_thread(self.store.all, limit=limit)
 
-    async def _heard(self, run_id: str, life: ActiveRun) -> AsyncGenerator[AgentEvent]:
-        """The events of a run that this process has; leaving them stops it."""
+    async def _events(self, run_id: str, run: ActiveRun) -> AsyncGenerator[AgentEvent]:
+        """Yield the events of a run of this process; closing the iterator stops the run."""
         ended = False
         try:
-            while (event := await life.hear()) is not None:
+            while (event := await run.next_event()) is not None:
                 if isinstance(event, RunEnded):
                     ended = True
-                    await self._settled(run_id)
+                    await self._wait_until_settled(run_id)
                 yield event
-            if life.failed is not None:
-                raise life.failed
+            if run.error is not None:
+                raise run.error
             if not ended:
                 raise JournalError(f"durable runs were closed while {run_id!r} was running; it can be resumed")
         finally:
-            if not ended and life.failed is None:
-                await asyncio.shield(self._stopped(run_id, life))
+            if not ended and run.error is None:
+                await asyncio.shield(self._stop(run_id, run))
 
-    async def _settled(self, run_id: str) -> None:
-        """Wait until the database knows that a run has ended, as whoever hears of it may ask there.
+    async def _wait_until_settled(self, run_id: str) -> None:
+        """Wait until the database shows that a run has ended, since the reader of the event may look there.
 
-        If that cannot be written the records say so all the same, and the run is the process's until it is resumed.
+        If the database cannot be written, the end is in the records all the same, and a process that resumes the run
+        finds it there.
         """
         with suppress(JournalError, TimeoutError):
             async with asyncio.timeout(SETTLES_IN):
-                while (await outside(self.store.status, run_id)).status == "PENDING":
+                while (await in_thread(self.store.status, run_id)).status == "PENDING":
                     await asyncio.sleep(SETTLE_SECONDS)
 
-    async def _stopped(self, run_id: str, life: ActiveRun) -> None:
-        await life.stop()
+    async def _stop(self, run_id: str, run: ActiveRun) -> None:
+        await run.stop()
         if self._driver is not None:
-            await self._driver.put_down(run_id)
-            self._driver.leave(run_id, life)
+            await self._driver.suspend(run_id)
+            self._driver.release(run_id, run)
 
-    # -- looking after others ------------------------------------------------------------------------------------
+    # -- runs of other processes ---------------------------------------------------------------------------------
 
     async def serve(self) -> None:
-        """Work until this is cancelled."""
+        """Work as a worker until this is cancelled."""
         await asyncio.Event().wait()
 
-    async def _tend(self) -> None:
-        """Say that this process lives; as a worker, take the runs of those that do not."""
+    async def _maintain(self) -> None:
+        """Renew the lock of this process; as a worker, take the runs of dead processes."""
         while True:
             try:
-                await outside(self.store.lives.keep)
+                await in_thread(self.store.processes.renew)
                 if self._worker:
-                    await outside(self._rescue)
+                    await in_thread(self._rescue)
             except (JournalError, *FAILURES) as failure:
-                _log.warning("runs of dead processes cannot be looked for now: %s", failure)
+                _log.warning("cannot look for runs of dead processes now: %s", failure)
             await asyncio.sleep(RESCUE_SECONDS)
 
     def _rescue(self) -> None:
         store = self.store
         statuses = store.statuses(status=["PENDING", "ENQUEUED"], load_output=False)
         owners = set(map(owner_of, statuses)) - {"", self._name}
-        dead = owners - store.lives.living(owners)
+        dead = owners - store.processes.running(owners)
         for status in statuses:
             name = (status.attributes or {}).get("agent")
             if owner_of(status) in dead and name in self._agents:
@@ -474,10 +478,10 @@ class DurableRuns:
                     store.hand_over(status.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
 
 
-def _named(run_id: str) -> str:
-    """The name of a run; a new one if none is given."""
+def _checked_name(run_id: str) -> str:
+    """Return the name of a run, or a new one for ""."""
     if run_id and (not run_id.isprintable() or not run_id.strip() or len(run_id) > MAX_NAME):
-        raise JournalError(f"a run cannot be called {run_id[:80]!r}: at most {MAX_NAME} characters, all to be seen")
+        raise JournalError(f"a run cannot be called {run_id[:80]!r}: use at most {MAX_NAME} printable characters")
     return run_id or f"run_{uuid.uuid4().hex[:12]}"
 
 
@@ -490,15 +494,15 @@ async def run_durably(
     history: Sequence[Message] = (),
     session: Session | None = None,
 ) -> AsyncGenerator[AgentEvent]:
-    """One recorded run, or the rest of it: called again with the same name and task it goes on where it was.
+    """Run an agent durably, and yield the events; called again with the same name and task, the run is resumed.
 
     Args:
-        agent: who works.
-        task: what the user asks.
-        run_id: the name of the run.
+        agent: the agent or team.
+        task: the user's request.
+        run_id: name of the run; "" for a new one.
         database: see `DurableRuns`.
         history: the conversation so far.
-        session: what it has come to.
+        session: state of the conversation.
 
     Raises:
         JournalError, StateError: see `DurableRuns.run`.

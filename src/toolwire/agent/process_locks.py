@@ -1,7 +1,8 @@
-"""Which processes that run agents are alive: each holds a lock for as long as it lives, whatever ends it.
+"""Locks that show which processes are running: each process has one until it ends, for whatever reason.
 
-Beside an SQLite file the locks are files; in PostgreSQL they are advisory locks, which the server lets go of when the
-connection of a process breaks. No clock and no heartbeat tells who is dead.
+Beside an SQLite file the locks are files, which the operating system releases. In PostgreSQL they are advisory locks,
+which the server releases when the connection of a process breaks. There are no clocks and no heartbeats: a slow process
+is never taken for a dead one.
 """
 
 from __future__ import annotations
@@ -19,51 +20,51 @@ from filelock import FileLock, Timeout
 
 from toolwire.errors import JournalError
 
-WAIT: Final = 30.0
-"""Seconds to wait for another process that takes over what a dead one left."""
-LOOK: Final = 0.01
-"""Seconds to look whether a file is locked, since another one may look in that moment, too."""
-BEGIN: Final = 1000
-"""Milliseconds to wait for those who look whether this process lives while it says so."""
-ONLY: Final = "only"
+TAKEOVER_SECONDS: Final = 30.0
+"""Seconds to wait for another process that takes over the runs of a dead one."""
+TRY_SECONDS: Final = 0.01
+"""Seconds to try a file lock, since another process may try it at that moment and must not look like its holder."""
+OWN_MILLISECONDS: Final = 1000
+"""Milliseconds to wait for the own lock, while other processes try it."""
+TAKEOVER: Final = "takeover"
 
 
 class LiveProcesses(Protocol):
-    """The processes that share a database."""
+    """The running processes that share a database."""
 
     def begin(self, name: str) -> None:
-        """This process lives under this name from now on.
+        """Lock the name of this process.
 
         Raises:
-            JournalError: it cannot be said.
+            JournalError: it cannot be locked.
         """
         ...
 
     def end(self) -> None:
-        """This process has let go of all that it ran."""
+        """Release the name of this process, which has released all of its runs."""
         ...
 
-    def keep(self) -> None:
-        """Say again that this process lives, if the connection that says so has broken.
+    def renew(self) -> None:
+        """Lock the name again, if the connection that held it has broken.
 
         Raises:
-            JournalError: it cannot be said.
+            JournalError: it cannot be locked.
         """
         ...
 
-    def living(self, names: Iterable[str]) -> set[str]:
-        """Which processes of these names live; others may ask at the same time.
+    def running(self, names: Iterable[str]) -> set[str]:
+        """Return the names of those processes that are running; other processes may ask at the same time.
 
         Raises:
-            JournalError: nobody can tell.
+            JournalError: the locks cannot be tried.
         """
         ...
 
-    def only(self) -> AbstractContextManager[None]:
-        """A context in which no other process takes over what a dead one left.
+    def takeover(self) -> AbstractContextManager[None]:
+        """Return a context in which no other process takes over the runs of a dead one.
 
         Raises:
-            JournalError: another one does not come to an end.
+            JournalError: another process is in such a context for too long.
         """
         ...
 
@@ -72,12 +73,12 @@ class FileLiveProcesses:
     """Processes on one machine.
 
     Args:
-        folder: for the locks; made where it is missing.
+        folder: the directory for the lock files; created if it is missing.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._own: FileLock | None = None
+        self._own_lock: FileLock | None = None
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -85,36 +86,36 @@ class FileLiveProcesses:
 
     def begin(self, name: str) -> None:
         """See `LiveProcesses`."""
-        with self.only():
+        with self.takeover():
             lock = self._lock(name)
             try:
                 lock.acquire(timeout=0)
             except (OSError, Timeout) as error:
                 raise JournalError(f"{lock.lock_file}: it cannot be locked") from error
-            self._own = lock
+            self._own_lock = lock
 
     def end(self) -> None:
         """See `LiveProcesses`."""
-        if self._own is not None:
+        if self._own_lock is not None:
             with suppress(OSError):
-                os.unlink(self._own.lock_file)
-            self._own.release(force=True)
-            self._own = None
+                os.unlink(self._own_lock.lock_file)
+            self._own_lock.release(force=True)
+            self._own_lock = None
 
-    def keep(self) -> None:
-        """See `LiveProcesses`; a file stays locked."""
+    def renew(self) -> None:
+        """See `LiveProcesses`; a file stays locked until the process ends."""
 
-    def living(self, names: Iterable[str]) -> set[str]:
-        """See `LiveProcesses`; what a dead process left is put away."""
-        return {name for name in names if self._alive(name)}
+    def running(self, names: Iterable[str]) -> set[str]:
+        """See `LiveProcesses`; the lock files of dead processes are removed."""
+        return {name for name in names if self._is_running(name)}
 
-    def _alive(self, name: str) -> bool:
+    def _is_running(self, name: str) -> bool:
         path = self._path(name)
-        if not path.exists():
+        if not path.exists():  # trying a lock would create its file
             return False
         lock = self._lock(name)
         try:
-            lock.acquire(timeout=LOOK, poll_interval=LOOK / 2)
+            lock.acquire(timeout=TRY_SECONDS, poll_interval=TRY_SECONDS / 2)
         except (OSError, Timeout):
             return True
         with suppress(OSError):
@@ -123,11 +124,11 @@ class FileLiveProcesses:
         return False
 
     @contextmanager
-    def only(self) -> Iterator[None]:
+    def takeover(self) -> Iterator[None]:
         """See `LiveProcesses`."""
-        lock = self._lock(ONLY)
+        lock = self._lock(TAKEOVER)
         try:
-            lock.acquire(timeout=WAIT)
+            lock.acquire(timeout=TAKEOVER_SECONDS)
         except (OSError, Timeout) as error:
             raise JournalError(f"{lock.lock_file}: another process holds it") from error
         try:
@@ -136,7 +137,7 @@ class FileLiveProcesses:
             lock.release(force=True)
 
     def _path(self, name: str) -> Path:
-        return self._folder / (name if name == ONLY else f"{_digest(name).hex()[:32]}.lock")
+        return self._folder / (name if name == TAKEOVER else f"{_digest(name).hex()[:32]}.lock")
 
     def _lock(self, name: str) -> FileLock:
         return FileLock(self._path(name), thread_local=False, mode=0o600)
@@ -146,13 +147,13 @@ class PostgresLiveProcesses:
     """Processes that share a PostgreSQL database, on any machines.
 
     Args:
-        conninfo: how libpq connects.
+        conninfo: connection string of libpq.
     """
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._name = ""
-        self._own: psycopg.Connection | None = None
+        self._own_connection: psycopg.Connection | None = None
         self._using = RLock()
 
     def begin(self, name: str) -> None:
@@ -160,32 +161,32 @@ class PostgresLiveProcesses:
         with self._using:
             connection = self._connected()
             try:
-                connection.execute(f"SET lock_timeout = {BEGIN}")
+                connection.execute(f"SET lock_timeout = {OWN_MILLISECONDS}")
                 connection.execute("SELECT pg_advisory_lock(%s)", (_key(name),))
             except psycopg.Error as error:
                 connection.close()
-                raise JournalError(f"this process cannot say that it lives, as {name}: {error}") from error
-            self._name, self._own = name, connection
+                raise JournalError(f"the lock of this process, {name}, cannot be acquired: {error}") from error
+            self._name, self._own_connection = name, connection
 
     def end(self) -> None:
         """See `LiveProcesses`."""
         with self._using:
-            if self._own is not None:
-                self._own.close()
-                self._own = None
+            if self._own_connection is not None:
+                self._own_connection.close()
+                self._own_connection = None
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """See `LiveProcesses`."""
         with self._using:
-            if self._own is None:
+            if self._own_connection is None:
                 return
             try:
-                self._own.execute("SELECT 1")
+                self._own_connection.execute("SELECT 1")
             except psycopg.Error:
-                self._own.close()
+                self._own_connection.close()
                 self.begin(self._name)
 
-    def living(self, names: Iterable[str]) -> set[str]:
+    def running(self, names: Iterable[str]) -> set[str]:
         """See `LiveProcesses`."""
         candidates = list(names)
         if not candidates:
@@ -194,15 +195,15 @@ class PostgresLiveProcesses:
             try:
                 return {name for name in candidates if not _free(connection, name)}
             except psycopg.Error as error:
-                raise JournalError(f"nobody can tell which processes live: {error}") from error
+                raise JournalError(f"the locks of processes cannot be tried: {error}") from error
 
     @contextmanager
-    def only(self) -> Iterator[None]:
+    def takeover(self) -> Iterator[None]:
         """See `LiveProcesses`."""
         with self._connected() as connection:
             try:
-                connection.execute(f"SET lock_timeout = {int(WAIT * 1000)}")
-                connection.execute("SELECT pg_advisory_lock(%s)", (_key(ONLY),))
+                connection.execute(f"SET lock_timeout = {int(TAKEOVER_SECONDS * 1000)}")
+                connection.execute("SELECT pg_advisory_lock(%s)", (_key(TAKEOVER),))
             except psycopg.Error as error:
                 raise JournalError(f"another process holds the lock of the runs: {error}") from error
             yield
@@ -215,7 +216,8 @@ class PostgresLiveProcesses:
 
 
 def _free(connection: psycopg.Connection, name: str) -> bool:
-    """Whether nobody has the lock of this name; the lock is shared, so that many may look at once."""
+    """Return whether no process has the lock of this name."""
+    # A shared lock, so that several processes may try at once and none of them looks like the holder.
     row = connection.execute("SELECT pg_try_advisory_lock_shared(%s)", (_key(name),)).fetchone()
     free = bool(row and row[0])
     if free:

@@ -1,6 +1,6 @@
-"""Recorded runs: which there are, what they have come to, and their records.
+"""The store of recorded runs: their list, their state and their records.
 
-Everything is kept by DBOS, in one SQLite file of the user's or in PostgreSQL: a run is a workflow, a record is a step.
+DBOS stores everything, in one SQLite file of the user's or in PostgreSQL: a run is a workflow, and a record is a step.
 Nothing here runs an agent; `durable` does.
 """
 
@@ -31,29 +31,29 @@ from toolwire.text.suggest import closest, did_you_mean
 APPLICATION: Final = "toolwire"
 WORKFLOW: Final = "toolwire.run"
 SCHEMA: Final = "toolwire"
-"""In PostgreSQL, so that a program's own DBOS workflows may share the database."""
+"""The schema in PostgreSQL, so that a program's own DBOS workflows can share the database."""
 END: Final = "run/end"
-"""The record of how a run ended."""
+"""Name of the record of a run's end."""
 HERE: Final = "toolwire.at."
-"""Begins the name of a queue that one process alone takes from; its own name follows."""
+"""Prefix of a queue from which one process alone takes runs; the name of the process follows."""
 LAST: Final = "last"
-SHOWN: Final = 200
-"""Characters of a task that a list holds."""
+MAX_SHOWN: Final = 200
+"""Maximum length of a task in a list, in characters."""
 
 State = Literal["waiting", "running", "interrupted", "stopped", "ended"]
-"""Interrupted: its process died. Stopped: somebody did, or an error. Both can be resumed."""
+"""State of a run. It is `interrupted` if its process died, and `stopped` by a user or an error; both can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a run was asked for.
+    """The request with which a run began.
 
     Attributes:
-        agent: the name of the agent.
-        task: what the user asked.
+        agent: name of the agent.
+        task: the user's request.
         history: the conversation before it.
-        session: what the session was, as `SessionRecord.changes` tells it.
-        configuration: what the agent was; see `durable.configuration`.
+        session: state of the session, as `SessionRecord.changes` returns it.
+        configuration: description of the agent; see `compatibility.configuration`.
     """
 
     agent: str
@@ -68,15 +68,15 @@ class RunInfo:
     """A run in a list.
 
     Attributes:
-        id: its name.
-        state: where it stands.
-        agent: the name of its agent.
-        task: the beginning of what the user asked.
-        began: when it was asked for.
-        changed: when it was recorded last that something begins or ends.
-        reason: why it ended; or, of one that an error stopped, that error.
-        owner: the process that has it, or had it last.
-        rounds, calls: how many there were, of a run that has ended.
+        id: name of the run.
+        state: its state.
+        agent: name of its agent.
+        task: beginning of the user's request.
+        began: time of the request.
+        changed: time of the last change of the state.
+        reason: why the run ended, or the error that stopped it.
+        owner: the process that executes it, or did so last.
+        rounds, calls: numbers of both, for a run that has ended.
     """
 
     id: str
@@ -92,10 +92,10 @@ class RunInfo:
 
 
 def database_url(database: str = "") -> str:
-    """The address of a database: as it is given; of a path to an SQLite file; of the user's own file for "".
+    """Return the URL of a database that is named by a URL, by the path of an SQLite file, or by "" for the user's file.
 
     Raises:
-        JournalError: the address is none, or of some other database.
+        JournalError: the URL is malformed, or that of another kind of database.
     """
     if not database:
         database = str(state_folder() / "runs.sqlite3")
@@ -103,17 +103,17 @@ def database_url(database: str = "") -> str:
         return f"sqlite:///{Path(database).expanduser().absolute()}"
     kind = database.partition(":")[0].partition("+")[0]
     if kind not in ("sqlite", "postgresql", "postgres"):
-        raise JournalError(f"runs are kept in SQLite or PostgreSQL, not in {kind}")
+        raise JournalError(f"runs are stored in SQLite or PostgreSQL, not in {kind}")
     url = database.replace("postgres://", "postgresql://", 1)
     try:
         sqlalchemy.make_url(url)
     except (sqlalchemy.exc.ArgumentError, ValueError) as failure:
-        raise JournalError(f"this is no address of a database: {failure}") from failure
+        raise JournalError(f"this is not the URL of a database: {failure}") from failure
     return url
 
 
 def sqlite_file(database: str = "") -> Path | None:
-    """The file of a database; None if it is none of SQLite.
+    """Return the file of an SQLite database; None for another database.
 
     Raises:
         JournalError: see `database_url`.
@@ -127,16 +127,19 @@ class RunStore:
 
     Args:
         database: see `database_url`.
-        make: make the database where it is missing, and bring it up to date.
+        make: whether to create the database if it is missing, and to bring its tables up to date.
+
+    Attributes:
+        processes: locks of the running processes that share the database.
 
     Raises:
-        JournalError: it cannot be used, or is not there yet.
+        JournalError: the database cannot be used, or does not exist.
         StateError: the file cannot be used.
     """
 
     def __init__(self, database: str = "", *, make: bool = False) -> None:
         self.url = database_url(database)
-        self.lives = self._prepared(make)
+        self.processes = self._open_locks(make)
         try:
             if make:
                 DBOS.migrate(self.url, schema=SCHEMA)
@@ -150,52 +153,52 @@ class RunStore:
         except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
             raise JournalError(f"the database of the runs cannot be used: {failure}") from failure
 
-    def _prepared(self, make: bool) -> LiveProcesses:
+    def _open_locks(self, make: bool) -> LiveProcesses:
         path = sqlite_file(self.url)
         if path is None:
             plain = sqlalchemy.make_url(self.url).set(drivername="postgresql")
             return PostgresLiveProcesses(plain.render_as_string(hide_password=False))
-        open_database(path, (), 1, make=make).close()  # the user's alone, and in WAL mode
-        return FileLiveProcesses(path.with_name(f"{path.name}.lives"))
+        open_database(path, (), 1, make=make).close()  # creates it for this user alone, in WAL mode
+        return FileLiveProcesses(path.with_name(f"{path.name}.locks"))
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """Return the store itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the store."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self.client.destroy()
 
-    def only(self) -> AbstractContextManager[None]:
-        """See `LiveProcesses.only`."""
-        return self.lives.only()
+    def takeover(self) -> AbstractContextManager[None]:
+        """See `LiveProcesses.takeover`."""
+        return self.processes.takeover()
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def all(self, *, limit: int | None = None, ids: Sequence[str] | None = None) -> list[RunInfo]:
-        """The runs, the newest first.
+        """Return the runs, the newest first.
 
         Raises:
             JournalError: the database cannot be used.
         """
         statuses = self.statuses(limit=limit, ids=ids)
-        living = self.lives.living(set(map(owner_of, statuses)) - {""})
-        return [_info(status, owner_of(status) in living) for status in statuses]
+        running = self.processes.running(set(map(owner_of, statuses)) - {""})
+        return [_info(status, owner_of(status) in running) for status in statuses]
 
     def statuses(
-        self, *, limit: int | None = None, ids: Sequence[str] | None = None, **more: Any
+        self, *, limit: int | None = None, ids: Sequence[str] | None = None, **other: Any
     ) -> list[WorkflowStatus]:
-        """The runs as DBOS knows them, the newest first.
+        """Return the runs as DBOS lists them, the newest first; see `DBOSClient.list_workflows` for other filters.
 
         Raises:
             JournalError: the database cannot be used.
         """
         filters: dict[str, Any] = {"limit": limit, "workflow_ids": None if ids is None else list(ids)}
-        filters |= {"load_input": False, **more}
+        filters |= {"load_input": False, **other}
         try:
             statuses = self.client.list_workflows(name=WORKFLOW, sort_desc=True, **filters)
         except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
@@ -203,14 +206,14 @@ class RunStore:
         return statuses
 
     def info(self, run_id: str, *, look: bool = True) -> RunInfo:
-        """A run as a list shows it.
+        """Return a run as a list shows it.
 
         Args:
-            run_id: its name.
-            look: whether its process lives; without, it counts as living.
+            run_id: name of the run.
+            look: whether to check that its process is running; if not, the process is taken for running.
 
         Raises:
-            JournalError: there is no such run; the message names those that are called alike.
+            JournalError: there is no such run; the message suggests similar names.
         """
         if not look:
             return _info(self.status(run_id), True)
@@ -218,10 +221,10 @@ class RunStore:
         return infos[0] if infos else _info(self.status(run_id), False)
 
     def find(self, name: str) -> str:
-        """The run that a name, the beginning of one, or `last` means.
+        """Return the name of the run that is meant by a name, the beginning of one, or `last`.
 
         Raises:
-            JournalError: none, or several.
+            JournalError: there is no such run, or there are several.
         """
         if self.statuses(ids=[name], load_output=False):
             return name
@@ -233,125 +236,126 @@ class RunStore:
             raise JournalError("there are no runs")
         return matches[0] if matches else self.status(name).workflow_id
 
-    def status(self, run_id: str, **more: Any) -> WorkflowStatus:
-        """A run as DBOS knows it.
+    def status(self, run_id: str, **other: Any) -> WorkflowStatus:
+        """Return a run as DBOS describes it.
 
         Raises:
-            JournalError: there is no such run; the message names those that are called alike.
+            JournalError: there is no such run; the message suggests similar names.
         """
-        statuses = self.statuses(ids=[run_id], **more)
+        statuses = self.statuses(ids=[run_id], **other)
         if statuses:
             return statuses[0]
         near = closest(run_id, [status.workflow_id for status in self.statuses(limit=1000)], limit=3, similarity=0.6)
         raise JournalError(f"there is no run {run_id!r}{did_you_mean(near)}")
 
-    def order(self, run_id: str) -> RunRequest:
-        """What a run was asked for.
+    def request(self, run_id: str) -> RunRequest:
+        """Return the request with which a run began.
 
         Raises:
-            JournalError: there is no such run, or its record cannot be read.
+            JournalError: there is no such run, or the request cannot be read.
         """
         recorded_input = self.status(run_id, load_input=True, load_output=False).input
         if not recorded_input or not recorded_input["args"]:
-            raise JournalError(f"what the run {run_id!r} was asked for cannot be read")
+            raise JournalError(f"the request of the run {run_id!r} cannot be read")
         return from_json(RunRequest, recorded_input["args"][0])
 
     def records(self, run_id: str) -> tuple[dict[str, str], int]:
-        """The records of a run by name, and the number of the last; those of calls' own runs included.
+        """Return the records of a run by name, including those of nested runs, and the number of the last step.
 
         Raises:
             JournalError: the database cannot be used.
         """
-        growing = RunTail(self, run_id)
-        growing.load()
-        return growing.records, growing.last
+        tail = RunTail(self, run_id)
+        tail.load()
+        return tail.records, tail.last
 
     def journal(self, run_id: str) -> MemoryJournal:
-        """The records of a run, to be read."""
+        """Return the records of a run as a journal, to be read."""
         return MemoryJournal(self.records(run_id)[0])
 
     def end(self, run_id: str) -> RunEnded | None:
-        """How a run ended, if it has."""
+        """Return the end of a run; None if it has not ended."""
         text = self.records(run_id)[0].get(END)
         return None if text is None else from_json(RunEnded, text)
 
     # -- changing ------------------------------------------------------------------------------------------------
 
     def hand_over(self, run_id: str, queue: str, *, me: str, deaths: int | None = None) -> bool:
-        """Put a run that no living process has into a queue, from which one will take it.
+        """Put a run that belongs to no running process into a queue, from which a process will take it.
 
         Args:
-            run_id: the run.
-            queue: the name of the queue.
-            me: the process that does it; it may have the run itself.
-            deaths: how many processes may have died with it, but for those that left it; None: somebody resumes it,
-                and they are counted anew.
+            run_id: name of the run.
+            queue: name of the queue.
+            me: name of this process, to which the run may belong.
+            deaths: maximum number of processes that may have died with the run, not counting those that closed; None to
+                resume it in any case and count anew.
 
         Returns:
-            Whether there is nothing to do, since the run has ended.
+            Whether the run has ended, so that there is nothing to do.
 
         Raises:
-            JournalError: another process has it, it waits for a worker, or there is none of this name.
+            JournalError: the run belongs to another process or waits for a worker, or there is no such run.
         """
-        with self.only():
+        with self.takeover():
             status = self.status(run_id)
             if status.status == "SUCCESS":
                 return True
             if status.status == "ERROR":
-                raise JournalError(f"the run {run_id!r} cannot be gone on with: {status.error}")
+                raise JournalError(f"the run {run_id!r} cannot be resumed: {status.error}")
             owner = owner_of(status)
             if status.status == "ENQUEUED" and not owner:
                 raise JournalError(f"the run {run_id!r} waits for a worker")
-            if owner and owner != me and self.lives.living([owner]):
+            if owner and owner != me and self.processes.running([owner]):
                 raise JournalError(f"the run {run_id!r} is with another process: {owner}")
             noted = status.attributes or {}
+            # A process that closed has noted so for its runs; one that did not has died with them.
             died = int(noted.get("died", 0)) + (noted.get("left") != owner)
             if deaths is not None and died > deaths:
-                self.put_down(run_id, f"{died} processes died with it")
+                self.suspend(run_id, f"{died} processes died with it")
                 return False
             new = {"died": 0, "error": ""} if deaths is None else {"died": died}
             self.client.update_workflow_attributes(run_id, new, merge=True)
             self.client.resume_workflow(run_id, queue_name=queue)
         return False
 
-    def left(self, run_ids: Iterable[str], me: str) -> None:
-        """Note that a process ends of its own will while it has these runs: it does not die with them."""
+    def mark_left(self, run_ids: Iterable[str], me: str) -> None:
+        """Note that a process closes while these runs belong to it, so that it does not count as dead."""
         for run_id in run_ids:
             self.client.update_workflow_attributes(run_id, {"left": me}, merge=True)
 
-    def put_down(self, run_id: str, why: str = "") -> None:
-        """Stop a run that has not ended: no worker takes it, and no process writes to it any more."""
-        if why:
-            self.client.update_workflow_attributes(run_id, {"error": _safe(why[:SHOWN])}, merge=True)
+    def suspend(self, run_id: str, reason: str = "") -> None:
+        """Stop a run that has not ended: no worker takes it, and no process can write to it any more."""
+        if reason:
+            self.client.update_workflow_attributes(run_id, {"error": _safe(reason[:MAX_SHOWN])}, merge=True)
         self.client.cancel_workflow(run_id)
 
     def delete(self, run_id: str) -> None:
-        """Forget a run and its records.
+        """Delete a run and its records.
 
         Raises:
-            JournalError: a living process has it, or there is none of this name.
+            JournalError: the run belongs to a running process, or there is no such run.
         """
-        with self.only():
+        with self.takeover():
             owner = owner_of(self.status(run_id, load_output=False))
-            if owner and self.lives.living([owner]):
+            if owner and self.processes.running([owner]):
                 raise JournalError(f"the run {run_id!r} is with a process: {owner}")
             self.client.delete_workflow(run_id)
 
-    def put_away(self) -> None:
-        """Remove the queues of processes that died."""
-        with self.only():
+    def delete_dead_queues(self) -> None:
+        """Delete the queues of processes that died."""
+        with self.takeover():
             names = [queue.name for queue in self.client.list_queues() if queue.name.startswith(HERE)]
             owners = {name.removeprefix(HERE) for name in names}
-            for owner in owners - self.lives.living(owners):
+            for owner in owners - self.processes.running(owners):
                 self.client.delete_queue(HERE + owner)
 
 
 class RunTail:
-    """The records of a run that goes on: each is loaded once.
+    """The records of a run that is running; each of them is loaded once.
 
     Attributes:
-        records: by name.
-        last: the number of the last.
+        records: records by name.
+        last: number of the last step.
     """
 
     def __init__(self, store: RunStore, run_id: str) -> None:
@@ -359,47 +363,50 @@ class RunTail:
         self.last = 0
         self._store = store
         self._run_id = run_id
-        self._told = 0  # so many records
-        self._whole = 0  # so many of the first are known, and nothing can come between them any more
+        self._reported = 0  # number of records whose events were returned
+        self._complete = 0  # number of first steps that are loaded without a gap
 
     def load(self) -> bool:
-        """Load what there is now, and say whether anything is new.
+        """Load the records that exist now, and return whether any of them is new.
 
         Raises:
             JournalError: the database cannot be used.
         """
         try:
-            steps = self._store.client.list_workflow_steps(self._run_id, offset=self._whole)
+            steps = self._store.client.list_workflow_steps(self._run_id, offset=self._complete)
         except (error.DBOSException, sqlalchemy.exc.SQLAlchemyError) as failure:
             raise JournalError(f"the records of {self._run_id!r} cannot be read: {failure}") from failure
         new = False
-        for step in steps:  # by their numbers, which begin with 1
+        for step in steps:  # in the order of their numbers, from 1
             name, text = step["function_name"], step["output"]
             self.last = max(self.last, step["function_id"])
-            if step["function_id"] == self._whole + 1:
-                self._whole += 1
+            if step["function_id"] == self._complete + 1:
+                self._complete += 1
             if isinstance(text, str) and self.records.get(name) != text:
                 self.records[name] = text
                 new = True
         return new
 
-    def news(self) -> Iterator[AgentEvent]:
-        """The events of the records that came since this was asked last; each record is read once or twice.
+    def new_events(self) -> Iterator[AgentEvent]:
+        """Yield the events of the records that were loaded since the last call.
 
         Raises:
             JournalError: they cannot be read.
         """
-        names = list(self.records)[self._told :]  # what is written again stays where it was
-        self._told += len(names)
+        names = list(self.records)[self._reported :]  # a record that is written again keeps its place
+        self._reported += len(names)
         for name in names:
             kind, _, place = name.partition(".")
             start = f"begun.{place}" if kind == "done" else ""
-            with_it = {start: self.records[start]} if start in self.records else {}
-            yield from islice(recorded_events(MemoryJournal({**with_it, name: self.records[name]})), len(with_it), None)
+            # The event of an outcome depends on whether the call has a start, whose own event was yielded before.
+            with_start = {start: self.records[start]} if start in self.records else {}
+            yield from islice(
+                recorded_events(MemoryJournal({**with_start, name: self.records[name]})), len(with_start), None
+            )
 
 
 def owner_of(status: WorkflowStatus) -> str:
-    """The process that a run is with; "" if it is with none."""
+    """Return the process to which a run belongs; "" if there is none."""
     if status.status == "PENDING":
         return status.executor_id or ""
     if status.status == "ENQUEUED" and (status.queue_name or "").startswith(HERE):
@@ -441,10 +448,10 @@ def _moment(milliseconds: int | None) -> datetime:
     return datetime.fromtimestamp((milliseconds or 0) / 1000, UTC)
 
 
-def attributes(order: RunRequest, **more: str) -> dict[str, Any]:
-    """What a list shows of a run; text that any database takes."""
-    texts = {"agent": order.agent, "task": order.task, **more}
-    return {key: _safe(text[:SHOWN]) for key, text in texts.items()}
+def attributes(request: RunRequest) -> dict[str, Any]:
+    """Return the attributes that a list shows of a run, as text that every database accepts."""
+    texts = {"agent": request.agent, "task": request.task}
+    return {key: _safe(text[:MAX_SHOWN]) for key, text in texts.items()}
 
 
 def _safe(text: str) -> str:

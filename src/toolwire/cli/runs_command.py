@@ -141,10 +141,10 @@ def show(
 
     with _store(database) as store:
         info = store.info(store.find(run))
-        order, journal, end = store.order(info.id), store.journal(info.id), store.end(info.id)
+        request, journal, end = store.request(info.id), store.journal(info.id), store.end(info.id)
     ends = [end] if end and info.state == "ended" else []
     if json:
-        emit({"event": "run", **_described(info), "task": order.task})
+        emit({"event": "run", **_described(info), "task": request.task})
         for event in (*recorded_events(journal), *ends):
             emit_event(event)
         return
@@ -155,7 +155,7 @@ def show(
     if info.state in ("running", "interrupted"):
         screen.print(styled(f"process {info.owner}{'' if info.state == 'running' else ', which is gone'}", "dim"))
     telling = _Transcript()
-    telling.row("task", order.task, "")
+    telling.row("task", request.task, "")
     for event in (*recorded_events(journal), *ends):
         telling.show(event)
     if info.state in ("interrupted", "stopped"):

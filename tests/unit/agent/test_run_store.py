@@ -44,13 +44,13 @@ def records() -> dict[str, str]:
 @pytest.mark.parametrize("step", [1, 2, 7, 100])
 def test_what_is_new_is_told_and_the_rest_is_not_read_again(step: int) -> None:
     whole = records()
-    growing = RunTail(None, "run")  # type: ignore[arg-type]  # nothing is loaded
-    growing.records = kept = Records()
+    tail = RunTail(None, "run")  # type: ignore[arg-type]  # nothing is loaded
+    tail.records = kept = Records()
     heard = []
     for at, (name, text) in enumerate(whole.items()):
         kept[name] = text
         if at % step == 0:
-            heard += list(growing.news())
-    heard += list(growing.news())
+            heard += list(tail.new_events())
+    heard += list(tail.new_events())
     assert heard == list(recorded_events(MemoryJournal(whole)))
     assert kept.reads <= 2 * len(whole)
