@@ -269,8 +269,8 @@ class _Field(JsonScanner):
         if self.inside and len(self.stack) == 1:
             self.out = []  # what is no string is kept until it is whole
 
-    def _add(self, text: str) -> None:
-        super()._add(text)
+    def _emit_string(self, text: str) -> None:
+        super()._emit_string(text)
         if self.inside and len(self.stack) == 1 and not self.in_key:
             self.came.append(json.loads(f'"{text}"'))
 

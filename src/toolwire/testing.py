@@ -24,7 +24,7 @@ from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import ChatRequest
-from toolwire.text.redaction import GONE, redact_value, secret_name, secrets_in, spellings
+from toolwire.text.redaction import REDACTED, is_secret_name, redact_value, secret_spellings, secrets_in
 
 __all__ = ["RecordingTransport", "ReplayTransport", "ScriptedBackend", "ScriptedTransport"]
 
@@ -164,9 +164,9 @@ class RecordingTransport:
             pieces.append(piece)
             yield piece
         body = b"".join(pieces)
-        keys = [value.rpartition(" ")[2] for name, value in request.headers.items() if secret_name(name)]
-        for secret in spellings([*keys, *secrets_in(json.loads(request.body))]):
-            body = body.replace(secret.encode(), GONE.encode())
+        keys = [value.rpartition(" ")[2] for name, value in request.headers.items() if is_secret_name(name)]
+        for secret in secret_spellings([*keys, *secrets_in(json.loads(request.body))]):
+            body = body.replace(secret.encode(), REDACTED.encode())
         exchange = _Exchange(*_recorded(request), answer.status, body.decode("latin-1"))
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(exchange)) + "\n")

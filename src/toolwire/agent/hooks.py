@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
-from toolwire.text.identity_cache import Memo
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import prompt, render_definitions
 
@@ -82,7 +82,7 @@ class ManifestInjector:
     """
 
     inject: Literal["append", "placeholder"] = "append"
-    _memo: Memo = field(default_factory=lambda: Memo(64), repr=False, compare=False)
+    _memo: IdentityCache = field(default_factory=lambda: IdentityCache(64), repr=False, compare=False)
 
     def __call__(self, text: str, turn: TurnInfo, /) -> str:
         """Return the prompt with the tools in it."""

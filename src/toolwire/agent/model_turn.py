@@ -18,7 +18,7 @@ from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.run_observer import Asked
-from toolwire.text.identity_cache import Memo
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 
 ATTEMPTS = 2
@@ -41,7 +41,7 @@ class ModelTurn:
         self._context = context
         self._agent_backend = self._backend = backend
         self._reported: set[Note] = set()
-        self._memo = Memo()
+        self._memo = IdentityCache()
         self._choice = ""  # why the coach chose this format; "" without a coach
 
     def begin(self, round: int, *, last: bool) -> TurnInfo:

@@ -21,7 +21,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.providers.negotiation import DefinitionAdapter
 from toolwire.schema.validation import validate
-from toolwire.text.identity_cache import Memo
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.tokens import TokenCount, Tokenizer, count_tokens
 from toolwire.text.truncate import shorten
 from toolwire.text.word_set import word_set
@@ -106,7 +106,7 @@ class Disclosure:
         self._budget = budget_tokens
         self._always = tuple(dict.fromkeys(registry.lookup(one).definition.name for one in always))
         self._tokenizer = tokenizer
-        self._counts = Memo(16)
+        self._counts = IdentityCache(16)
         self._found: dict[str, None] = {}  # in the order in which they were disclosed
 
     def request(self, tier: Tier) -> Disclosed:

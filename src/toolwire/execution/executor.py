@@ -27,7 +27,7 @@ from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import Caught
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
-from toolwire.schema.serialization import json_form
+from toolwire.schema.serialization import to_json_value
 from toolwire.schema.validation import UNUSABLE, validate
 from toolwire.text.escape import replace_surrogates
 
@@ -553,7 +553,7 @@ def _result(call: ToolCall, value: Any) -> ToolResult:
 
 def _json(value: Any) -> Any:
     try:
-        made = json_form(value)
+        made = to_json_value(value)
     except ToolError as error:
         raise ToolError(f"The tool ran, but what it gave back is no JSON: {error}") from error
     # What a tool does later to what it gave back changes nothing of what it gave back.

@@ -16,7 +16,7 @@ from typing import Any
 
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
-from toolwire.schema.signatures import Reader, typed_reader
+from toolwire.schema.signatures import ArgumentConverter, argument_converter
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
 
@@ -68,7 +68,7 @@ class Registered:
     definition: ToolDefinition
     name: str
     run: Callable[..., Any] | None
-    read: Reader | None = None
+    read: ArgumentConverter | None = None
     preview: Preview | None = None
     check: Check | None = None
     isolation: Isolation | None = None
@@ -273,7 +273,7 @@ class ToolRegistry:
                 self._definition(entry),
                 entry.key[1],
                 entry.run,
-                None if entry.run is None or entry.isolation else typed_reader(entry.run),
+                None if entry.run is None or entry.isolation else argument_converter(entry.run),
                 entry.preview,
                 entry.check,
                 entry.isolation,

@@ -20,7 +20,7 @@ from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
 from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.providers.request import ChatRequest, Notes, RequestOptions, group_results
 from toolwire.runtime.foreign_code import Caught
-from toolwire.text.identity_cache import Memo
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import render_calls, render_results
@@ -49,7 +49,7 @@ class StreamOptions:
     id_seed: str = ""
     raw_text: list[str] | None = None
     notes: Notes | None = None
-    memo: Memo | None = None
+    memo: IdentityCache | None = None
 
 
 NO_OPTIONS = StreamOptions()
@@ -259,7 +259,7 @@ def spoken(
     format: str,
     tools: Sequence[ToolDefinition] = (),
     results: str = "",
-    memo: Memo | None = None,
+    memo: IdentityCache | None = None,
 ) -> list[Message]:
     """A conversation as text alone: calls and results as a model of this format writes and reads them.
 
@@ -273,7 +273,7 @@ def spoken(
         results: the format of results, if that is another.
         memo: holds what was written before, since a conversation is written again in each round.
     """
-    memo = memo or Memo()
+    memo = memo or IdentityCache()
     found: list[Message] = []
     for message in group_results(messages):
         role, parts = message.role, message.parts

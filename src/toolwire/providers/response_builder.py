@@ -37,7 +37,7 @@ from toolwire.messages import (
 )
 from toolwire.text.escape import replace_surrogates
 from toolwire.text.json_scanner import FastTries, JsonScanner
-from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
+from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits, FastJsonReader
 from toolwire.wire.arguments import read_arguments
 
 _NOTHING = frozenset(("", "null"))
@@ -50,7 +50,7 @@ class _ArgumentsScanner(JsonScanner):
     __slots__ = ("taken", "whole_until")
 
     def __init__(self) -> None:
-        super().__init__(fast=FastTries())
+        super().__init__(fast=FastJsonReader())
         self.taken = 0  # released pieces that were taken
         self.whole_until = 0  # released pieces up to the end of the last whole value
 

@@ -30,7 +30,7 @@ SURROGATE = "\\ud"
 _UNFIT = (TypeError, ValueError, RecursionError)
 
 
-def json_form(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value that JSON has: the very same if it is one, else what pydantic makes of dates, enums, dataclasses, models.
 
     Raises:

@@ -1,11 +1,11 @@
-"""What a tool's JSON Schema says about one place: the kinds it admits, and text and values made to fit.
+"""A tool's JSON Schema at one place: the kinds it admits, and text and values coerced to fit.
 
-A `Shape` is a view on one place of a schema. It is total: a schema may be invalid, recursive or hostile, and what
-cannot be understood says nothing. Rules that are easy to get wrong:
+A `Shape` is a view on one place of a schema. It is total: a schema may be invalid, recursive or hostile, and whatever
+cannot be understood is ignored. Rules that are easy to get wrong:
 
-* Facts of a place come from `type`, `enum`, `const`, `nullable`, local `$ref`, `allOf` (all hold) and `anyOf`/`oneOf`
-  (any holds). A loop of references adds nothing. Every computation starts afresh at its own place and visits a node
-  once, so the outcome depends on the schema alone, never on what was asked before, and costs at most its size.
+* Facts of a place come from `type`, `enum`, `const`, `nullable`, local `$ref`, `allOf` (all apply) and `anyOf`/`oneOf`
+  (any applies). A loop of references adds nothing. Every computation starts afresh at its own place and visits a node
+  once, so the outcome depends on the schema alone, never on earlier questions, and costs at most its size.
 * A branch of a union that does not mention a property does not count for it.
 * Shapes are interned by schema node, so a recursive schema has finitely many, however deep the values are.
 """
@@ -14,24 +14,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import reduce
 from typing import Any
 
+from toolwire.schema.kinds import KINDS, LOOP, Facts, admits, conclude, join, own_facts
 from toolwire.schema.pointer import resolve
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
-KINDS = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
-"""The names of `Shape.kinds`."""
-
-Facts = dict[str, frozenset[Any] | None]
-"""The kinds a place admits, each with the only values it may have, or None for any."""
-
 ReadJson = Callable[[str], Any]
-"""Reads JSON text; raises ValueError for text that it cannot read."""
+"""A function that decodes JSON text and raises ValueError for any other text."""
 
 _FOLLOW = 150
+"""Maximum length of a chain of references and subschemas; below Python's recursion limit, with room for callers."""
 _VISIT = 500
+"""Maximum nodes visited for one place."""
 _REMEMBER = 4096
+"""Maximum entries of each cache of a document."""
 _REST, _ADDITIONAL = -1, -2
 _SPACE = " \t\r\n"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -45,24 +42,10 @@ _WORDS: dict[str, tuple[str, bool | None]] = {
     "None": ("null", None),
 }
 _NOTHING: Any = object()
-_BUSY: Facts = {}
-
-TYPE_NAMES: dict[str, str] = {kind: kind for kind in sorted(KINDS)} | {
-    "dict": "object",
-    "list": "array",
-    "tuple": "array",
-    "int": "integer",
-    "float": "number",
-    "double": "number",
-    "str": "string",
-    "bool": "boolean",
-    "none": "null",
-}
-"""Type names by lower-case spelling: JSON Schema's own, and those that data sets and some APIs write instead."""
 
 
 class _Scope:
-    """One schema document: its root, the shapes made for its nodes, and the nodes made by combining others."""
+    """One schema document: its root, the shapes of its nodes, and the nodes that combine several others."""
 
     __slots__ = ("combined", "root", "shapes")
 
@@ -72,7 +55,7 @@ class _Scope:
         self.combined: dict[tuple[str, tuple[int, ...]], dict[str, list[Any]]] = {}
 
     def shape(self, node: Any) -> Shape:
-        """The shape of a node, or of what a bare reference leads to; the same object each time."""
+        """Return the shape of a node, or of the target of a bare reference; the same object each time."""
         for _ in range(_FOLLOW):
             if not (isinstance(node, Mapping) and len(node) == 1 and "$ref" in node):
                 break
@@ -80,28 +63,28 @@ class _Scope:
             if not isinstance(target, Mapping | bool):
                 break
             node = target
-        known = self.shapes.get(id(node))
-        if known is None:
-            known = Shape(node, self)
+        shape = self.shapes.get(id(node))
+        if shape is None:
+            shape = Shape(node, self)
             if len(self.shapes) < _REMEMBER:
-                self.shapes[id(node)] = known
-        return known
+                self.shapes[id(node)] = shape
+        return shape
 
     def combine(self, keyword: str, parts: Iterable[Any]) -> Any:
-        """One node for several; equal combinations are the same object."""
+        """Return one node for several; equal combinations are the same object."""
         distinct = {id(part): part for part in parts}
         if len(distinct) == 1:
             return next(iter(distinct.values()))
         key = (keyword, tuple(distinct))
-        known = self.combined.get(key)
-        if known is None:
-            known = {keyword: list(distinct.values())}
+        node = self.combined.get(key)
+        if node is None:
+            node = {keyword: list(distinct.values())}
             if len(self.combined) < _REMEMBER:
-                self.combined[key] = known
-        return known
+                self.combined[key] = node
+        return node
 
     def facts(self, node: Any, memo: dict[int, Facts | None], depth: int = 0) -> Facts | None:
-        """The facts of a node, None if it says nothing, `_BUSY` if all it says is a loop."""
+        """Return the facts of a node, None if it has none, or `LOOP` if it refers only to itself."""
         if node is False:
             return {}
         if not isinstance(node, Mapping) or depth > _FOLLOW:
@@ -110,24 +93,24 @@ class _Scope:
             return memo[id(node)]
         if len(memo) >= _VISIT:
             return None
-        memo[id(node)] = _BUSY
-        parts = [_own_facts(node)]
+        memo[id(node)] = LOOP
+        parts = [own_facts(node)]
         if "$ref" in node:
             parts.append(self.facts(resolve(self.root, node["$ref"]), memo, depth + 1))
         for part in _branches(node, "allOf"):
             parts.append(self.facts(part, memo, depth + 1))  # noqa: PERF401 a comprehension would cost a frame a level
         for keyword in ("anyOf", "oneOf"):
-            either: Facts | None = _BUSY
+            union: Facts | None = LOOP
             for part in _branches(node, keyword):
-                either = _join(either, self.facts(part, memo, depth + 1))
-            parts.append(either if _branches(node, keyword) else None)
-        memo[id(node)] = _conclude(node, parts)
+                union = join(union, self.facts(part, memo, depth + 1))
+            parts.append(union if _branches(node, keyword) else None)
+        memo[id(node)] = conclude(node, parts)
         return memo[id(node)]
 
     def find(
         self, node: Any, pick: Callable[[Mapping[str, Any]], Any], memo: dict[int, Any], depth: int = 0
     ) -> Any | None:
-        """What `pick` finds in a node and all that it refers to, combined; None if nothing."""
+        """Return what `pick` takes from a node and from all that it refers to, combined; None if that is nothing."""
         if not isinstance(node, Mapping) or depth > _FOLLOW:
             return None
         if id(node) in memo:
@@ -135,24 +118,24 @@ class _Scope:
         if len(memo) >= _VISIT:
             return None
         memo[id(node)] = None
-        found = [pick(node)]
+        parts = [pick(node)]
         if "$ref" in node:
-            found.append(self.find(resolve(self.root, node["$ref"]), pick, memo, depth + 1))
+            parts.append(self.find(resolve(self.root, node["$ref"]), pick, memo, depth + 1))
         for part in _branches(node, "allOf"):
-            found.append(self.find(part, pick, memo, depth + 1))  # noqa: PERF401 as above
+            parts.append(self.find(part, pick, memo, depth + 1))  # noqa: PERF401 as above
         for keyword in ("anyOf", "oneOf"):
-            either = []
+            branches = []
             for part in _branches(node, keyword):
-                either.append(self.find(part, pick, memo, depth + 1))  # noqa: PERF401 as above
-            either = [one for one in either if one is not None]
-            found.append(self.combine("anyOf", either) if either else None)
-        found = [one for one in found if one is not None]
-        memo[id(node)] = self.combine("allOf", found) if found else None
+                branches.append(self.find(part, pick, memo, depth + 1))  # noqa: PERF401 as above
+            branches = [branch for branch in branches if branch is not None]
+            parts.append(self.combine("anyOf", branches) if branches else None)
+        parts = [part for part in parts if part is not None]
+        memo[id(node)] = self.combine("allOf", parts) if parts else None
         return memo[id(node)]
 
 
 _CONVERTED = (str, float)
-_KEPT = frozenset({int, bool, type(None)})  # stay as they are whatever a schema says
+_UNCHANGED = frozenset({int, bool, type(None)})  # never coerced, whatever a schema says
 
 
 class Shape:
@@ -161,8 +144,8 @@ class Shape:
     Attributes:
         schema: the node itself; a combination of several where branches of the schema share the place.
         kinds: the kinds of JSON value that are admitted; a place that admits "number" admits "integer" too.
-        typed: whether the schema says something about the type.
-        keeps_text: whether any raw text written for this place stays that very string, so that it may be streamed.
+        typed: whether the schema restricts the type.
+        keeps_text: whether any raw text for this place stays that very string, so that it may be streamed.
     """
 
     __slots__ = (
@@ -183,12 +166,12 @@ class Shape:
         """Use `Shape.of`."""
         facts = scope.facts(node, {})
         self._scope = scope
-        self._facts: Facts | None = None if facts is _BUSY else facts
-        self._children: dict[str | int, Shape] = {}  # by what the schema knows, never by what a model wrote
+        self._facts: Facts | None = None if facts is LOOP else facts
+        self._children: dict[str | int, Shape] = {}  # keys come from the schema, never from a model, so it stays small
         self._names: dict[str, None] | None = None
         self._patterned: bool = False
         self._width: int | None = None
-        self._keeps = frozenset(_kept(self._facts))
+        self._keeps = frozenset(_unchanged_types(self._facts))
         self.schema: Any = node
         self.typed: bool = self._facts is not None
         self.kinds: frozenset[str] = KINDS if self._facts is None else frozenset(self._facts)
@@ -200,7 +183,7 @@ class Shape:
 
     @classmethod
     def of(cls, schema: Mapping[str, Any] | bool, root: Mapping[str, Any] | bool | None = None) -> Shape:
-        """The shape of a schema; any value is taken, and one that is no schema says nothing.
+        """Return the shape of a schema; a value that is not a schema restricts nothing.
 
         Args:
             schema: a JSON Schema, valid or not.
@@ -209,33 +192,33 @@ class Shape:
         return _Scope(schema if root is None else root).shape(schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle the schema, not what was derived from it."""
+        """Copy and pickle the schema alone, without anything derived from it."""
         return Shape.of, (self.schema, self._scope.root)
 
     def __repr__(self) -> str:
-        """The kinds, for people."""
+        """Name the kinds."""
         return f"Shape({'|'.join(sorted(self.kinds)) if self.typed else 'any'})"
 
     @property
     def items(self) -> Shape:
-        """The shape of array elements that have no place of their own in `prefixItems`."""
-        known = self._children.get(_REST)
-        return self._child(_REST, lambda node: _pick_item(node, None)) if known is None else known
+        """The shape of array elements beyond those of `prefixItems`."""
+        child = self._children.get(_REST)
+        return self._child(_REST, lambda node: _pick_item(node, None)) if child is None else child
 
     @property
     def property_names(self) -> tuple[str, ...]:
-        """The declared properties, in order, of all branches."""
+        """The declared properties of all branches, in order."""
         return tuple(self._declared())
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The properties that must be there, whichever branch of a union holds."""
+        """The properties that must be present, whichever branch of a union applies."""
         names: dict[str, None] = {}
-        pending, seen = [self.schema], set[int]()
+        pending, visited = [self.schema], set[int]()
         while pending:
             node = pending.pop()
-            if isinstance(node, Mapping) and id(node) not in seen:
-                seen.add(id(node))
+            if isinstance(node, Mapping) and id(node) not in visited:
+                visited.add(id(node))
                 listed = node.get("required")
                 if isinstance(listed, list | tuple):
                     names.update(dict.fromkeys(name for name in listed if isinstance(name, str)))
@@ -243,32 +226,32 @@ class Shape:
         return tuple(names)
 
     def item(self, index: int) -> Shape:
-        """The shape of the array element at an index."""
+        """Return the shape of the array element at an index."""
         if self._width is None:
             widths = [0]
             self._scope.find(self.schema, lambda node: widths.append(len(_prefix(node))), {})
             self._width = max(widths)
         if index >= self._width:
             return self.items
-        known = self._children.get(index)
-        return self._child(index, lambda node: _pick_item(node, index)) if known is None else known
+        child = self._children.get(index)
+        return self._child(index, lambda node: _pick_item(node, index)) if child is None else child
 
     def property(self, name: str) -> Shape:
-        """The shape of a property: as declared, else by a simple pattern, else of additional ones, else `ANY`."""
-        known = self._children.get(name)
-        if known is not None:
-            return known
+        """Return the shape of a property: as declared, by a simple pattern, of additional ones, or else `ANY`."""
+        child = self._children.get(name)
+        if child is not None:
+            return child
         if name in self._declared():
             return self._child(name, lambda node: _pick_property(node, name))
         if self._patterned:
-            return self._found(lambda node: _pick_property(node, name))
-        known = self._children.get(_ADDITIONAL)
-        return self._child(_ADDITIONAL, _pick_additional) if known is None else known
+            return self._find(lambda node: _pick_property(node, name))
+        child = self._children.get(_ADDITIONAL)
+        return self._child(_ADDITIONAL, _pick_additional) if child is None else child
 
     def from_text(self, text: str, read_json: ReadJson) -> Any:
-        """The value of raw text that a format writes between tags, without JSON quotes.
+        """Return the value of raw text that a format writes between tags, without JSON quotes.
 
-        Text that fits nothing is returned unchanged; validation refuses it later.
+        Text that fits no kind is returned unchanged; validation refuses it later.
         """
         facts = self._facts
         if facts is None:
@@ -283,10 +266,10 @@ class Shape:
         return text if value is _NOTHING else value
 
     def coerce(self, value: Any, read_json: ReadJson) -> Any:
-        """The value made to fit without loss, at any depth; the same object if nothing changes.
+        """Coerce a value to the schema without loss, at any depth; return the same object if nothing changes.
 
-        Only what the schema excludes is converted, and only to what it admits: strings that hold a JSON integer,
-        number, object or array, true/false/True/False or null/None, and integral floats for an integer.
+        Only values that the schema excludes are converted, and only to kinds that it admits: strings with a JSON
+        integer, number, object or array, true/false/True/False or null/None, and integral floats for an integer.
         """
         return self._coerce(value, read_json, 0)
 
@@ -298,7 +281,7 @@ class Shape:
         changes: list[tuple[Any, Any]] = []
         if isinstance(value, dict):
             for name, inner in value.items():
-                if (kind := type(inner)) in _KEPT:
+                if (kind := type(inner)) in _UNCHANGED:
                     continue
                 shape = self._children.get(name) or self.property(name)
                 if kind in shape._keeps:
@@ -308,7 +291,7 @@ class Shape:
                     changes.append((name, fitted))
         elif isinstance(value, list):
             for index, inner in enumerate(value):
-                if (kind := type(inner)) in _KEPT:
+                if (kind := type(inner)) in _UNCHANGED:
                     continue
                 shape = self.item(index)
                 if kind in shape._keeps:
@@ -325,7 +308,7 @@ class Shape:
 
     def _coerce_scalar(self, value: str | float, facts: Facts, read_json: ReadJson, depth: int) -> Any:
         if isinstance(value, float):
-            fits = "number" not in facts and value.is_integer() and _admits(facts, "integer", value)
+            fits = "number" not in facts and value.is_integer() and admits(facts, "integer", value)
             return int(value) if fits else value
         if "string" in facts and ((listed := facts["string"]) is None or value in listed):
             return value
@@ -333,157 +316,62 @@ class Shape:
         return value if decoded is _NOTHING else decoded
 
     def _decode(self, text: str, facts: Facts, read_json: ReadJson, depth: int) -> Any:
-        """What text stands for among the kinds other than string, or `_NOTHING`."""
+        """Return the value of text among the kinds other than string, or `_NOTHING`."""
         trimmed = text.strip(_SPACE)
         if trimmed in _WORDS:
             kind, value = _WORDS[trimmed]
-            return value if _admits(facts, kind, value) else _NOTHING
+            return value if admits(facts, kind, value) else _NOTHING
         if trimmed[:1] in ("{", "["):
-            kind, wanted, closer = ("object", dict, "}") if trimmed[0] == "{" else ("array", list, "]")
+            kind, container, closer = ("object", dict, "}") if trimmed[0] == "{" else ("array", list, "]")
             if kind not in facts or trimmed[-1] != closer:
                 return _NOTHING
             try:
                 value = read_json(trimmed)
             except (ValueError, RecursionError):
                 return _NOTHING
-            return self._coerce(value, read_json, depth) if isinstance(value, wanted) else _NOTHING
+            return self._coerce(value, read_json, depth) if isinstance(value, container) else _NOTHING
         if "integer" not in facts and "number" not in facts:
             return _NOTHING
         if _INTEGER.fullmatch(trimmed):
             if len(trimmed.lstrip("-")) > MAX_DIGITS:
                 return _NOTHING
             integer = int(trimmed)
-            return integer if _admits(facts, "integer", integer) else _NOTHING
+            return integer if admits(facts, "integer", integer) else _NOTHING
         if "number" in facts and _NUMBER.fullmatch(trimmed):
             number = float(trimmed)
-            return number if abs(number) != float("inf") and _admits(facts, "number", number) else _NOTHING
+            return number if abs(number) != float("inf") and admits(facts, "number", number) else _NOTHING
         return _NOTHING
 
     def _child(self, key: str | int, pick: Callable[[Mapping[str, Any]], Any]) -> Shape:
-        child = self._found(pick)
+        child = self._find(pick)
         if len(self._children) < _REMEMBER:
             self._children[key] = child
         return child
 
-    def _found(self, pick: Callable[[Mapping[str, Any]], Any]) -> Shape:
+    def _find(self, pick: Callable[[Mapping[str, Any]], Any]) -> Shape:
         node = self._scope.find(self.schema, pick, {})
         return ANY if node is None else self._scope.shape(node)
 
     def _declared(self) -> dict[str, None]:
-        """The names of `property_names`, gathered once; notes whether there are patterns for others."""
+        """Collect the names of `property_names` once, and whether there are patterns for others."""
         if self._names is None:
             names: dict[str, None] = {}
 
-            def gather(node: Mapping[str, Any]) -> None:
+            def collect(node: Mapping[str, Any]) -> None:
                 names.update(dict.fromkeys(name for name in _mapping(node, "properties") if isinstance(name, str)))
                 self._patterned = self._patterned or bool(_mapping(node, "patternProperties"))
 
-            self._scope.find(self.schema, gather, {})
+            self._scope.find(self.schema, collect, {})
             self._names = names
         return self._names
 
 
-def _kept(facts: Facts | None) -> Iterator[type]:
-    """Types of values that `coerce` never changes, whatever they are."""
+def _unchanged_types(facts: Facts | None) -> Iterator[type]:
+    """Yield the types of which `coerce` changes no value."""
     if facts is None or facts.get("string", _NOTHING) is None:
         yield str
     if facts is None or "number" in facts:
         yield float
-
-
-def _own_facts(node: Mapping[str, Any]) -> Facts | None:
-    """What `type`, `enum` and `const` of a node itself say."""
-    declared = node.get("type")
-    names = declared if isinstance(declared, list | tuple) else (declared,)
-    facts: Facts | None = None
-    if kinds := [TYPE_NAMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in TYPE_NAMES]:
-        facts = dict.fromkeys(kinds)
-        if "number" in facts:
-            facts["integer"] = None
-    listed = node.get("enum")
-    values = listed if isinstance(listed, list | tuple) and listed else [node["const"]] if "const" in node else None
-    if values is None:
-        return facts
-    sorted_out: dict[str, set[Any] | None] = {}
-    for value in values:
-        for kind in kinds_of(value):
-            if kind in ("object", "array"):
-                sorted_out[kind] = None
-            elif (known := sorted_out.setdefault(kind, set())) is not None:
-                known.add(value)
-    only: Facts = {kind: None if known is None else frozenset(known) for kind, known in sorted_out.items()}
-    return only if facts is None else _meet(facts, only)
-
-
-def _conclude(node: Mapping[str, Any], parts: list[Facts | None]) -> Facts | None:
-    """The facts of a node whose parts must all hold; those that are a loop or say nothing do not count."""
-    said = [part for part in parts if part is not None and part is not _BUSY]
-    facts = reduce(_meet, said) if said else _implied_facts(node)
-    if facts is None:
-        return _BUSY if any(part is _BUSY for part in parts) else None
-    return {**facts, "null": None} if node.get("nullable") is True else facts
-
-
-def _implied_facts(node: Mapping[str, Any]) -> Facts | None:
-    """What the keywords of a node without a type say about it."""
-    if isinstance(node.get("properties"), Mapping):
-        return {"object": None}
-    if isinstance(node.get("items"), Mapping | list) or isinstance(node.get("prefixItems"), list):
-        return {"array": None}
-    return None
-
-
-def kinds_of(value: Any) -> tuple[str, ...]:
-    """The kinds that a JSON value belongs to, most exact first; none for anything else."""
-    match value:
-        case None:
-            return ("null",)
-        case bool():
-            return ("boolean",)
-        case str():
-            return ("string",)
-        case int():
-            return ("integer",)
-        case float():
-            return ("number", "integer") if value.is_integer() else ("number",)
-        case list() | tuple():
-            return ("array",)
-        case dict():
-            return ("object",)
-        case _:
-            return ()
-
-
-def _admits(facts: Facts, kind: str, value: Any) -> bool:
-    if kind not in facts:
-        return False
-    listed = facts[kind]
-    return listed is None or value in listed
-
-
-def _meet(one: Facts, other: Facts) -> Facts:
-    """What both admit."""
-    both: Facts = {}
-    for kind, listed in one.items():
-        if kind in other:
-            second = other[kind]
-            common = second if listed is None else listed if second is None else listed & second
-            if common is None or common:
-                both[kind] = common
-    return both
-
-
-def _join(one: Facts | None, other: Facts | None) -> Facts | None:
-    """What either admits; a branch that is a loop adds nothing."""
-    if one is _BUSY or other is _BUSY:
-        return other if one is _BUSY else one
-    if one is None or other is None:
-        return None
-    either = dict(one)
-    for kind, listed in other.items():
-        known = either.get(kind, frozenset())
-        either[kind] = None if known is None or listed is None else known | listed
-    return either
 
 
 def _branches(node: Mapping[str, Any], keyword: str) -> list[Any]:
@@ -531,9 +419,9 @@ def _pick_item(node: Mapping[str, Any], index: int | None) -> Any | None:
 
 
 def _matches(pattern: Any, name: str) -> bool | None:
-    """Whether a name matches a pattern that is plain text with anchors, or any text; None if it is not so simple.
+    """Return whether a name matches a pattern of plain text with anchors, or of any text; None for other patterns.
 
-    No other pattern is tried: it comes from outside, and matching it could take any time.
+    They are not tried: a pattern comes from outside, and matching it could take exponential time.
     """
     if not isinstance(pattern, str):
         return None
@@ -554,4 +442,4 @@ def _matches(pattern: Any, name: str) -> bool | None:
 
 
 ANY = Shape.of(True)
-"""The shape of a place that no schema describes."""
+"""The shape of a place without a schema."""

@@ -25,7 +25,7 @@ _REFUSED: dict[Any, str] = {
 }
 
 
-Reader = Callable[[dict[str, Any]], dict[str, Any]]
+ArgumentConverter = Callable[[dict[str, Any]], dict[str, Any]]
 """Makes the arguments that a function's signature asks for of JSON ones; raises ValueError for what is none."""
 
 
@@ -88,7 +88,7 @@ def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
     return description, schema
 
 
-def typed_reader(function: Callable[..., Any]) -> Reader | None:
+def argument_converter(function: Callable[..., Any]) -> ArgumentConverter | None:
     """What turns JSON arguments into those that a function's annotations ask for: models, dates, enums, sets.
 
     None where JSON values are what they ask for already, and where annotations cannot be read.

@@ -16,8 +16,9 @@ from typing import Any
 import jsonschema_rs
 
 from toolwire.errors import DefinitionError
+from toolwire.schema.kinds import TYPE_NAMES, kinds_of
 from toolwire.schema.pointer import json_pointer, resolve
-from toolwire.schema.shape import TYPE_NAMES, Shape, kinds_of
+from toolwire.schema.shape import Shape
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.text.truncate import shorten
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.row_codec import MAX_TEXT, kept
-from toolwire.text.redaction import GONE, spellings
+from toolwire.text.redaction import REDACTED, secret_spellings
 
 STOPPED: Final = "stopped"
 """Why a run ended whose end nobody waited for."""
@@ -134,8 +134,8 @@ def scrub(connection: sqlite3.Connection, root: str, found: Iterable[str]) -> No
         (table, columns, inside.format(column=column)) for table, column, columns in _TEXTS
     ]
     wheres.append(("calls", _OF_CALLS, f"turn IN ({turns})"))
-    for secret in spellings(found):
-        values = {"root": root, "secret": secret, "gone": GONE}
+    for secret in secret_spellings(found):
+        values = {"root": root, "secret": secret, "gone": REDACTED}
         for table, columns, where in wheres:
             changes = ", ".join(f"{name} = replace({name}, :secret, :gone)" for name in columns)
             holds = " OR ".join(f"instr({name}, :secret)" for name in columns)
@@ -146,5 +146,5 @@ def _alike(kept: str, told: str) -> bool:
     """Whether a task is the one that was kept, of which secrets may be gone."""
     if kept == told or not kept or not told:
         return True
-    pieces = [re.escape(piece) for piece in kept.split(GONE)]
+    pieces = [re.escape(piece) for piece in kept.split(REDACTED)]
     return len(pieces) > 1 and re.fullmatch(".*?".join(pieces), told, re.DOTALL) is not None

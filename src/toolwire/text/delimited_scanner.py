@@ -1,8 +1,8 @@
-"""Reading arguments whose strings stand between tokens: the JSON machine with bare keys and bare words.
+"""A scanner of arguments whose strings are enclosed in a delimiter, with bare keys and bare words.
 
     {city:<|"|>Paris<|"|>,days:3,unit:celsius}
 
-A token cannot stand inside a string, so nothing is escaped. What is let through is JSON text, as in `jsontext`.
+A string cannot contain the delimiter, so nothing is escaped. The scanner emits JSON text, as `JsonScanner` does.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from toolwire.text.json_scanner import FIRST_KEY, FIRST_VALUE, KEY, STRING, VALU
 _WORD = re.compile(r"[^,{}\[\]<\"\n]*")
 _EXPECTING = frozenset((FIRST_KEY, FIRST_VALUE, KEY, VALUE))
 MAX_WORD = 400
-"""Characters that a string without tokens around it may have."""
+"""Maximum length of a string without delimiters, in characters."""
 
 
-class TokenScanner(JsonScanner):
-    """Reads one value; `token` stands on both sides of a string."""
+class DelimitedScanner(JsonScanner):
+    """A scanner of one value with a delimiter on both sides of each string."""
 
-    __slots__ = ("_special", "token")
+    __slots__ = ("_special", "delimiter")
 
     plain_strings = braces_may_double = False
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, delimiter: str) -> None:
         super().__init__(repair=False)
-        self.token = token
-        self._special = re.compile(rf'[{re.escape(token[0])}"\\\x00-\x1f]').search
+        self.delimiter = delimiter
+        self._special = re.compile(rf'[{re.escape(delimiter[0])}"\\\x00-\x1f]').search
 
     @property
     def quick(self) -> Any:
-        """Inside a string, a search for the token's beginning, and for what JSON has to escape."""
+        """Inside a string, a search for the start of the delimiter, and for characters that JSON has to escape."""
         if self.state != STRING or self.in_key:
             return None
-        return self._special if self.quote == self.token else super().quick
+        return self._special if self.quote == self.delimiter else super().quick
 
     def _structure(self, text: str, pos: int, final: bool) -> int:
         if self.state not in _EXPECTING or text[pos].isspace():
             return super()._structure(text, pos, final)
-        if text.startswith(self.token, pos):
-            self._open_string(self.token, key=self.state in (FIRST_KEY, KEY))
-            return pos + len(self.token)
-        if not final and self.token.startswith(text[pos : pos + len(self.token)]):
+        if text.startswith(self.delimiter, pos):
+            self._open_string(self.delimiter, key=self.state in (FIRST_KEY, KEY))
+            return pos + len(self.delimiter)
+        if not final and self.delimiter.startswith(text[pos : pos + len(self.delimiter)]):
             return ~pos
         if self.state in (FIRST_KEY, KEY) and text[pos] not in '"}':
             self._start_bare_key()
@@ -69,24 +69,24 @@ class TokenScanner(JsonScanner):
         return stop
 
     def word(self, text: str) -> str:
-        """The JSON text of a number, true, false, null, or else of the text itself."""
+        """Return the JSON text of a number, true, false, null, or else of the word as a string."""
         text = text.rstrip()
-        written = super().word(text) or self.number(text)
-        return written or ("" if self.error else json.dumps(text, ensure_ascii=False))
+        value = super().word(text) or self.number(text)
+        return value or ("" if self.error else json.dumps(text, ensure_ascii=False))
 
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
-        if self.quote != self.token:
+        if self.quote != self.delimiter:
             return super()._string(text, pos, end, final)
-        at = text.find(self.token, pos)
+        at = text.find(self.delimiter, pos)
         if at >= 0:
-            self._add(json.dumps(text[pos:at], ensure_ascii=False)[1:-1])
+            self._emit_string(json.dumps(text[pos:at], ensure_ascii=False)[1:-1])
             self.key_escaped = True
             self.out.append('"')
             self._string_end()
-            return at + len(self.token)
+            return at + len(self.delimiter)
         stop = end
         if not final:
-            sizes = range(min(len(self.token) - 1, end - pos), 0, -1)
-            stop -= next((n for n in sizes if text.endswith(self.token[:n])), 0)
-        self._add(json.dumps(text[pos:stop], ensure_ascii=False)[1:-1])
+            sizes = range(min(len(self.delimiter) - 1, end - pos), 0, -1)
+            stop -= next((n for n in sizes if text.endswith(self.delimiter[:n])), 0)
+        self._emit_string(json.dumps(text[pos:stop], ensure_ascii=False)[1:-1])
         return stop if stop == end else ~stop

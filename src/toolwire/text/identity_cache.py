@@ -1,4 +1,4 @@
-"""Results of pure functions, held by the very values they were made of: nothing is hashed or compared."""
+"""A bounded cache keyed by object identity: arguments are neither hashed nor compared."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-MOST = 512
+MAX_ENTRIES = 512
 
 
-class Memo:
-    """Results by the identity of what they were made of; the oldest go first.
-
-    The values are held as well, so that no other gets their identity. They must not change.
+class IdentityCache:
+    """Results of pure functions, by the identity of their arguments; the oldest entries go first.
 
     Args:
-        most: results that are held.
+        max_entries: the maximum number of results.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._made: dict[Hashable, tuple[tuple[object, ...], Any]] = {}
+    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
+        self._max_entries = max_entries
+        # The arguments are stored as well: as long as they exist, no other object gets their identity.
+        self._entries: dict[Hashable, tuple[tuple[object, ...], Any]] = {}
 
-    def get(self, make: Callable[[], _T], values: Iterable[object], *names: Hashable) -> _T:
-        """What `make` gave for these values and names, or gives now."""
-        held = tuple(values)
-        key = (names, *map(id, held))
-        found = self._made.get(key)
-        if found is None:
-            if len(self._made) >= self._most:
-                self._made.pop(next(iter(self._made)), None)
-            found = self._made[key] = held, make()
-        result: _T = found[1]
+    def get(self, compute: Callable[[], _T], values: Iterable[object], *names: Hashable) -> _T:
+        """Return the cached result for these values and names, or compute it now.
+
+        The values must not change afterwards.
+        """
+        arguments = tuple(values)
+        key = (names, *map(id, arguments))
+        entry = self._entries.get(key)
+        if entry is None:
+            if len(self._entries) >= self._max_entries:
+                self._entries.pop(next(iter(self._entries)), None)
+            entry = self._entries[key] = arguments, compute()
+        result: _T = entry[1]
         return result

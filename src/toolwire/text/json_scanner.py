@@ -1,12 +1,12 @@
-"""Reading JSON text as models write it: in pieces, in linear time, with repairs that leave one reading.
+"""An incremental JSON scanner for text that models write: linear time, and repairs that leave one reading.
 
 `JsonScanner` is a push-down machine over the characters of one value. It never recurses, never rescans, and decides
-every error at a character, so that any chunking of the same text gives the same outcome. What it lets through is
-always valid JSON text (`ready`), which is what arguments deltas are made of. A value that is there as a whole is tried
-once with the C scanner of the standard library, under the same rules.
+every error at a character, so that any chunking of the same text gives the same outcome. The text that it emits
+(`ready`) is always valid JSON; arguments deltas are made of it. A value that is there as a whole is tried once with
+the C scanner of the standard library, under the same rules.
 
-Rules, the same on every Python: at most `MAX_DEPTH` levels, integers of at most `MAX_DIGITS` digits, no infinities or
-NaN, no lone surrogates, no duplicate keys.
+The rules are the same on every Python: at most `MAX_DEPTH` levels, integers of at most `MAX_DIGITS` digits, no
+infinities or NaN, no lone surrogates, no duplicate keys.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import math
 import re
 from typing import Any
 
-from toolwire.text.json_text import JsonError, decode, scan_once, within_limits
+from toolwire.text.json_text import FastJsonReader, JsonError, decode
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
-# Text of a string that needs no second look: no quote, no control character, only escapes that JSON has.
+# Text inside a string that is valid as it is: no quote, no control character, only escapes that JSON has. The
+# possessive groups are bounded, so that one match never runs over a whole text which is then scanned again.
 _PLAIN = {
     '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+'),
     "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+"""),
@@ -31,88 +32,46 @@ _SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\
 _SHORT = re.compile(r'"[^"\\\x00-\x1f]{0,200}"')
 _AFTER_STRING = frozenset(",}]:")
 _FAR = 64
-"""White space behind a quote beyond which nobody looks for what follows it."""
+"""Maximum white space behind a quote, in characters, that is searched for the character after it."""
 _ESCAPES = frozenset('"\\/bfnrt')
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 _WORDS = {"true": "true", "false": "false", "null": "null"}
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _LONGEST_WORD = 8
-_FAST_MINIMUM = 64
-"""Characters from which trying the C scanner pays."""
-_FAST_FAILURES = 8
-"""Failed tries after which it is left alone: each may cost a pass over the text before it."""
 
-# What the machine expects next.
+# States: what the machine expects next.
 VALUE, FIRST_VALUE, FIRST_KEY, KEY, COLON, NEXT, STRING, NUMBER, WORD, END, BARE_KEY = range(11)
 _SCALARS = frozenset((NUMBER, WORD))
 _KEYS = frozenset((FIRST_KEY, KEY))
 _CLOSING = frozenset((FIRST_KEY, KEY, NEXT))
 _BARE_KEY = re.compile(r"""[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]*""")
 MAX_KEY = 256
-"""Characters that a key without quotes may have."""
-
-
-class FastTries:
-    """Counts the failures of the C scanner over one text; shared by the scanners that read it."""
-
-    __slots__ = ("failures",)
-
-    def __init__(self) -> None:
-        self.failures = 0
-
-    def value(self, text: str, pos: int) -> tuple[Any, int] | None:
-        """The value at `pos` and its end, if it is a string or a container, there as a whole and plainly valid."""
-        if self.failures >= _FAST_FAILURES or len(text) - pos < _FAST_MINIMUM or text[pos] not in '{["':
-            return None
-        try:
-            value, end = scan_once(text, pos)
-        except (ValueError, StopIteration, RecursionError):
-            self.failures += 1
-            return None
-        return (value, end) if within_limits(value) else None
+"""Maximum length of a key without quotes, in characters."""
 
 
 class JsonScanner:
-    """Reads one JSON value, fed in pieces.
+    """A scanner of one JSON value that arrives in pieces.
 
     Attributes:
         done: the value is complete; `scan` returned the position after it.
         error: why it is not JSON, or ""; `scan` returned the offending character's position.
-        limited: the error is one of the limits, not of the syntax.
-        ready: pieces of valid JSON text let through since the caller last took them.
-        repairs: names of the repairs made.
-        value: the value itself, where the C scanner read it at once; see `whole`.
+        limited: whether the error is about a limit, not about the syntax.
+        out: the list that emitted text goes to; `ready`, unless the caller collects a value elsewhere.
+        ready: pieces of valid JSON text emitted since the caller last took them.
+        repairs: the names of the repairs made.
+        value: the value itself, if the C scanner read it at once; see `whole`.
         whole: whether `value` is set.
     """
 
     __slots__ = (
-        "depth",
-        "done",
-        "doubled",
-        "error",
-        "fast",
-        "fresh",
-        "in_key",
-        "key",
-        "key_escaped",
-        "limited",
-        "out",
-        "pending",
-        "quote",
-        "ready",
-        "repairing",
-        "repairs",
-        "run",
-        "stack",
-        "state",
-        "value",
-        "whole",
-    )
+        "done", "doubled", "error", "fast", "fresh", "in_key", "key", "key_escaped", "limited", "out", "pending",
+        "quote", "ready", "repairing", "repairs", "run", "stack", "state", "value", "whole",
+    )  # fmt: skip
 
     words = _PYTHON_WORDS
     plain_strings = True  # a string ends at its first quote
 
-    def __init__(self, *, repair: bool = True, fast: FastTries | None = None) -> None:
+    def __init__(self, *, repair: bool = True, fast: FastJsonReader | None = None) -> None:
         self.repairing = repair
         self.fast = fast
         self.fresh = True
@@ -130,23 +89,26 @@ class JsonScanner:
         self.run: list[str] = []  # the characters of a number or word
         self.quote = '"'
 
-    # -- the caller's side ---------------------------------------------------------------------------------------
+    # -- for callers -------------------------------------------------------------------------------------------------
 
     @property
     def quick(self) -> Any:
-        """A search that finds nothing in a piece which is wholly inside the current string, or None."""
+        """A search that finds nothing in a piece which is wholly inside the current string; None elsewhere.
+
+        Such a piece may be appended to `out` as it is, which is what makes long strings cheap.
+        """
         return _SPECIAL[self.quote] if self.state == STRING and not self.in_key else None
 
     def scan(self, text: str, pos: int, final: bool) -> int:
-        """Read on from `pos`; stop after the value, at an error, or where more text is needed."""
+        """Scan from `pos`; return the position after the value, at an error, or where more text is needed."""
         if self.fresh and pos < len(text):
             self.fresh = False
             if self.plain_strings and (short := _SHORT.match(text, pos)) is not None:
                 self.ready.append(short[0])
                 self.done = True
                 return short.end()
-            if self.fast is not None and (found := self.fast.value(text, pos)) is not None:
-                self.value, end = found
+            if self.fast is not None and (entry := self.fast.read(text, pos)) is not None:
+                self.value, end = entry
                 self.whole = self.done = True
                 self.ready.append(text[pos:end])
                 return end
@@ -167,13 +129,13 @@ class JsonScanner:
         return pos
 
     def finish(self) -> None:
-        """The text is over: a number or word at its very end is complete."""
+        """End the text: a number or word at its very end is complete."""
         if self.state in _SCALARS and not self.stack:
             self._scalar_end()
 
-    # -- the machine ---------------------------------------------------------------------------------------------
+    # -- the machine -------------------------------------------------------------------------------------------------
 
-    def _fix(self, name: str, otherwise: str) -> bool:
+    def _repair(self, name: str, otherwise: str) -> bool:
         if not self.repairing:
             self.error = otherwise
             return False
@@ -181,14 +143,14 @@ class JsonScanner:
             self.repairs.append(name)
         return True
 
-    def _let(self, text: str) -> None:
+    def _emit(self, text: str) -> None:
         if self.pending:
             self.out.extend(self.pending)
             self.pending.clear()
         self.out.append(text)
 
     def _structure(self, text: str, pos: int, final: bool) -> int:
-        """Read on outside strings and scalars; the complement of the position where more text is needed."""
+        """Scan one step outside strings and scalars; return the position, or its complement if more text is needed."""
         c = text[pos]
         if c in " \t\n\r":
             match = _SPACE.match(text, pos)
@@ -202,7 +164,7 @@ class JsonScanner:
             if pos + 1 == len(text) and not final:
                 return ~pos
             if not text.startswith("}}", pos):
-                self.error = "braces that were doubled are closed by a single one"
+                self.error = "doubled braces are closed by a single one"
                 return pos
             pos += 1
         if state == NEXT:
@@ -211,12 +173,12 @@ class JsonScanner:
             if c != (expected := self.after_key()):
                 self.error = f"{'a colon' if expected == ':' else expected} is missing after a key"
                 return pos
-            self._let(":")
+            self._emit(":")
             self.state = VALUE
             self.on_colon()
             return pos + 1
         if state in _KEYS:
-            if c == '"' or (c == "'" and self._fix("single_quotes", "strings need double quotes")):
+            if c == '"' or (c == "'" and self._repair("single_quotes", "strings need double quotes")):
                 self._open_string(c, key=True)
                 return pos + 1
             return self._early_close("}", c, pos, "a key in double quotes is missing")
@@ -225,22 +187,22 @@ class JsonScanner:
         return self._value_start(c, pos)
 
     def _doubles(self) -> bool:
-        """Whether a second brace is one that a model took over from a template: all are doubled then."""
+        """Return whether all braces are doubled, as a model may copy them from a template."""
         if not self.doubled and len(self.stack) == 1 and self.braces_may_double:
-            self.doubled = self._fix("doubled_braces", "a key in double quotes is missing")
+            self.doubled = self._repair("doubled_braces", "a key in double quotes is missing")
         return self.doubled
 
     braces_may_double = True
 
     def _value_start(self, c: str, pos: int) -> int:
-        if c == '"' or (c == "'" and self._fix("single_quotes", "strings need double quotes")):
+        if c == '"' or (c == "'" and self._repair("single_quotes", "strings need double quotes")):
             self._open_string(c, key=False)
         elif c == "{" or c == "[":
             if len(self.stack) >= MAX_DEPTH:
                 self.limited = True
                 self.error = f"more than {MAX_DEPTH} levels of nesting"
                 return pos
-            self._let(c)
+            self._emit(c)
             self.stack.append(set() if c == "{" else None)
             self.state = FIRST_KEY if c == "{" else FIRST_VALUE
         elif c in "-0123456789" or c in self.number_starts:
@@ -268,19 +230,19 @@ class JsonScanner:
         return pos
 
     def _early_close(self, expected: str, c: str, pos: int, otherwise: str) -> int:
-        """A closing bracket where a key or value could stand: an empty container or a trailing comma."""
+        """Scan a closing bracket in place of a key or value: an empty container or a trailing comma."""
         if c != expected:
             self.error = self.error or otherwise
             return pos
         if self.pending:
-            if not self._fix("trailing_comma", "a comma stands before the closing bracket"):
+            if not self._repair("trailing_comma", "a comma before the closing bracket"):
                 return pos
             self.out.extend(self.pending[1:])
             self.pending.clear()
         return self._close(c, pos)
 
     def _close(self, c: str, pos: int) -> int:
-        self._let(c)
+        self._emit(c)
         self.stack.pop()
         self._value_end()
         return pos + 1
@@ -295,25 +257,25 @@ class JsonScanner:
             self.done = True
 
     def _open_string(self, quote: str, *, key: bool) -> None:
-        self._let('"')
+        self._emit('"')
         self.quote = quote
         self.state = STRING
         self.in_key = key
         if key:
             self.key, self.key_escaped = [], False
 
-    def _add(self, text: str) -> None:
+    def _emit_string(self, text: str) -> None:
         self.out.append(text)
         if self.in_key:
             self.key.append(text)
             self.key_escaped = self.key_escaped or "\\" in text
 
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
-        """Read on inside a string; the complement of the position where more text is needed."""
+        """Scan one step inside a string; return the position, or its complement if more text is needed."""
         match = _PLAIN[self.quote].match(text, pos)
         stop = match.end() if match else pos
         if stop > pos:
-            self._add(text[pos:stop])
+            self._emit_string(text[pos:stop])
             return stop
         c = text[stop]
         if c == self.quote:
@@ -324,7 +286,7 @@ class JsonScanner:
                 self.out.append('"')
                 self._string_end()
             else:
-                self._add('\\"')
+                self._emit_string('\\"')
                 self.key_escaped = True
             return stop + 1
         if c == "\\":
@@ -333,26 +295,29 @@ class JsonScanner:
                 return ~stop
             return after
         if c == '"':  # inside single quotes
-            self._add('\\"')
+            self._emit_string('\\"')
             self.key_escaped = True
             return stop + 1
-        if self._fix("raw_control", "a control character stands unescaped in a string"):
-            self._add(json.dumps(c)[1:-1])
+        if self._repair("raw_control", "a control character in a string is not escaped"):
+            self._emit_string(json.dumps(c)[1:-1])
             self.key_escaped = True
             return stop + 1
         return stop
 
     def _closes(self, text: str, pos: int, final: bool) -> bool | None:
-        """Whether the quote at `pos` ends a string, or the model forgot to escape it; None: more text is needed."""
+        """Return whether the quote at `pos` ends a string, and is not one that the model forgot to escape.
+
+        None: more text is needed.
+        """
         if self.in_key or not (self.inner_quotes and self.repairing and self.stack and self.quote == '"'):
             return True
         match = _SPACE.match(text, pos + 1)
         after = match.end() if match else pos + 1
-        if after - pos > _FAR:
+        if after - pos > _FAR:  # looking further for each quote would take quadratic time
             return True
         if after == len(text):
             return True if final else None
-        return text[after] in _AFTER_STRING or not self._fix("inner_quote", "")
+        return text[after] in _AFTER_STRING or not self._repair("inner_quote", "")
 
     inner_quotes = True
 
@@ -369,7 +334,7 @@ class JsonScanner:
         self.state = BARE_KEY
 
     def _bare_key(self, text: str, pos: int) -> int:
-        """A key without quotes, for dialects that have them."""
+        """Scan a key without quotes, for dialects that have them."""
         match = _BARE_KEY.match(text, pos, pos + MAX_KEY + 1 - sum(map(len, self.run)))
         stop = match.end() if match else pos
         self.run.append(text[pos:stop])
@@ -379,7 +344,7 @@ class JsonScanner:
             key = "".join(self.run)
             self.run = []
             if key:
-                self._let(json.dumps(key, ensure_ascii=False))
+                self._emit(json.dumps(key, ensure_ascii=False))
                 self._key_end(key)
             else:
                 self.error = "a key is missing"
@@ -397,41 +362,41 @@ class JsonScanner:
             self.on_top_key(key)
 
     def _escape(self, text: str, pos: int, end: int, final: bool) -> int:
-        """Read one escape; -1 if more text is needed."""
+        """Scan one escape; return -1 if more text is needed."""
         if pos + 1 >= end:
             return -1
         c = text[pos + 1]
         self.key_escaped = True
         if c in _ESCAPES:
-            self._add(text[pos : pos + 2])
+            self._emit_string(text[pos : pos + 2])
             return pos + 2
         if c == "'" and self.quote == "'":
-            self._add("'")
+            self._emit_string("'")
             return pos + 2
         if c == "u":
             if end < pos + 6 and not final and all(d in "0123456789abcdefABCDEF" for d in text[pos + 2 : end]):
                 return -1
             if _HEX4.match(text, pos + 2):
                 return self._unicode(text, pos, end, final)
-        if self._fix("invalid_escape", f"\\{c} is not a JSON escape"):
-            self._add("\\\\")
+        if self._repair("invalid_escape", f"\\{c} is not a JSON escape"):
+            self._emit_string("\\\\")
             return pos + 1
         return pos
 
     def _unicode(self, text: str, pos: int, end: int, final: bool) -> int:
         unit = int(text[pos + 2 : pos + 6], 16)
         if not 0xD800 <= unit <= 0xDFFF:
-            self._add(text[pos : pos + 6])
+            self._emit_string(text[pos : pos + 6])
             return pos + 6
         rest = text[pos + 6 : pos + 12]
         if unit < 0xDC00:
             if len(rest) < 6 and not final and "\\u"[: len(rest)] == rest[:2]:
                 return -1
             if re.fullmatch(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", rest):
-                self._add(text[pos : pos + 12])
+                self._emit_string(text[pos : pos + 12])
                 return pos + 12
         self.limited = True
-        self.error = "half of a surrogate pair stands alone"
+        self.error = "half of a surrogate pair is alone"
         return pos
 
     def _scalar(self, text: str, pos: int) -> int:
@@ -452,26 +417,26 @@ class JsonScanner:
         self.run = []
         written = self.word(text) if self.state == WORD else self.number(text)
         if written:
-            self._let(written)
+            self._emit(written)
             self._value_end()
         elif not self.error:
             self.error = f"{text[:40]!r} is not a JSON value"
 
-    # -- what a dialect or a caller may refine -------------------------------------------------------------------
+    # -- to be overridden by dialects and callers --------------------------------------------------------------------
 
     def after_key(self) -> str:
-        """The character between a key and its value."""
+        """Return the character between a key and its value."""
         return ":"
 
     def word(self, text: str) -> str:
-        """The JSON text of a bare word, or "" if it is not a value."""
+        """Return the JSON text of a bare word, or "" if it is not a value."""
         written = _WORDS.get(text, "")
-        if not written and text in self.words and self._fix("python_literal", f"{text} is not JSON"):
+        if not written and text in self.words and self._repair("python_literal", f"{text} is not JSON"):
             written = self.words[text]
         return written
 
     def number(self, text: str) -> str:
-        """The JSON text of a number, or "" if it is not one or out of range."""
+        """Return the JSON text of a number, or "" if it is not a number or out of range."""
         match = _NUMBER.match(text)
         if match is None:
             return ""
@@ -487,17 +452,17 @@ class JsonScanner:
         return text
 
     def on_top_key(self, key: str) -> None:
-        """A key of the outermost object was read."""
+        """Handle a key of the outermost object."""
 
     def on_colon(self) -> None:
-        """A value is about to begin."""
+        """Handle the beginning of a value in an object."""
 
     def on_top_value(self) -> None:
-        """A value directly inside the outermost container was read."""
+        """Handle the end of a value directly inside the outermost container."""
 
 
-def limit_broken(text: str) -> str:
-    """Which limit a JSON value breaks, or "" if it breaks none (or is no JSON)."""
+def broken_limit(text: str) -> str:
+    """Return the limit that a JSON value breaks, or "" if it breaks none or is not JSON."""
     scanner = JsonScanner()
     scanner.scan(text, len(text) - len(text.lstrip()), True)
     scanner.finish()
@@ -505,13 +470,13 @@ def limit_broken(text: str) -> str:
 
 
 def read_json(text: str, *, repair: bool = True) -> tuple[Any, list[str]]:
-    """Read text that is one JSON value, white space around it allowed; the value and the repairs made.
+    """Return the value of JSON text, with white space around it, and the names of the repairs made.
 
     Raises:
-        JsonError: it is not, even after repairs, or something follows it.
+        JsonError: it is not JSON, even after repairs, or text follows it.
     """
     start = len(text) - len(text.lstrip())
-    scanner = JsonScanner(repair=repair, fast=FastTries())
+    scanner = JsonScanner(repair=repair, fast=FastJsonReader())
     end = scanner.scan(text, start, True)
     scanner.finish()
     if scanner.error:

@@ -1,4 +1,4 @@
-"""JSON text as models and prompts write it, and as it may be read: no duplicate keys, no NaN, no lone surrogates."""
+"""Write JSON as models and prompts do, and decode it strictly: no duplicate keys, no NaN, no lone surrogates."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from typing import Any, NoReturn
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
 _MAX_BITS = (10**MAX_DIGITS - 1).bit_length()
+_FAST_MINIMUM = 64
+"""Length from which trying the C scanner pays, in characters."""
+_FAST_FAILURES = 8
+"""Failures after which a `FastJsonReader` gives up: each may cost a pass over all text before it."""
 
 
 class JsonError(ValueError):
-    """Text that is not JSON, nor JSON after repairs; `position` is the offending character's."""
+    """Text that is not JSON, even after repairs.
+
+    Attributes:
+        position: the position of the offending character.
+    """
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -21,7 +29,11 @@ class JsonError(ValueError):
 
 
 class DuplicateKeyError(ValueError):
-    """An object with the same `key` twice: readers differ in which of the values they take."""
+    """An object has the same key twice, and readers differ in which value they take.
+
+    Attributes:
+        key: the key.
+    """
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {key[:60]!r} is given twice")
@@ -41,11 +53,11 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     members = dict(pairs)
     if len(members) != len(pairs):
-        seen = set[str]()
+        keys = set[str]()
         for key, _ in pairs:
-            if key in seen:
+            if key in keys:
                 raise DuplicateKeyError(key)
-            seen.add(key)
+            keys.add(key)
     return members
 
 
@@ -61,14 +73,13 @@ def _finite(text: str) -> float:
     return value
 
 
-scan_once: Callable[[str, int], tuple[Any, int]] = vars(
+_scan_once: Callable[[str, int], tuple[Any, int]] = vars(
     json.JSONDecoder(parse_constant=refuse_constant, parse_float=_finite, object_pairs_hook=unique_members)
 )["scan_once"]
-"""Reads the JSON value at a position of a text; returns the value and its end."""
 
 
 def encodable(text: str) -> bool:
-    """Return whether text can be written as UTF-8: whether it has no lone surrogates."""
+    """Return whether text has no lone surrogates, so that UTF-8 can hold it."""
     if text.isascii():
         return True
     try:
@@ -79,14 +90,14 @@ def encodable(text: str) -> bool:
 
 
 def decode(text: str) -> Any:
-    """Decode JSON text that a scanner let through.
+    """Decode JSON text that a scanner emitted.
 
     Raises:
-        JsonError: half of a surrogate pair stands alone in it, or this Python refuses an integer that the limits allow
-            (its own limit was lowered).
+        JsonError: it has a lone surrogate, or this Python refuses an integer that the limits allow (its own limit was
+            lowered).
     """
     if not encodable(text):
-        raise JsonError("half of a surrogate pair stands alone", 0)
+        raise JsonError("half of a surrogate pair is alone", 0)
     try:
         return json.loads(text)
     except ValueError as error:
@@ -115,3 +126,23 @@ def within_limits(value: Any) -> bool:
             return False
         layer = below
     return True
+
+
+class FastJsonReader:
+    """Reads values that are there as a whole with the C scanner; shared by all scanners of one text."""
+
+    __slots__ = ("failures",)
+
+    def __init__(self) -> None:
+        self.failures = 0
+
+    def read(self, text: str, pos: int) -> tuple[Any, int] | None:
+        """Return the string or container at `pos` and its end, or None unless it is complete and valid JSON."""
+        if self.failures >= _FAST_FAILURES or len(text) - pos < _FAST_MINIMUM or text[pos] not in '{["':
+            return None
+        try:
+            value, end = _scan_once(text, pos)
+        except (ValueError, StopIteration, RecursionError):
+            self.failures += 1
+            return None
+        return (value, end) if within_limits(value) else None

@@ -1,7 +1,4 @@
-"""Reading Python literals as models write them in calls: the JSON machine with Python's spellings.
-
-What is let through is JSON text, as in `jsontext`. Nothing is ever evaluated.
-"""
+"""A scanner of Python literals as models write them in calls; it emits JSON text and never evaluates anything."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ _FLOAT = re.compile(r"([-+]?)([0-9]*)(?:\.([0-9]*))?([eE][-+]?[0-9]+)?\Z")
 
 
 class _Tuple(set[str]):
-    """An open parenthesis on the stack; empty until its first comma, without which it is no tuple."""
+    """An open parenthesis on the stack; it is empty until its first comma, without which it is not a tuple."""
 
 
 class PythonScanner(JsonScanner):
-    """Reads one Python literal: strings with one or three quotes, numbers, True and its like, lists, tuples, dicts."""
+    """A scanner of one Python literal: a string with one or three quotes, number, constant, list, tuple or dict."""
 
     __slots__ = ("opened", "triple")
 
@@ -45,11 +42,11 @@ class PythonScanner(JsonScanner):
 
     @property
     def quick(self) -> Any:
-        """As in JSON; but right after an opening quote it is not yet known how many there are."""
+        """As in JSON, but None right after an opening quote, when the number of quotes is not yet known."""
         return None if self.opened else super().quick
 
-    def _fix(self, name: str, otherwise: str) -> bool:
-        return True  # Python's own spellings are no repairs
+    def _repair(self, name: str, otherwise: str) -> bool:
+        return True  # Python's own spellings are not repairs
 
     def _open_string(self, quote: str, *, key: bool) -> None:
         super()._open_string(quote, key=key)
@@ -67,7 +64,7 @@ class PythonScanner(JsonScanner):
         if self.triple and text[pos] == quote and not text.startswith(quote * 3, pos):
             if end - pos < 3 and not final and text[pos:end] == quote * (end - pos):
                 return ~pos
-            self._add('\\"' if quote == '"' else quote)
+            self._emit_string('\\"' if quote == '"' else quote)
             self.key_escaped = True
             return pos + 1
         if self.triple and text[pos] == quote:
@@ -76,7 +73,7 @@ class PythonScanner(JsonScanner):
             return pos + 3
         match = _PLAIN[quote].match(text, pos)
         if match is not None and match.end() > pos:
-            self._add(match[0])
+            self._emit_string(match[0])
             return match.end()
         return super()._string(text, pos, end, final)
 
@@ -86,13 +83,13 @@ class PythonScanner(JsonScanner):
         c = text[pos + 1]
         self.key_escaped = True
         if c in _SIMPLE:
-            self._add(_SIMPLE[c])
+            self._emit_string(_SIMPLE[c])
             return pos + 2
         if c == "\n":  # a line continuation
             return pos + 2
         if c in _HEX_LENGTH or c in "01234567":
             return self._code(text, pos, end, final)
-        self._add("\\\\")  # Python keeps the backslash of an escape that it does not know
+        self._emit_string("\\\\")  # Python keeps the backslash of an unknown escape
         return pos + 1
 
     def _code(self, text: str, pos: int, end: int, final: bool) -> int:
@@ -103,24 +100,24 @@ class PythonScanner(JsonScanner):
         if stop == end and stop < start + (length or 3) and not final:
             return -1
         if match is None or (length and stop - start < length):
-            self._add("\\\\")
+            self._emit_string("\\\\")
             return pos + 1
         code = int(text[start:stop], 16 if length else 8)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             self.error = "an escape that is not a character"
             return pos
-        self._add(json.dumps(chr(code), ensure_ascii=False)[1:-1])
+        self._emit_string(json.dumps(chr(code), ensure_ascii=False)[1:-1])
         return stop
 
     def _value_start(self, c: str, pos: int) -> int:
         if c == "(" and len(self.stack) < MAX_DEPTH:
-            self._let("[")
+            self._emit("[")
             self.stack.append(_Tuple())
             self.state = VALUE
             return pos + 1
         if c == ")" and self.stack and isinstance(self.stack[-1], _Tuple):
             self.pending.clear()
-            self._let("]")
+            self._emit("]")
             self.stack.pop()
             self._value_end()
             return pos + 1
@@ -141,11 +138,11 @@ class PythonScanner(JsonScanner):
         return pos
 
     def word(self, text: str) -> str:
-        """True, False and None, and the JSON words that models mix in."""
+        """Return the JSON text of True, False and None, and of the JSON words that models mix in."""
         return self.words.get(text, "") or super().word(text)
 
     def number(self, text: str) -> str:
-        """Integers (07 is 7, 1_000 is 1000, bases), floats (`.5`, `1.`)."""
+        """Return the JSON text of an integer (07 is 7, 1_000 is 1000, bases) or a float (`.5`, `1.`)."""
         if match := _INTEGER.match(text):
             digits = match[2].replace("_", "").lstrip("0") or "0"
             return super().number(("-" if match[1] == "-" and digits != "0" else "") + digits)
@@ -155,17 +152,17 @@ class PythonScanner(JsonScanner):
         match = _FLOAT.match(text)
         if match is None or not (match[2] or match[3]):
             return ""
-        whole = match[2].lstrip("0") or "0"
-        return super().number(f"{match[1].replace('+', '')}{whole}.{match[3] or '0'}{match[4] or ''}")
+        integral = match[2].lstrip("0") or "0"
+        return super().number(f"{match[1].replace('+', '')}{integral}.{match[3] or '0'}{match[4] or ''}")
 
 
 class KeywordScanner(PythonScanner):
-    """Reads the keyword arguments of a call, `(a=1, b="x")`, as one JSON object."""
+    """A scanner of the keyword arguments of a call, `(a=1, b="x")`, as one JSON object."""
 
     __slots__ = ()
 
     def after_key(self) -> str:
-        """An equals sign between a parameter and its argument."""
+        """Return the equals sign between a parameter and its argument."""
         return "=" if len(self.stack) == 1 else ":"
 
     def _structure(self, text: str, pos: int, final: bool) -> int:
@@ -189,7 +186,7 @@ class KeywordScanner(PythonScanner):
         if c != "(":
             self.error = "( is missing"
             return pos
-        self._let("{")
+        self._emit("{")
         self.stack.append(set())
         self.state = FIRST_KEY
         return pos + 1

@@ -1,8 +1,8 @@
-"""Secrets taken out of text and values that are going to be kept.
+"""Redact secrets from text and values before they are stored.
 
-A secret is told by its shape, as keys and tokens of well-known services have one, or by the name that it stands under:
-`password=x`, `"api_key": "x"`, `--token x`, `<parameter=secret>x`. What is neither stays, so this makes records less
-dangerous, and not harmless. Work is linear in the text.
+A secret is recognised by its shape, as keys and tokens of well-known services have one, or by its name:
+`password=x`, `"api_key": "x"`, `--token x`, `<parameter=secret>x`. Other secrets remain, so redaction makes
+records less dangerous, but not harmless. The time it takes is linear in the text.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-GONE = "[redacted]"
-LEAST = 4
-"""Characters of a secret that stands without quotes, or that is looked for elsewhere; shorter ones are words."""
+REDACTED = "[redacted]"
+MIN_LENGTH = 4
+"""Minimum length of a secret without quotes, or of one to be searched for, in characters; shorter ones are words."""
 _SHORTEST = 7
-"""Characters that a text has at least if it names a secret: `pwd="x"`."""
-DEEPEST = 50
-"""Levels of a value that are looked at; what lies deeper goes as a whole."""
+"""Minimum length of a text that names a secret, in characters: `pwd="x"`."""
+MAX_DEPTH = 50
+"""Maximum levels of a value that are searched; anything deeper is redacted as a whole."""
 
 # -- by shape --------------------------------------------------------------------------------------------------------
 
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15,}+")
-"""Every secret of the next kind is such a word, or part of one; few words are so long."""
+"""Every secret with a shape is such a word, or part of one; few words are so long, so most text costs one search."""
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}+"  # OpenAI, Anthropic, OpenRouter, Stripe
@@ -33,14 +33,14 @@ _SHAPES = re.compile(
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}+"  # Slack
     r"|AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{16,}+"  # Google
     r"|SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"  # SendGrid
-    r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"  # a signed token
+    r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"  # JSON Web Token
     r")"
 )
 _PIN = re.compile(
     r"((?<![A-Za-z])(?i:pin|otp)\\{0,3}[\"'`]?\s{0,3}(?:[:=]\s{0,3}|>\s{0,20})"
     r"\\{0,3}[\"'`]?)\d{4,8}(?![\w.:/-])"
 )
-"""Short numbers that a name of their own makes secrets; pins of a chip have smaller ones."""
+"""Short numbers that only their name makes secret; the pins of a chip have smaller numbers."""
 _OPTIONS = r"[^\n|;&]{0,200}?[\s\"']"
 """The rest of a command, up to an option."""
 _NEXT = r"[\"'],\s{0,3}"
@@ -52,21 +52,25 @@ _GUARDED = (
         re.compile(
             r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[\s\S])*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
         ),
-        GONE,
+        REDACTED,
     ),
-    ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{GONE}@"),  # user and password
-    ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {GONE}"),
-    *((name, _PIN, rf"\1{GONE}") for name in ("pin", "PIN", "otp")),
-    ("asic ", re.compile(r"asic [A-Za-z0-9+/]{8,}+={1,2}"), f"asic {GONE}"),
+    ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{REDACTED}@"),  # user and password
+    ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {REDACTED}"),
+    *((name, _PIN, rf"\1{REDACTED}") for name in ("pin", "PIN", "otp")),
+    ("asic ", re.compile(r"asic [A-Za-z0-9+/]{8,}+={1,2}"), f"asic {REDACTED}"),
 )
 _ADDRESSES = (
-    ("hooks.slack.com/", re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]{8,}+"), rf"\1{GONE}"),
-    ("/api/webhooks/", re.compile(r"(/api/webhooks/\d{5,25}/)[\w-]{16,}+"), rf"\1{GONE}"),
-    ("api.telegram.org/bot", re.compile(r"(api\.telegram\.org/bot)\d{5,15}:[\w-]{16,}+"), rf"\1{GONE}"),
-    ("sig=", re.compile(r"((?:[?&;]|%3[Ff]|%26|&amp;)sig=)[\w%+/=.-]{10,}+"), rf"\1{GONE}"),
-    ("ignature=", re.compile(r"([?&;](?:X-Amz-|X-Goog-)?Signature=)[\w%+/=.~-]{16,}+"), rf"\1{GONE}"),
+    (
+        "hooks.slack.com/",
+        re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]{8,}+"),
+        rf"\1{REDACTED}",
+    ),
+    ("/api/webhooks/", re.compile(r"(/api/webhooks/\d{5,25}/)[\w-]{16,}+"), rf"\1{REDACTED}"),
+    ("api.telegram.org/bot", re.compile(r"(api\.telegram\.org/bot)\d{5,15}:[\w-]{16,}+"), rf"\1{REDACTED}"),
+    ("sig=", re.compile(r"((?:[?&;]|%3[Ff]|%26|&amp;)sig=)[\w%+/=.-]{10,}+"), rf"\1{REDACTED}"),
+    ("ignature=", re.compile(r"([?&;](?:X-Amz-|X-Goog-)?Signature=)[\w%+/=.~-]{16,}+"), rf"\1{REDACTED}"),
 )
-"""Addresses that are secrets themselves."""
+"""URLs that are secrets themselves."""
 _COMMANDS = (
     (
         "curl",
@@ -74,7 +78,7 @@ _COMMANDS = (
             rf"((?<![\w-])curl{_OPTIONS}(?:-[a-zA-Z]{{0,6}}[uU]|--(?:proxy-)?user)(?:[ =]{{1,2}}|{_NEXT}|(?=[\w\"']))"
             rf"{_QUOTE}[^\s:\"'\\]{{1,100}}:){_WORD}"
         ),
-        rf"\1{GONE}",
+        rf"\1{REDACTED}",
     ),
     (
         "-p",
@@ -82,7 +86,7 @@ _COMMANDS = (
             r"((?<![\w-])(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlshow|mariadb|mariadb-dump)"
             rf"{_OPTIONS}-p{_QUOTE}){_WORD}"
         ),
-        rf"\1{GONE}",
+        rf"\1{REDACTED}",
     ),
     (
         "sshpass",
@@ -90,15 +94,15 @@ _COMMANDS = (
             rf"((?<![\w-])sshpass(?:\s{{1,3}}|{_NEXT}{_QUOTE})(?:-[ve]\s{{1,3}}){{0,2}}-p(?:{_NEXT}|\s{{0,3}})"
             rf"{_QUOTE}){_WORD}"
         ),
-        rf"\1{GONE}",
+        rf"\1{REDACTED}",
     ),
     (
         "passwd ",
         re.compile(r"((?<![\w./-])passwd\s{1,3}(?!-))(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`,;&()<>|\\]{6,}+"),
-        rf"\1{GONE}",
+        rf"\1{REDACTED}",
     ),
 )
-"""Command lines, and lists of their words."""
+"""Passwords in command lines, and in lists of their words."""
 _SHORT = frozenset({"pin", "otp"})
 _SHORT_VALUE = re.compile(r"\d{4,8}\Z")
 
@@ -111,13 +115,22 @@ _NAME = re.compile(
     r"|(?P<token>(?i:token)))"
     r"(?:[A-Z_-][\w-]{0,30}+|\d++)?(?![A-Za-z])"
 )
-"""The names of secrets, inside longer ones too: `DB_PASSWORD`, `accessToken`, `x-api-key`; no `author`, no `tokens`."""
+"""Names of secrets, inside longer names too: `DB_PASSWORD`, `accessToken`, `x-api-key`; not `author` or `tokens`."""
 
-_KEYS: tuple[str, ...] = ("passw", "passphrase", "passcode", "secret", "credential", "authorization", "cookie", "key")
-_KEYS += ("pwd", "auth", "jwt", "bearer", "token")
-"""Without one of these, in lower case, there is no such name; looking for them is fast."""
+_NAME_PARTS: tuple[str, ...] = (
+    "passw",
+    "passphrase",
+    "passcode",
+    "secret",
+    "credential",
+    "authorization",
+    "cookie",
+    "key",
+)
+_NAME_PARTS += ("pwd", "auth", "jwt", "bearer", "token")
+"""Every such name contains one of these in lower case; searching for them is fast."""
 _BEFORE = 14
-"""Characters that a name may have before its key, at most: `subscription_`."""
+"""Maximum length of the part of a name before its key, in characters: `subscription_`."""
 
 _ATTRIBUTES = r"[\"']?(?:\s{1,3}[\w:-]{1,30}=[\"'][^\"'<>\n]{0,60}[\"']){0,4}\s?/?"
 _BETWEEN = tuple(
@@ -136,53 +149,53 @@ _BETWEEN = tuple(
         r"(?:\s{0,20}<(?![/!])[^<>\n]{1,60}>)?(?:\s{0,20}<!\[CDATA\[)?\s{0,20}",
     )
 )
-_LISTED = 2
+_LIST_ITEM = 2
 _MARKUP = (1, 3)
-"""Which of these stand in markup, where a value ends at the next marker."""
+"""Indices in `_BETWEEN` of those in markup, where a value ends at the next tag."""
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?[\w-]{0,40}\Z")
 _CLOSING = re.compile(r"</[\w:.-]{0,40}\Z")
 _AFTER_OPTION = re.compile(r"\s{1,3}(?!-)")
 
 _QUOTED = re.compile(r"(?P<quote>\\*[\"'`])(?P<value>(?:(?!(?P=quote))(?:\\.|[^\\]))*+)", re.DOTALL)
 _BARE = re.compile(r"(?P<value>[^\s\"'`,;&(){}\[\]<>|\\]++)")
-_INSIDE = re.compile(r"(?P<value>[^<]++)")
+_UNTIL_TAG = re.compile(r"(?P<value>[^<]++)")
 _CDATA = re.compile(r"(?P<value>(?:(?!\]\]>)[\s\S])*+)")
-_SAID = re.compile(
+_STATED = re.compile(
     r"(?:\s{1,3}(?:for|of)\s{1,3}[^\s:=]{1,40})?\s{1,3}(?:is|was)\s{0,3}(?:\s(?:now|set\s{1,3}to)\s{0,3})?:?"
     r"\s{0,3}(?<=[\s:])"
     r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,100})(?P=quote)|(?P<bare>[^\s\"'`,;()<>|\\]{4,200}))"
 )
-"""Prose: the password is hunter2."""
-_LIKE_A_SECRET = re.compile(r"(?=.{0,200}[\d!@#$%^&*+=~])")
-_NO_SECRET = re.compile(
+"""Secrets in prose: the password is hunter2."""
+_SECRET_LOOKING = re.compile(r"(?=.{0,200}[\d!@#$%^&*+=~])")
+_HARMLESS = re.compile(
     r"(?i:\d{1,3}[a-z]{0,8}|\d{1,4}(?:-[a-z\d]+)+"  # 30d, 12-digit
     r"|(?:base|sha|md|aes|utf|oauth|x|rfc|http|ed|rs|hs|es)-?\d+(?:[-/.][a-z\d]+)*|2fa"
     r"|[a-z]+s?://.*|[^@\s]+@[a-z\d-]+\.[a-z.]+|[a-z_]+\(.*|\$\{?\w+\}?|%\w+%|\d+(?:\.\d+)+|\*+)\Z"
 )
-"""Words with digits or signs that say what a secret is like, and not what it is."""
-_SAYS_NOTHING = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
+"""Words with digits or signs that describe a secret, and are not the secret."""
+_MEANINGLESS = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
-    """The text with `GONE` in place of what looks like a secret.
+    """Return a text with `REDACTED` in place of everything that looks like a secret.
 
     Args:
-        text: of any kind: prose, JSON, markup, command lines.
-        known: secrets that are known, say by `secrets_in`; they go wherever they stand.
+        text: text of any kind: prose, JSON, markup, command lines.
+        known: known secrets, from `secrets_in` for example; they are redacted wherever they occur.
     """
     if known:
-        for secret in spellings(known):
-            text = text.replace(secret, GONE)
+        for secret in secret_spellings(known):
+            text = text.replace(secret, REDACTED)
     if len(text) < _SHORTEST:
         return text
-    made: list[str] = []
-    done = 0
-    for start, end in _named(text):
-        made += (text[done:start], GONE)
-        done = end
-    if made:
-        text = "".join((*made, text[done:]))
+    pieces: list[str] = []
+    copied = 0
+    for start, end in _named_spans(text):
+        pieces += (text[copied:start], REDACTED)
+        copied = end
+    if pieces:
+        text = "".join((*pieces, text[copied:]))
     guarded = _GUARDED
     if "/" in text or "=" in text:
         guarded += _ADDRESSES
@@ -191,129 +204,131 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     for sign, pattern, instead in guarded:
         if sign in text:
             text = pattern.sub(instead, text)
-    return _LONG.sub(_unshaped, text)
+    return _LONG.sub(_redact_shapes, text)
 
 
-def spellings(known: Iterable[str]) -> list[str]:
-    """Secrets as they may stand in text and inside JSON, the longest first; none that is too short to look for."""
-    made: set[str] = set()
+def secret_spellings(known: Iterable[str]) -> list[str]:
+    """Return secrets as they occur in text and in JSON, the longest first, without those too short to search for."""
+    spellings: set[str] = set()
     for secret in known:
-        if len(secret) >= LEAST:
-            made.add(secret)
+        if len(secret) >= MIN_LENGTH:
+            spellings.add(secret)
             if not secret.isalnum():
-                made.update(json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+                spellings.update(json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
             elif not secret.isascii():
-                made.add(json.dumps(secret)[1:-1])
-    return sorted(made, key=len, reverse=True)
+                spellings.add(json.dumps(secret)[1:-1])
+    return sorted(spellings, key=len, reverse=True)
 
 
 def redact_value(value: Any) -> Any:
-    """A JSON value in which what stands under the name of a secret, or looks like one, is `GONE`."""
-    return _redacted(value, DEEPEST)
+    """Return a JSON value in which everything that has the name of a secret, or looks like one, is `REDACTED`."""
+    return _redact_below(value, MAX_DEPTH)
 
 
 def secrets_in(value: Any) -> tuple[str, ...]:
-    """The texts in a JSON value that stand under the name of a secret."""
-    return tuple(_found(value, False, DEEPEST))
+    """Return the texts in a JSON value that have the name of a secret."""
+    return tuple(_secrets_below(value, False, MAX_DEPTH))
 
 
-def secret_name(name: str) -> bool:
-    """Whether what stands under this name is taken for a secret."""
+def is_secret_name(name: str) -> bool:
+    """Return whether a value of this name counts as a secret."""
     return _NAME.search(name) is not None
 
 
-def _unshaped(word: re.Match[str]) -> str:
-    return _SHAPES.sub(GONE, word[0])
+def _redact_shapes(word: re.Match[str]) -> str:
+    return _SHAPES.sub(REDACTED, word[0])
 
 
-def _named(text: str) -> Iterator[tuple[int, int]]:
-    """Where values stand behind the names of secrets, in order."""
-    done = 0
-    for at in _places(text):
-        name = _NAME.search(text, max(done, at - _BEFORE), at + 60) if at >= done else None
+def _named_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the values that follow names of secrets, in order."""
+    scanned = 0
+    for at in _name_positions(text):
+        name = _NAME.search(text, max(scanned, at - _BEFORE), at + 60) if at >= scanned else None
         if name is None:
             continue
-        span = _value(text, name)
+        span = _value_span(text, name)
         if span is not None:
             yield span
-        done = name.end() if span is None else span[1]
+        scanned = name.end() if span is None else span[1]
 
 
-def _places(text: str) -> list[int]:
-    """Where the name of a secret may stand, in order."""
+def _name_positions(text: str) -> list[int]:
+    """Return the positions where the name of a secret may be, in order."""
     low = text.lower()
-    if len(low) != len(text):  # some letters have no single one in lower case
+    if len(low) != len(text):  # some letters become two in lower case, which would shift positions
         low = "".join(c.lower() if c.isascii() else c for c in text)
-    found: list[int] = []
-    for key in _KEYS:
+    positions: list[int] = []
+    for key in _NAME_PARTS:
         at = low.find(key)
         while at >= 0:
-            found.append(at)
+            positions.append(at)
             at = low.find(key, at + len(key))
-    return sorted(found)
+    return sorted(positions)
 
 
-def _value(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+def _value_span(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     at = name.end()
     if _CLOSING.search(text, max(0, name.start() - 45), name.start()):
         return None
     for kind, between in enumerate(_BETWEEN):
-        found = between.match(text, at)
-        if found is not None and (kind != _LISTED or _option(text, name.start())):
-            return _span(text, found.end(), name, marked=kind in _MARKUP)
-    found = _AFTER_OPTION.match(text, at)
-    if found is not None and _option(text, name.start()):
-        return _span(text, found.end(), name, marked=False)
-    return _said(text, at)
+        match = between.match(text, at)
+        if match is not None and (kind != _LIST_ITEM or _is_option(text, name.start())):
+            return _span(text, match.end(), name, marked=kind in _MARKUP)
+    match = _AFTER_OPTION.match(text, at)
+    if match is not None and _is_option(text, name.start()):
+        return _span(text, match.end(), name, marked=False)
+    return _stated_span(text, at)
 
 
-def _said(text: str, at: int) -> tuple[int, int] | None:
-    """Where prose says what the secret is."""
-    found = _SAID.match(text, at)
-    if found is None:
+def _stated_span(text: str, at: int) -> tuple[int, int] | None:
+    """Return the span of a secret that prose states, or None."""
+    match = _STATED.match(text, at)
+    if match is None:
         return None
-    if found["quoted"] is not None:
-        return None if _SAYS_NOTHING.match(found["quoted"]) else found.span("quoted")
-    value = found["bare"].rstrip(".!?:")
-    if len(value) < LEAST or not _LIKE_A_SECRET.match(value) or _NO_SECRET.match(value):
+    if match["quoted"] is not None:
+        return None if _MEANINGLESS.match(match["quoted"]) else match.span("quoted")
+    value = match["bare"].rstrip(".!?:")
+    if len(value) < MIN_LENGTH or not _SECRET_LOOKING.match(value) or _HARMLESS.match(value):
         return None
-    return found.start("bare"), found.start("bare") + len(value)
+    return match.start("bare"), match.start("bare") + len(value)
 
 
-def _option(text: str, at: int) -> bool:
+def _is_option(text: str, at: int) -> bool:
     return _OPTION.search(text, max(0, at - 45), at) is not None
 
 
 def _span(text: str, at: int, name: re.Match[str], *, marked: bool) -> tuple[int, int] | None:
     least = 1
     if marked:
-        found = (_CDATA if text.endswith("[CDATA[", 0, at) else _INSIDE).match(text, at)
+        match = (_CDATA if text.endswith("[CDATA[", 0, at) else _UNTIL_TAG).match(text, at)
     else:
-        found = _QUOTED.match(text, at)
-        if found is None:
-            found, least = _BARE.match(text, at), LEAST
-    if found is None:
+        match = _QUOTED.match(text, at)
+        if match is None:
+            match, least = _BARE.match(text, at), MIN_LENGTH
+    if match is None:
         return None
-    value = found["value"].rstrip()
-    if len(value) < least or _SAYS_NOTHING.match(value) or (name["token"] and _NUMBER.match(value)):
+    value = match["value"].rstrip()
+    if len(value) < least or _MEANINGLESS.match(value) or (name["token"] and _NUMBER.match(value)):
         return None
-    start = found.start("value")
+    start = match.start("value")
     return start, start + len(value)
 
 
-def _redacted(value: Any, deeper: int) -> Any:
+def _redact_below(value: Any, levels: int) -> Any:
     if isinstance(value, str):
         return redact(value)
     if not isinstance(value, dict | list | tuple):
         return value
-    if not deeper:
-        return GONE
+    if not levels:
+        return REDACTED
     if isinstance(value, dict):
-        return {key: GONE if _secret(key, inner) else _redacted(inner, deeper - 1) for key, inner in value.items()}
-    return [_redacted(inner, deeper - 1) for inner in value]
+        return {
+            key: REDACTED if _is_secret(key, item) else _redact_below(item, levels - 1) for key, item in value.items()
+        }
+    return [_redact_below(item, levels - 1) for item in value]
 
 
-def _secret(key: Any, value: Any) -> bool:
+def _is_secret(key: Any, value: Any) -> bool:
     if isinstance(key, str) and key.lower() in _SHORT and isinstance(value, str | int) and not isinstance(value, bool):
         return _SHORT_VALUE.match(str(value)) is not None
     name = _NAME.search(key) if isinstance(key, str) else None
@@ -322,13 +337,13 @@ def _secret(key: Any, value: Any) -> bool:
     return isinstance(value, str) or not name["token"]
 
 
-def _found(value: Any, named: bool, deeper: int) -> Iterator[str]:
+def _secrets_below(value: Any, named: bool, levels: int) -> Iterator[str]:
     if isinstance(value, str):
-        if named and len(value) >= LEAST:
+        if named and len(value) >= MIN_LENGTH:
             yield value
-    elif deeper and isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _found(inner, _secret(key, inner), deeper - 1)
-    elif deeper and isinstance(value, list | tuple):
-        for inner in value:
-            yield from _found(inner, named, deeper - 1)
+    elif levels and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _secrets_below(item, _is_secret(key, item), levels - 1)
+    elif levels and isinstance(value, list | tuple):
+        for item in value:
+            yield from _secrets_below(item, named, levels - 1)

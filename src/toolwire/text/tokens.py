@@ -1,4 +1,4 @@
-"""How many tokens a text has: counted if a tokenizer is given, estimated otherwise, and it says which."""
+"""Token counts of text: exact if a tokenizer is given, estimated otherwise, and marked as such."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ PER_TOKEN = 4
 """UTF-8 bytes, or characters, that the estimate takes for one token; `benchmarks/definitions.py` measures the error."""
 
 _MESSAGE_OVERHEAD = 9
-"""Characters that stand for a message's role and delimiters."""
+"""Size of a message's role and delimiters, in characters."""
 _OTHER_PART = 400
-"""Characters that stand for an image, or for what only a provider understands."""
+"""Size assumed for an image, or for a part that only its provider understands, in characters."""
 
 Tokenizer = Callable[[str], int] | Any
 """A function from text to a number of tokens, or any object with `encode(text)`, as those of tiktoken, tokenizers,
-transformers and SentencePiece. None is looked for: some of them load their vocabulary from the network."""
+transformers and SentencePiece. Toolwire never picks one itself: some load their vocabulary from the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """How many tokens.
+    """A number of tokens.
 
     Attributes:
         tokens: the number.
-        estimated: whether it is a guess.
-        by: who counted.
+        estimated: whether it is an estimate.
+        by: the name of the tokenizer, or of the estimate.
     """
 
     tokens: int
@@ -38,7 +38,7 @@ class TokenCount:
     by: str
 
     def __str__(self) -> str:
-        """The number as a user should read it: `~1,200 tokens` if it is a guess."""
+        """The number as a user should read it: `~1,200 tokens` if it is an estimate."""
         return f"{'~' if self.estimated else ''}{self.tokens:,} tokens"
 
 
@@ -64,7 +64,7 @@ def estimate_message_tokens(message: Message) -> int:
 
 
 def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
-    """The tokens of a text; without a tokenizer, a quarter of its UTF-8 bytes.
+    """Count the tokens of a text; without a tokenizer, estimate a quarter of its UTF-8 bytes.
 
     Raises:
         ConfigurationError: the tokenizer is neither a function nor an object with `encode`.
@@ -75,10 +75,10 @@ def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
     by = getattr(tokenizer, "name", None) or getattr(tokenizer, "__name__", None) or type(tokenizer).__name__
     encode = getattr(tokenizer, "encode", None)
     if callable(encode):
-        made = encode(text)
-        made = getattr(made, "ids", made)
+        encoded = encode(text)
+        encoded = getattr(encoded, "ids", encoded)
     elif callable(tokenizer):
-        made = tokenizer(text)
+        encoded = tokenizer(text)
     else:
-        raise ConfigurationError(f"a {type(tokenizer).__name__} counts no tokens: it needs encode(text)")
-    return TokenCount(len(made) if isinstance(made, Sized) else int(made), estimated=False, by=str(by))
+        raise ConfigurationError(f"a {type(tokenizer).__name__} is not a tokenizer: it needs encode(text)")
+    return TokenCount(len(encoded) if isinstance(encoded, Sized) else int(encoded), estimated=False, by=str(by))

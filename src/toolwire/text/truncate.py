@@ -12,7 +12,7 @@ QUOTATION = 300
 
 
 def omission(count: int, unit: str = "character") -> str:
-    """Return the note that stands where text was left out: `… (1,200 characters left out)`."""
+    """Return the note that takes the place of text: `… (1,200 characters left out)`."""
     return f"… ({count:,} {unit}{'' if count == 1 else 's'} left out)"
 
 

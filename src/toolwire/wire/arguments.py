@@ -8,8 +8,8 @@ from typing import Any
 
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
 from toolwire.schema.validation import UNUSABLE, validate
-from toolwire.text.json_scanner import FastTries, JsonScanner
-from toolwire.text.json_text import JsonError, within_limits
+from toolwire.text.json_scanner import JsonScanner
+from toolwire.text.json_text import FastJsonReader, JsonError, within_limits
 from toolwire.text.python_scanner import PythonScanner
 from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition, as_definition
@@ -65,7 +65,7 @@ def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
 
 def _read(text: str, repairs: list[str]) -> Any:
     start = len(text) - len(text.lstrip())
-    scanner = JsonScanner(fast=FastTries())
+    scanner = JsonScanner(fast=FastJsonReader())
     end = scanner.scan(text, start, True)
     scanner.finish()
     if scanner.error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolwire.events import Event
 from toolwire.schema.shape import Shape
-from toolwire.text.json_scanner import FastTries
+from toolwire.text.json_text import FastJsonReader
 from toolwire.tools import ToolDefinition
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, CompiledFormat, Step
@@ -63,7 +63,7 @@ class MessageState:
     compiled: CompiledFormat
     options: ReadOptions
     emit: Callable[[Event], None]
-    fast: FastTries = field(default_factory=FastTries)
+    fast: FastJsonReader = field(default_factory=FastJsonReader)
     announced: int = 0
     complete: int = 0
 

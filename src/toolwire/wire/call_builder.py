@@ -9,9 +9,9 @@ from typing import Any, Self
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
 from toolwire.messages import ToolCall, call_id
 from toolwire.schema.shape import ANY, Shape
-from toolwire.text.delimited_scanner import TokenScanner
-from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
-from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
+from toolwire.text.delimited_scanner import DelimitedScanner
+from toolwire.text.json_scanner import JsonScanner, read_json
+from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.wire.leaf_scanners import JsonValue, escape
 
@@ -150,7 +150,7 @@ class CallBuilder:
             raise Unreadable("the arguments are given twice")
         self._arguments_begun = True
 
-    def json_arguments(self, fast: FastTries | None) -> Arguments:
+    def json_arguments(self, fast: FastJsonReader | None) -> Arguments:
         """Return a leaf that reads the arguments as JSON and streams them."""
         return self._arguments(_JsonArguments(repair=self._repair, fast=fast))
 
@@ -341,7 +341,7 @@ class _KeywordArguments(_ArgumentScanner, KeywordScanner):
     """Keyword arguments in Python."""
 
 
-class _TokenArguments(_ArgumentScanner, TokenScanner):
+class _TokenArguments(_ArgumentScanner, DelimitedScanner):
     """An object whose strings stand between tokens."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.schema.shape import ReadJson, Shape
-from toolwire.text.json_scanner import limit_broken
+from toolwire.text.json_scanner import broken_limit
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 from toolwire.wire.syntax import Elements
 from toolwire.wire.xml_scanners import ascii_lower, unescape
@@ -278,6 +278,6 @@ class ElementReader:
 
     def _typed(self, text: str, shape: Shape) -> Any:
         value = shape.from_text(text, self._read_json)
-        if value is text and "string" not in shape.kinds and (broken := limit_broken(text)):
+        if value is text and "string" not in shape.kinds and (broken := broken_limit(text)):
             raise ValueError(broken)
         return value

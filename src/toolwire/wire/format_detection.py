@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from toolwire.events import ContentDelta, Event
-from toolwire.text.json_scanner import FastTries
+from toolwire.text.json_text import FastJsonReader
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.compiled_format import ContentMarkers, compile_format
 from toolwire.wire.content_scanner import ContentScanner
@@ -100,7 +100,7 @@ class FormatDetector:
         )
         self._probes: list[MessageReader] = []
         self._reader: MessageReader | None = None
-        self._fast = FastTries()
+        self._fast = FastJsonReader()
         self._tail = ""
         self._position = position
         self._scanned = 0

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from toolwire.schema.shape import TYPE_NAMES
+from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decode_json

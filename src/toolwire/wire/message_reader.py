@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from toolwire.events import Event, ProblemFound
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
-from toolwire.text.json_scanner import FastTries
+from toolwire.text.json_text import FastJsonReader
 from toolwire.text.truncate import shorten
 from toolwire.wire.block_reader import Control, MessageState, ReadOptions
 from toolwire.wire.call_builder import EndOfText, Unreadable
@@ -62,11 +62,11 @@ class MessageReader:
         probe: str = "",
         position: int = 0,
         blank: bool = True,
-        fast: FastTries | None = None,
+        fast: FastJsonReader | None = None,
     ) -> None:
         self.wire = wire
         self._events: list[Event] = []
-        self._state = MessageState(wire, compile_format(wire), options, self._events.append, fast or FastTries())
+        self._state = MessageState(wire, compile_format(wire), options, self._events.append, fast or FastJsonReader())
         self._tail = ""
         self.position = position
         self._probing = bool(probe)

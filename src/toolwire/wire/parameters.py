@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from toolwire.schema.shape import Shape
-from toolwire.text.json_scanner import JsonScanner, limit_broken
+from toolwire.text.json_scanner import JsonScanner, broken_limit
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, waits_for_end
@@ -65,7 +65,7 @@ def _value(
     if not json and is_item(text, shape, call.read_json):
         shape = shape.items
     read = _marked(call, shape, text, json=json) if raw or json else shape.from_text(text, call.read_json)
-    if read is text and not raw and shape.typed and "string" not in shape.kinds and (broken := limit_broken(text)):
+    if read is text and not raw and shape.typed and "string" not in shape.kinds and (broken := broken_limit(text)):
         raise Unreadable(f"the parameter {key[:60]!r}: {broken}")
     if several:
         listed.setdefault(key, []).append((read, isinstance(read, list)))

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from toolwire import ToolError
-from toolwire.schema.serialization import json_form
+from toolwire.schema.serialization import to_json_value
 
 
 class Colour(Enum):
@@ -61,12 +61,12 @@ ORDER = Order(itemName="tea")
     ],
 )
 def test_what_pydantic_writes_is_a_result(value: Any, form: Any) -> None:
-    assert json_form(value) == form
+    assert to_json_value(value) == form
 
 
 @pytest.mark.parametrize("value", [None, "a", True, 1, 1.5, {"a": [1, {"b": None}]}, [], {1: 2}])
 def test_json_stays_the_very_same(value: Any) -> None:
-    assert json_form(value) is value
+    assert to_json_value(value) is value
 
 
 LOOP: list[Any] = []
@@ -98,5 +98,5 @@ for _ in range(5_000):
 )
 def test_what_has_no_form_is_named_with_its_place(value: Any, said: str) -> None:
     with pytest.raises(ToolError) as caught:
-        json_form(value)
+        to_json_value(value)
     assert said in str(caught.value)

@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from toolwire.errors import DefinitionError
-from toolwire.schema.shape import ANY, KINDS, Shape
+from toolwire.schema.kinds import KINDS
+from toolwire.schema.shape import ANY, Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
 from toolwire.schema.validation import check_schema, validate
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.text.delimited_scanner import MAX_WORD, TokenScanner
+from toolwire.text.delimited_scanner import MAX_WORD, DelimitedScanner
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.python_scanner import KeywordScanner
 
@@ -43,7 +43,7 @@ def read(scanner: JsonScanner, text: str, size: int) -> tuple[Any, str]:
     ],
 )
 def test_tokens(text: str, value: Any, size: int) -> None:
-    assert read(TokenScanner(QUOTE), text, size) == (value, "")
+    assert read(DelimitedScanner(QUOTE), text, size) == (value, "")
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -60,12 +60,12 @@ def test_tokens(text: str, value: Any, size: int) -> None:
     ],
 )
 def test_what_is_no_value_between_tokens(text: str, error: str, size: int) -> None:
-    assert read(TokenScanner(QUOTE), text, size) == (None, error)
+    assert read(DelimitedScanner(QUOTE), text, size) == (None, error)
 
 
 def test_a_cut_value_is_not_done() -> None:
     for text in ('{a:<|"|>x', '{a:<|"|>x<|', "{a:1", "{a", '{a:<|"|>x<|"|>'):
-        scanner = TokenScanner(QUOTE)
+        scanner = DelimitedScanner(QUOTE)
         scanner.scan(text, 0, True)
         assert (scanner.done, scanner.error) == (False, "")
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.text.json_scanner import FastTries, JsonScanner, read_json
-from toolwire.text.json_text import JsonError, within_limits
+from toolwire.text.json_scanner import JsonScanner, read_json
+from toolwire.text.json_text import FastJsonReader, JsonError, within_limits
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 
 PLAIN: list[str] = [
@@ -96,18 +96,18 @@ def test_pieces_of_any_size_give_the_same(text: str) -> None:
 
 
 def test_the_fast_try_keeps_the_same_rules() -> None:
-    fast = FastTries()
+    fast = FastJsonReader()
     padded = " " * 100
-    assert fast.value('{"a": [1, 2]}' + padded, 0) == ({"a": [1, 2]}, 13)
+    assert fast.read('{"a": [1, 2]}' + padded, 0) == ({"a": [1, 2]}, 13)
     for text in ('{"a": 1, "a": 2}', "NaN", "1e999", '"\\ud800"', "[" * 201 + "]" * 201):
-        assert fast.value(text + padded, 0) is None
+        assert fast.read(text + padded, 0) is None
 
 
 def test_the_fast_try_gives_up_after_some_failures() -> None:
-    fast = FastTries()
+    fast = FastJsonReader()
     for _ in range(20):
-        fast.value("{" + " " * 100, 0)
-    assert fast.value('{"a": 1}' + " " * 100, 0) is None
+        fast.read("{" + " " * 100, 0)
+    assert fast.read('{"a": 1}' + " " * 100, 0) is None
 
 
 def test_soundness_of_values() -> None:

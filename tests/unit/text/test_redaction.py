@@ -6,7 +6,7 @@ import pytest
 
 import toolwire
 from toolwire.errors import RenderError
-from toolwire.text.redaction import DEEPEST, GONE, redact, redact_value, secret_name, secrets_in
+from toolwire.text.redaction import MAX_DEPTH, REDACTED, is_secret_name, redact, redact_value, secrets_in
 
 KEY = "sk-" + "a1B2" * 6
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
@@ -39,13 +39,13 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         ("postgres://me:hunter2@db/x", "postgres://[redacted]@db/x"),
         (f"the key is {KEY}.", "the key is [redacted]."),
         (f"a_{KEY}", "a_[redacted]"),
-        ("AKIAABCDEFGHIJKLMNOP", GONE),
-        ("ghp_" + "x" * 30, GONE),
-        ("xoxb-1234567890-abc", GONE),
-        ("AIza" + "x" * 35, GONE),
+        ("AKIAABCDEFGHIJKLMNOP", REDACTED),
+        ("ghp_" + "x" * 30, REDACTED),
+        ("xoxb-1234567890-abc", REDACTED),
+        ("AIza" + "x" * 35, REDACTED),
         (f"got {JWT} back", "got [redacted] back"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- end", "[redacted] end"),
-        ("-----BEGIN PRIVATE KEY-----\nMIIE", GONE),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", REDACTED),
         ("curl -u bob:hunter2 https://x", "curl -u bob:[redacted] https://x"),
         ("curl -sSu 'bob:hunter2' x", "curl -sSu 'bob:[redacted]' x"),
         ("curl -L --user=bob:hunter2 x; ls", "curl -L --user=bob:[redacted] x; ls"),
@@ -60,7 +60,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         ("My password for bob is: hunter2", "My password for bob is: [redacted]"),
         ("the passphrase is 'correct horse'", "the passphrase is '[redacted]'"),
         ("The API key was set to ab12cd34, then", "The API key was set to [redacted], then"),
-        ("GOCSPX-abcdefghijklmnop1234567", GONE),
+        ("GOCSPX-abcdefghijklmnop1234567", REDACTED),
         ("at https://hooks.slack.com/services/T0/B0/abcdefgh", "at https://hooks.slack.com/services/[redacted]"),
         ("https://x.org/a?se=1&sig=abcDEF123456%3D&sp=r", "https://x.org/a?se=1&sig=[redacted]&sp=r"),
         ("https://x.org/a?X-Amz-Signature=0123456789abcdef01", "https://x.org/a?X-Amz-Signature=[redacted]"),
@@ -114,9 +114,9 @@ def test_other_text_stays(text: str) -> None:
 
 def test_names_are_told_by_their_words() -> None:
     secret = ("password", "userPassword", "API_KEY", "x-api-key", "auth", "client_secret", "refresh_token", "Cookie")
-    assert [name for name in secret if not secret_name(name)] == []
+    assert [name for name in secret if not is_secret_name(name)] == []
     plain = ("author", "tokens", "max_tokens", "key", "monkey", "path", "secretary")
-    assert [name for name in plain if secret_name(name)] == []
+    assert [name for name in plain if is_secret_name(name)] == []
 
 
 @toolwire.tool
@@ -136,7 +136,7 @@ def test_arguments_are_found_in_every_format(format: str) -> None:
     assert ("hunter2xx" in text, "hunter2xx" in clean) == (True, False)
     assert ("zzz999qq" in text, "zzz999qq" in clean) == (True, False)
     assert "ubert" in clean
-    assert clean.count(GONE) == 2
+    assert clean.count(REDACTED) == 2
 
 
 def test_what_is_known_goes_everywhere() -> None:
@@ -157,17 +157,17 @@ def test_values_are_cleaned_in_place() -> None:
         "Pin": 13,
     }
     assert redact_value(value) == {
-        "password": GONE,
+        "password": REDACTED,
         "pin_token": 1234,
-        "nested": [{"api_key": GONE, "flag": True}, "password=[redacted]"],
+        "nested": [{"api_key": REDACTED, "flag": True}, "password=[redacted]"],
         "secret": {"value": "kept, since its own name says nothing"},
-        "passcode": GONE,
-        "pin": GONE,
-        "PIN": GONE,
+        "passcode": REDACTED,
+        "pin": REDACTED,
+        "PIN": REDACTED,
         "Pin": 13,
     }
     deep: object = "password=hunter2"
-    for _ in range(DEEPEST * 3):
+    for _ in range(MAX_DEPTH * 3):
         deep = [deep]
     assert "hunter2" not in json.dumps(redact_value(deep))
 

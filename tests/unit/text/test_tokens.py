@@ -48,5 +48,5 @@ def test_any_tokenizer_counts(tokenizer: object, expected: TokenCount) -> None:
 
 
 def test_what_counts_nothing_is_said() -> None:
-    with pytest.raises(ConfigurationError, match="int counts no tokens"):
+    with pytest.raises(ConfigurationError, match="int is not a tokenizer"):
         count_tokens("a", 5)

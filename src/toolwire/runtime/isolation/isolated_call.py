@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwire.errors import DefinitionError, ToolError
-from toolwire.schema.signatures import typed_reader
+from toolwire.schema.signatures import argument_converter
 from toolwire.tools import Isolation, Tool
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _file(function: Callable[..., Any]) -> str:
 
 @lru_cache(maxsize=1_000)
 def _is_typed(function: Callable[..., Any]) -> bool:
-    return typed_reader(function) is not None
+    return argument_converter(function) is not None
 
 
 def _limits(isolation: Isolation) -> dict[str, int]:

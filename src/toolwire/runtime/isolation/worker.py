@@ -70,9 +70,9 @@ def _called(request: dict[str, Any]) -> Any:
     function = getattr(function, "function", function)  # a decorated one is a `Tool`
     arguments = request["arguments"]
     if request["typed"]:
-        from toolwire.schema.signatures import typed_reader
+        from toolwire.schema.signatures import argument_converter
 
-        read = typed_reader(function)
+        read = argument_converter(function)
         arguments = read(arguments) if read is not None else arguments
     value = function(**arguments)
     if inspect.isawaitable(value):
@@ -88,9 +88,9 @@ def _json(value: Any) -> Any:
         json.dumps(value, allow_nan=False)
         return value
     except (TypeError, ValueError, RecursionError):
-        from toolwire.schema.serialization import json_form
+        from toolwire.schema.serialization import to_json_value
 
-        return json_form(value)
+        return to_json_value(value)
 
 
 def _module(name: str, file: str) -> Any:
