@@ -36,8 +36,8 @@ from toolwire.messages import (
     call_id,
 )
 from toolwire.text.escape import replace_surrogates
-from toolwire.text.json_scanner import FastTries, JsonScanner
-from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits, FastJsonReader
+from toolwire.text.json_scanner import JsonScanner
+from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.wire.arguments import read_arguments
 
 _NOTHING = frozenset(("", "null"))
