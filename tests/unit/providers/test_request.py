@@ -76,6 +76,15 @@ def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> N
     assert len(notes) == 1
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_results_with_unknown_ids_become_text_unless_each_missing_result_has_one(count: int) -> None:
+    strays = [ToolResult(f"other{at}", "z", at) for at in range(count)]
+    paired, notes = done([says(A, B), answers(*strays), user("go on")])
+    errors = [ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", error=MISSING_RESULT)]
+    assert paired == [says(A, B), answers(*errors), *(user(f"Result of z: {at}") for at in range(count)), user("go on")]
+    assert len(notes) == 2 + count
+
+
 @pytest.mark.mission("G8")
 @pytest.mark.need(23)
 def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:

@@ -1,0 +1,95 @@
+"""Streams of any API: the order of events, truncated calls, and the totals at the end."""
+
+import pytest
+from tests.streams import streamed
+
+import toolwire
+from toolwire import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    FinishReason,
+    OpaquePart,
+    Passed,
+    ProblemFound,
+    ToolCall,
+    Usage,
+    UsageCounted,
+    collect,
+)
+from toolwire.messages import Problem
+from toolwire.providers.stream_codec import in_order, open_truncated_calls
+
+TRUNCATED: list[Event] = [
+    CallStart(0, "delete_all", "call00001"),
+    CallEnd(0, ToolCall("delete_all", {}, "call00001"), False),
+    Finish(FinishReason.LENGTH),
+]
+
+
+@pytest.mark.parametrize("name", toolwire.apis())
+@pytest.mark.parametrize("reason", [FinishReason.LENGTH, FinishReason.TOOL_CALLS, FinishReason.STOP])
+def test_call_truncated_before_its_arguments_is_never_read_back_as_complete(name: str, reason: FinishReason) -> None:
+    events = [*TRUNCATED[:-1], Finish(reason)]
+    data = b"".join(toolwire.get_api(name).encode_stream(events))
+    assert collect(streamed(name, data)).tool_calls == ()
+
+
+def test_truncated_call_without_arguments_gets_an_open_bracket() -> None:
+    assert list(open_truncated_calls(TRUNCATED)) == [TRUNCATED[0], ArgumentsDelta(0, "{"), *TRUNCATED[1:]]
+
+
+def test_truncated_call_with_arguments_stays_as_it_is() -> None:
+    begun = [TRUNCATED[0], ArgumentsDelta(0, '{"a'), *TRUNCATED[1:]]
+    assert list(open_truncated_calls(begun)) == begun
+
+
+def test_complete_call_stays_as_it_is() -> None:
+    complete = [TRUNCATED[0], CallEnd(0, ToolCall("delete_all", {}, "call00001"), True)]
+    assert list(open_truncated_calls(complete)) == complete
+
+
+def test_interleaved_calls_are_written_one_after_another() -> None:
+    first, second = (
+        [
+            CallStart(index, "f", str(index)),
+            ArgumentsDelta(index, "{"),
+            ArgumentsDelta(index, "}"),
+            CallEnd(index, ToolCall("f", {}, str(index)), True),
+        ]
+        for index in (0, 1)
+    )
+    text = ContentDelta("x")
+    mixed = [first[0], second[0], second[1], first[1], text, second[2], second[3], first[2], first[3]]
+    assert list(in_order(mixed)) == [*first, *second, text]
+
+
+def test_call_without_an_end_is_written_at_the_end() -> None:
+    events: list[Event] = [CallStart(0, "f", "1"), ArgumentsDelta(0, "{"), ContentDelta("x")]
+    assert list(in_order(events)) == events
+
+
+@pytest.mark.parametrize("name", toolwire.apis())
+def test_totals_are_those_of_the_last_usage_and_finish_events(name: str) -> None:
+    events = [UsageCounted(Usage(1, 1)), ContentDelta("x"), UsageCounted(Usage(5, 7)), Finish(FinishReason.LENGTH)]
+    response = collect(streamed(name, b"".join(toolwire.get_api(name).encode_stream(events))))
+    assert (response.content, response.finish_reason) == ("x", FinishReason.LENGTH)
+    assert response.usage is not None
+    # Anthropic counts the input at the beginning of a stream, before it is known here.
+    assert response.usage.output_tokens == 7
+
+
+def test_items_of_other_apis_and_problems_are_noted_and_left_out() -> None:
+    events = [
+        Passed(OpaquePart({"type": "web_search_call"}, "openai_responses")),
+        ProblemFound(Problem("malformed", 0, "", "It is broken.")),
+        ContentDelta("x"),
+        Finish(FinishReason.STOP),
+    ]
+    notes = toolwire.Notes()
+    data = b"".join(toolwire.get_api("anthropic_messages").encode_stream(events, notes=notes))
+    assert b"web_search" not in data
+    assert [(note.kind, note.where) for note in notes] == [("dropped", "web_search_call"), ("dropped", "malformed")]
