@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from toolwire.runtime.allowed_roots import AllowedRoots
-from toolwire.search.ripgrep import MAX_LINE, Query, SearchError, Sink, shown_prefix
+from toolwire.search.query import MAX_LINE, Query, SearchError, Sink, shown_prefix
 
 SKIPPED: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 """Names of directories that hardly anybody means to search."""

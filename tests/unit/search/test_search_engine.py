@@ -16,8 +16,9 @@ from tests.unit.envelope.tree import wait_until_gone
 
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.search.query import MAX_LINE, Query, SearchError
 from toolwire.search.re2_search import Re2Search
-from toolwire.search.ripgrep import MAX_LINE, PinnedPath, Query, RipgrepSearch, SearchError, find_ripgrep
+from toolwire.search.ripgrep import PinnedPath, RipgrepSearch, find_ripgrep
 
 SEARCHERS = [pytest.param(True, id="ripgrep", marks=pytest.mark.skipif(not find_ripgrep(), reason="no ripgrep")), False]
 

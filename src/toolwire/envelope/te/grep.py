@@ -15,7 +15,8 @@ from toolwire.envelope.te.options import WRONG, Given
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.process_groups import TIMED_OUT
-from toolwire.search.ripgrep import PinnedPath, Query, RipgrepSearch, SearchError, Sink, find_ripgrep
+from toolwire.search.query import Query, SearchError, Sink
+from toolwire.search.ripgrep import PinnedPath, RipgrepSearch, find_ripgrep
 
 if TYPE_CHECKING:
     from toolwire.envelope.search_results import Findings
