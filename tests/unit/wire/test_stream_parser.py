@@ -403,3 +403,36 @@ def test_without_markers_a_call_is_announced_once_it_can_be_no_definition(pieces
     parser = StreamParser(format="bare_json", tools=TOOLS)
     starts = [any(isinstance(event, toolwire.CallStart) for event in parser.feed(piece)) for piece in pieces]
     assert starts.index(True) == at
+
+
+@pytest.mark.parametrize("size", [1, 1000, 100_000])
+@pytest.mark.parametrize(
+    ("format", "before", "after"),
+    [
+        ("qwen3_coder", "<function=f><parameter=a>\n1\n</parameter>", "</function>"),
+        ("forge_xml", "<tool><tool_name>f</tool_name><arguments><a>1</a>", "</arguments></tool>"),
+    ],
+)
+def test_a_closing_marker_counts_only_before_at_most_4000_blanks(
+    format: str, before: str, after: str, size: int
+) -> None:
+    for blanks, counts in ((4000, True), (4001, False)):
+        text = before + " " * blanks + after
+        parser = StreamParser(format=format, tools=TOOLS)
+        events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+        response = collect([*events, *parser.finish()])
+        assert len(response.tool_calls) == counts
+        assert [problem.kind for problem in response.problems] == ([] if counts else ["truncated"])
+
+
+@pytest.mark.parametrize("format", ["hermes", "auto"])
+@pytest.mark.parametrize(
+    ("opening", "closing", "closes"),
+    [("```", "```", True), ("```", "````", True), ("````", "```", False), ("~~~~", "~~~", False), ("```", "``", False)],
+)
+def test_a_fence_at_the_end_of_the_text_is_closed_by_as_many_characters(
+    format: str, opening: str, closing: str, closes: bool
+) -> None:
+    response = parse(f"{opening}\n{CALL}\n{closing}", format=format, tools=TOOLS)
+    assert response.tool_calls == ()
+    assert [problem.kind for problem in response.problems] == ([] if closes else ["hidden_by_fence"])
