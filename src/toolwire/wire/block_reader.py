@@ -13,9 +13,10 @@ from toolwire.text.json_text import FastJsonReader
 from toolwire.tools import ToolDefinition
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, CompiledFormat, Step
-from toolwire.wire.leaf_scanners import Leaf, NextMarker, RemainingText, TextBuffer, Word, WordUpToMarker
+from toolwire.wire.leaf_scanners import Leaf, NextMarker, RemainingText, Word, WordUpToMarker
 from toolwire.wire.marker_sets import MarkerSet
 from toolwire.wire.syntax import Lit, WireFormat
+from toolwire.wire.text_buffer import TextBuffer
 
 Control = Generator[Leaf, Any, None]
 """A reader of nodes: yields the leaf that should read on, and is sent the leaf's value."""

@@ -111,7 +111,7 @@ class CallBuilder:
 
     @property
     def may_repair(self) -> bool:
-        """Whether repairs are allowed."""
+        """True if repairs are allowed."""
         return self._repair
 
     # -- the name ------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class CallBuilder:
 
     @property
     def has_waiting_arguments(self) -> bool:
-        """Whether arguments wait for the name."""
+        """True if arguments wait for the name."""
         return self._waiting is not None
 
     # -- arguments one by one ------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class CallBuilder:
     def close_string(self, key: str, value: str) -> None:
         """End the string value."""
         if not encodable(value):
-            raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
+            raise Unreadable(f"the value of {key[:60]!r} contains half of a surrogate pair")
         self.arguments[key] = value
         if self._deltas:
             self._emit(ArgumentsDelta(self.index, '"'))
@@ -241,7 +241,7 @@ class CallBuilder:
         """Add a value that was read to its end."""
         self._check_key(key)
         if not within_limits(value):
-            raise Unreadable(f"the value of {key[:60]!r} holds half of a surrogate pair")
+            raise Unreadable(f"the value of {key[:60]!r} contains half of a surrogate pair")
         if self._deltas:
             self._key(key, json.dumps(value, ensure_ascii=False))
         self.arguments[key] = value
@@ -342,7 +342,7 @@ class _KeywordArguments(_ArgumentScanner, KeywordScanner):
 
 
 class _TokenArguments(_ArgumentScanner, DelimitedScanner):
-    """An object whose strings stand between tokens."""
+    """An object whose strings are between tokens."""
 
 
 class Arguments(JsonValue):

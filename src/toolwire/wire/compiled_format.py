@@ -210,7 +210,7 @@ class ContentMarkers:
         spans: by opener.
         drops: markers that are dropped from content.
         frames: by a marker, the markers that matter from it on: a marker that begins the message, or is around
-            reasoning, tells the format. Empty where the format is known.
+            reasoning, shows the format. Empty where the format is known.
         stops: texts after which no block begins.
         fences: code fences hide what is inside.
     """
@@ -304,7 +304,7 @@ class CompiledFormat:
             fences=format.fences,
             nocase=self._nocase,
         )
-        self._value_ends: dict[int, ValueEnd] = {}  # by identity of the step, which lives as long as this
+        self._value_ends: dict[int, ValueEnd] = {}  # by identity of the step, which exists as long as this object
 
     def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
         """Return, by opener, the characters one of which has to follow the opener for a block to begin.

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
 from toolwire.wire.compiled_format import FENCES, ContentMarkers
-from toolwire.wire.leaf_scanners import Leaf, TextBuffer
+from toolwire.wire.leaf_scanners import Leaf
+from toolwire.wire.text_buffer import TextBuffer
 
 _BLANK = re.compile(r"\s*")
 _RUN = {"`": re.compile("`*"), "~": re.compile("~*")}

@@ -154,6 +154,7 @@ class ElementReader:
             if self._node.nested:
                 name = ascii_lower(name)
             if is_text(top.shape):
+                # In a string, tags are text; only the matching closing tag ends it.
                 if name != top.name or top is root:
                     continue
                 if not closes or top.nested_same:
@@ -162,6 +163,7 @@ class ElementReader:
             if not self._structural(name):
                 continue
             if closes and (top is root or name != top.name):
+                # Tags that do not match were never meant as structure.
                 return self._plain(raw, shape)
             self._text(top, raw[at : token.start()])
             at = pos
@@ -184,6 +186,7 @@ class ElementReader:
 
     def _resolve(self, value: Any, raw: str) -> Any:
         """Decode mixed text in the value."""
+        # Without recursion, because a value may be nested as deeply as the limit allows.
         holder = [value]
         stack: list[dict[Any, Any] | list[Any]] = [holder]
         while stack:
@@ -265,10 +268,12 @@ class ElementReader:
         if not shape.typed:
             return (infer(text) if self._node.infer and not node.cdata else text), False
         if node.blank and not node.cdata:
+            # An empty element is the empty value of its type.
             if shape.kinds <= {"object", "null"}:
                 return {}, False
             if is_list(shape):
                 return [], True
+        # CDATA says that the text is meant literally.
         if node.cdata and "string" in shape.kinds:
             return text, False
         if is_item(text, shape, self._read_json):

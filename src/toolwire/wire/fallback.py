@@ -61,7 +61,7 @@ class Fallback:
         return out
 
     def _content(self, text: str) -> None:
-        """Decide by the first character that is not white space whether to go on holding content."""
+        """Decide by the first character that is not white space whether the content may be a call."""
         text = "" if self._certain else text.lstrip()
         if text:
             self._certain = self._holding = text[0] in _MAY_BE_A_CALL

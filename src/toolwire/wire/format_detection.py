@@ -1,4 +1,4 @@
-"""`format="auto"`: reading a message without being told its format.
+"""Detection of the format of a message, for `format="auto"`.
 
 One scanner searches for the openers of all formats. At an opener, a probe for each format that has it reads the block;
 the probes read the same text side by side. The format whose probe announces a call first wins and reads the rest of the
@@ -88,6 +88,7 @@ class FormatDetector:
     ) -> None:
         """Take formats without markers only if there are tools, and open no block unless `calls`."""
         self._options = options
+        # A probe begins at an opener outside reasoning, or at one that ends it.
         self._probing = replace(options, reasoning_started=False)
         chosen = tuple(wire for wire in formats if wire.detected and (wire.markers or options.tools))
         self._merged = _merged(tuple(map(id, chosen)), chosen, calls)
@@ -221,6 +222,7 @@ class FormatDetector:
                     probe.end(text, before - start)
                 else:
                     probe.advance(text, before - start, False)
+        # The position decides before the order of formats: the result must be the same for every chunking.
         best = min((probe for probe in self._probes if probe.announced), key=_position, default=None)
         undecided = [probe for probe in self._probes if not probe.announced and not _failed(probe)]
         # A probe that is behind may still announce its call at an earlier position, whatever the chunking.

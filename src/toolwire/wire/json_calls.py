@@ -11,9 +11,10 @@ from toolwire.text.json_scanner import JsonScanner
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decode_json
 from toolwire.wire.compiled_format import Step
-from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker, TextBuffer
+from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.syntax import Args, JsonCall, TokenArgs
+from toolwire.wire.text_buffer import TextBuffer
 from toolwire.wire.xml_scanners import XmlText
 
 _KEY_START = marker_set(frozenset({'"', "'", "}"}))
@@ -61,6 +62,7 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
 
 def _args(reader: BlockReader, call: CallBuilder) -> Control:
     opening = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
+    # Without markers the object may still turn out to be something else than a call.
     if reader.state.wire.markers:
         reader.announce(call)
     if opening == "{" and call.name:
@@ -167,6 +169,7 @@ def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> C
 
 
 def _extra(reader: BlockReader, call: CallBuilder, brackets: MarkerSet) -> Control:
+    # White space before a bracket means that it belongs to the text after the call.
     if call.may_repair and (yield NextMarker(brackets, skip_space=False)):
         call.record_repair("extra_close", "")
 

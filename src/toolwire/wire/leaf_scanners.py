@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.wire.marker_sets import MarkerSet
+from toolwire.wire.text_buffer import TextBuffer
 
 escape: Callable[[str], str] = encode_basestring
 
@@ -32,38 +33,6 @@ NAME_LIMIT = 256
 """Maximum length of a name, in code points."""
 SPACE_LIMIT = 4000
 """Maximum white space between a value's closing marker and what follows it, in characters."""
-_JOIN_AT = 1024
-"""Number of pieces that are joined at a time."""
-
-
-class TextBuffer:
-    """Text collected in pieces, and joined in blocks: fifty bytes of overhead for each small piece would add up."""
-
-    __slots__ = ("_blocks", "recent")
-
-    def __init__(self, first: str = "") -> None:
-        self._blocks: list[str] = []
-        self.recent: list[str] = [first] if first else []
-
-    def add(self, text: str) -> None:
-        """Append a piece."""
-        recent = self.recent
-        recent.append(text)
-        if len(recent) >= _JOIN_AT:
-            self._blocks.append("".join(recent))
-            recent.clear()
-
-    def take(self) -> str:
-        """Return all of the text and forget it."""
-        self._blocks.extend(self.recent)
-        self.recent.clear()
-        text = self._blocks[0] if len(self._blocks) == 1 else "".join(self._blocks)
-        self._blocks.clear()
-        return text
-
-    def __bool__(self) -> bool:
-        """Return whether there is any piece."""
-        return bool(self.recent or self._blocks)
 
 
 class Prefixes(Protocol):
@@ -316,7 +285,7 @@ class ClosedText(Leaf):
         raise NotImplementedError
 
     def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
-        """Return whether the text at `pos` may follow the closing marker, and whether more text is needed to decide."""
+        """Return whether the text at `pos` may follow the closing marker, and whether more text is needed."""
         raise NotImplementedError
 
     def _text(self, text: str) -> None:
@@ -348,6 +317,7 @@ class ClosedText(Leaf):
             self.done, wait = self._follows(text, pos, final)
             if self.done or wait:
                 return pos, wait
+        # The marker was text. It is passed on and not scanned again, so that floods of markers stay linear.
         self._after = False
         self.quick = self._special
         pending = "".join(self._pending)
@@ -362,11 +332,11 @@ class ValueEnd:
 
     Attributes:
         close: the closing marker.
-        stops: the closing marker, the openers that can stand in for it where it may be missing, and the opener of
+        stops: the closing marker, the openers that can take its place, and the opener of
             CDATA sections where the format has them.
         follow: markers that may come after the closing marker.
         newline: one newline at each end belongs to the format.
-        line_start: an opener stands in at a line start only.
+        line_start: an opener takes the place of the closing marker at a line start only.
         special: search for a character that may begin a stop.
     """
 
@@ -444,6 +414,7 @@ class RawText(ClosedText):
             self.quick = CDATA_SPECIAL if self._in_cdata else self._special
             return stop, False
         if marker:
+            # Inside a line, the opener may be text that the value quotes.
             if not rules.line_start or self._previous == "\n":
                 self.missing = self.done = True
                 return start, False

@@ -28,6 +28,7 @@ def _trie(markers: Iterable[str]) -> _Trie:
 
 def _pattern(node: _Trie, *, partial: bool, root: bool = True) -> str:
     branches = [re.escape(c) + _pattern(child, partial=partial, root=False) for c, child in node.items() if c != _END]
+    # The root is excluded, because the empty prefix would match at the end of every text.
     if partial and branches and not root:
         branches.append(r"\Z")
     if _END in node:
@@ -51,6 +52,7 @@ class MarkerSet:
         self.longest = max(map(len, markers), default=0)
         starts = {key[0] for key in self.spelled}
         lead = starts.pop() if len(starts) == 1 else ""
+        # A letter has two spellings where case is ignored, and `find` searches for one.
         self._lead = "" if nocase and lead.isalpha() else lead
         self._prefixes = frozenset(key[:n] for key in self.spelled for n in range(1, len(key)))
         self._open_re: re.Pattern[str] | None = None
@@ -101,6 +103,7 @@ class MarkerSet:
         if match is None:
             return len(text), len(text), ""
         key = self._key(match[0])
+        # A whole marker that begins a longer one has to wait too, because the longest wins.
         if not final and match.end() == len(text) and key in self._prefixes:
             return match.start(), match.start(), ""
         return match.start(), match.end(), self.spelled[key]

@@ -27,9 +27,10 @@ from toolwire.wire.block_reader import Control, MessageState, ReadOptions
 from toolwire.wire.call_builder import EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, compile_format
 from toolwire.wire.content_scanner import ContentScanner
-from toolwire.wire.leaf_scanners import Leaf, TextBuffer
+from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.node_readers import NodeReader
 from toolwire.wire.syntax import WireFormat
+from toolwire.wire.text_buffer import TextBuffer
 
 _LOOK = 256
 """Characters beyond its stop that a leaf may have looked at."""
@@ -172,7 +173,7 @@ class MessageReader:
 
     @property
     def announced(self) -> bool:
-        """Whether a call was announced."""
+        """True if a call was announced."""
         return self._state.announced > 0
 
     def stop_probing(self) -> None:
@@ -248,7 +249,7 @@ class MessageReader:
 
     @property
     def _block_called(self) -> bool:
-        """Whether a call was announced in the block; without one, a marker in reasoning is only mentioned."""
+        """True if a call was announced in the block; without one, a marker in reasoning is only mentioned."""
         return self._state.announced > self._announced_before
 
     def _end_broken(self, reader: NodeReader, error: Unreadable) -> None:

@@ -109,7 +109,7 @@ class NodeReader(BlockReader):
         elif self.call is None:
             self.unwrapped = True
         elif node.need == "forgiven":
-            # The marker is the call's own closer. Without it only what follows the call tells that it is over.
+            # The marker is the call's own closer. Without it only what follows the call shows that it is over.
             following = NextMarker(step.follow_set, consume=False)
             if not (yield following):
                 if following.cut:

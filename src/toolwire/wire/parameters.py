@@ -13,9 +13,10 @@ from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, waits_for_end
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
-from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, RawText, TextBuffer, TextUpToMarker
+from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, RawText, TextUpToMarker
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.syntax import Elements, Value
+from toolwire.wire.text_buffer import TextBuffer
 from toolwire.wire.xml_scanners import ELEMENT_NAME, ElementStart, XmlText, escape_text
 
 

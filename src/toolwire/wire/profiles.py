@@ -38,7 +38,7 @@ class Profile:
 
     @property
     def known(self) -> bool:
-        """Whether a format was found."""
+        """True if the format is known."""
         return self.format != AUTO
 
     @property
@@ -48,12 +48,12 @@ class Profile:
 
     @property
     def ends_reasoning(self) -> bool:
-        """Whether a call ends reasoning that was not closed."""
+        """True if a call ends reasoning that was not closed."""
         return self.known and get_format(self.format).ends_reasoning
 
     @property
     def anywhere(self) -> bool:
-        """Whether calls may be anywhere in the content, and not only at its start."""
+        """True if calls may be anywhere in the content, and not only at its start."""
         return not self.known or get_format(self.format).at == "anywhere"
 
 

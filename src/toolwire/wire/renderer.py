@@ -385,6 +385,7 @@ def render_usage(wire: WireFormat, tools: Definitions) -> str:
     """
     example = ""
     for definition in tools.values():
+        # Some APIs accept ids of exactly nine characters, and the example must not teach others.
         call = ToolCall(definition.name, example_arguments(definition), id="call00001")
         try:
             example = render_calls(wire, [replace(call, id=call.id if wire.markers else "")], tools)

@@ -24,6 +24,7 @@ def _referenced(match: re.Match[str]) -> str:
     if match[1]:
         return _NAMED[match[1]]
     code = int(match[2]) if match[2] else int(match[3], 16)
+    # XML has no such characters, so the reference is text.
     if code == 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         return match[0]
     return chr(code)
@@ -38,6 +39,7 @@ def unescape(text: str) -> tuple[str, bool]:
     if len(parts) <= most:
         return _unescape_parts(parts)
     count = text.count("&")
+    # Numeric references need a function for each match; without one, five passes of `replace` are faster.
     if "&#" in text:
         decoded = sum(1 for _ in _REFERENCE.finditer(text))
         return _REFERENCE.sub(_referenced, text), decoded < count
@@ -84,6 +86,7 @@ class Attributes(Leaf):
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Find the closing bracket outside quotes, then read the attributes."""
+        # A quoted value may contain the closing bracket, so a search for the bracket alone would not do.
         wait = False
         start, end = pos, min(len(text), pos + HEADER_LIMIT + 1 - self._size)
         while pos < end:
@@ -204,6 +207,7 @@ class XmlText(ClosedText):
             if match is None:
                 break
             start = match.start()
+            # Enough text for the closing tag, which is the longest that is compared.
             room = text[start : start + size + 3]
             prefix = ascii_lower(room) if self._nocase else room
             partial = f"<{name}".startswith(prefix) or f"</{name}>".startswith(prefix)
@@ -233,6 +237,7 @@ class XmlText(ClosedText):
         self._put(text)
 
     def _give_back(self, text: str) -> None:
+        # A closing tag that does not count closes a nested element of the same name.
         self._depth = max(0, self._depth - 1)
         self._text(text)
 
@@ -257,7 +262,7 @@ class XmlText(ClosedText):
         elif tag == CDATA:
             self._cdata = True
             self.quick = CDATA_SPECIAL
-            if not self._decode:
+            if not self._decode:  # the raw text is read again as elements, which need the wrapper
                 self._put(text[start:stop])
         else:
             self._depth += 1

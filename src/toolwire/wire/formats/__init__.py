@@ -1,4 +1,4 @@
-"""The wire formats: one file each, and the tuple that lists them."""
+"""Descriptions of wire formats, one file each, and the tuple that lists them."""
 
 from toolwire.wire.formats import (
     anthropic_xml,

@@ -1,4 +1,4 @@
-"""Anthropic-like XML: one element per call in a wrapper, values as raw text.
+"""XML as in Anthropic's prompts: one element per call in a wrapper, with values as raw text.
 
     <function_calls>
     <invoke name="get_weather">
@@ -13,7 +13,7 @@ from toolwire.wire.syntax import THINK, THINKING, Call, Lit, Many, Node, Params,
 
 
 def invoke(prefix: str = "") -> Call:
-    """One element per call, its tags with this prefix."""
+    """Return a call as one element, whose tags have this prefix."""
     return Call(
         (
             Tag(f"{prefix}invoke", role="name", after="\n"),
@@ -24,7 +24,7 @@ def invoke(prefix: str = "") -> Call:
 
 
 def block(wrapper: str, *inside: Node) -> tuple[Node, ...]:
-    """What is inside, between the tags of a wrapper of this name."""
+    """Return nodes between the tags of a wrapper with this name."""
     return Lit(f"<{wrapper}>", after="\n"), Many(inside), Lit(f"</{wrapper}>", need="forgiven")
 
 

@@ -1,4 +1,4 @@
-"""Apertus: a list of objects whose only key is the name of the tool.
+"""Apertus: a JSON list of objects whose only key is the name of the tool.
 
     <|tools_prefix|>[{"get_weather": {"city": "Paris"}}]<|tools_suffix|>
 

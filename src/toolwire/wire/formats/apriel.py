@@ -1,4 +1,4 @@
-"""Apriel: the list of Jamba, after reasoning that the prompt begins and a marker ends.
+"""Apriel: the list of calls of Jamba, after reasoning that the prompt begins and a marker ends.
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 

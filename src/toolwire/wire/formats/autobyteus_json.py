@@ -1,8 +1,8 @@
-"""Autobyteus' own JSON.
+"""Autobyteus JSON: a call as an object under the key `tool`.
 
     {"tool": {"function": "get_weather", "parameters": {"city": "Paris"}}}
 
-No markers, so only known tools count. Source: https://github.com/AutoByteus/autobyteus
+The format has no markers, so only known tools count. Source: https://github.com/AutoByteus/autobyteus
 """
 
 from dataclasses import replace

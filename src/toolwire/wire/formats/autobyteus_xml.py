@@ -6,8 +6,8 @@
     </arguments>
     </tool>
 
-Values are strings unless the schema says otherwise. The wrapper `<arguments>` may be missing, and a parameter may be
-an element of its own name. Source: https://github.com/AutoByteus/autobyteus
+Values are strings unless the schema has another type. The wrapper `<arguments>` may be missing. A parameter may also be
+an element with its own name. Source: https://github.com/AutoByteus/autobyteus
 """
 
 from toolwire.wire.syntax import THINK, THINKING, Call, Elements, Lit, Tag, WireFormat

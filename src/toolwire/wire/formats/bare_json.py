@@ -1,10 +1,10 @@
-"""Bare JSON: the message is one call or a list of calls, as it is or in one code fence.
+"""Bare JSON: the whole message is one call or a list of calls, with or without a code fence around it.
 
     {"name": "get_weather", "arguments": {"city": "Paris"}}
 
-Objects around a call or a list of calls, as APIs write them, are read too. No markers, so only known tools count, and
-only at the start of the message.
-Source: what small models write when they are asked for JSON, and what `tool_choice: required` makes models write.
+Objects around a call or a list of calls, as in APIs, are read too. The format has no markers, so only known tools
+count, and only at the start of the message.
+Source: output of small models that are asked for JSON, and of models with `tool_choice: required`
 """
 
 from toolwire.wire.syntax import THINK, THINKING, JsonCall, Lit, WireFormat

@@ -1,4 +1,4 @@
-"""Command R7B and Command A: a JSON list of calls between markers; thoughts and the answer in markers of their own.
+"""Command R7B and Command A: a JSON list of calls between markers; reasoning and answer have markers too.
 
     <|START_ACTION|>[
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}

@@ -1,4 +1,4 @@
-"""DeepSeek V3.2 and V4: elements in a markup of their own; an attribute says whether a value is text or JSON.
+"""DeepSeek V3.2 and V4: elements in their own markup, with an attribute for text or JSON values.
 
     <｜DSML｜tool_calls>
     <｜DSML｜invoke name="get_weather">
@@ -6,7 +6,7 @@
     </｜DSML｜invoke>
     </｜DSML｜tool_calls>
 
-V3.2 names the wrapper `function_calls`. It may be missing or misspelled; so may closing tags.
+The wrapper of V3.2 is `function_calls`. Models forget or misspell the wrapper, and forget closing tags.
 Source: https://huggingface.co/deepseek-ai/DeepSeek-V3.2 (encoding)
 """
 
@@ -14,7 +14,7 @@ from toolwire.wire.syntax import Args, Call, Listing, Lit, Many, Mark, Node, One
 
 
 def block(prefix: str, *wrappers: str) -> tuple[Node, ...]:
-    """Invocations in a wrapper of the first of these names; the prefix is part of every tag."""
+    """Return calls in a wrapper, which is written with the first of these names; every tag has the prefix."""
     openers, closers = [f"<{prefix}{name}>" for name in wrappers], [f"</{prefix}{name}>" for name in wrappers]
     key = Tag(f"{prefix}parameter", role="key", mark=Mark("string", flag=True))
     parameters = Params((key, Value(f"</{prefix}parameter>", missing="anywhere", after="\n")))

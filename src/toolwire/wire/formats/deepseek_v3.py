@@ -1,4 +1,4 @@
-"""DeepSeek V3 and R1: a section of calls; the arguments in a code fence of their own.
+"""DeepSeek V3 and R1: a section of calls, with the arguments of each in a code fence.
 
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
     ```json

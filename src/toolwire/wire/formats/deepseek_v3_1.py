@@ -1,4 +1,4 @@
-"""DeepSeek V3.1: a section of calls; name and JSON arguments with a separator token between.
+"""DeepSeek V3.1: a section of calls, with a separator token between name and JSON arguments.
 
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}
     <｜tool▁call▁end｜><｜tool▁calls▁end｜>

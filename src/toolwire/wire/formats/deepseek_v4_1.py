@@ -1,4 +1,4 @@
-"""DeepSeek V4.1: as V4, with a blank inside every tag.
+"""DeepSeek V4.1: like V4, with a blank inside every tag.
 
     <｜DSML｜ calls>
     <｜DSML｜ invoke name="get_weather">

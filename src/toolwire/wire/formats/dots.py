@@ -1,4 +1,4 @@
-"""dots: one element per call in a wrapper, values as raw text; or a JSON object in it.
+"""dots: a wrapper around one element per call with raw values, or around a JSON object.
 
     <dots_function_call><invoke name="get_weather"><parameter name="city">Paris</parameter></invoke>
     </dots_function_call>

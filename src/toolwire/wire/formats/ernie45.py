@@ -1,4 +1,4 @@
-"""ERNIE 4.5: as Hermes; the answer stands in tags of its own.
+"""ERNIE 4.5: like Hermes, with the answer in tags of its own.
 
     <tool_call>
     {"name": "get_weather", "arguments": {"city": "Paris"}}

@@ -1,4 +1,4 @@
-"""FireFunction v2: as Phi-4-mini, after a blank.
+"""FireFunction v2: like Phi-4-mini, after a blank.
 
      functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 

@@ -1,4 +1,4 @@
-"""Forge JSON: one JSON object per call in `<tool>` tags; the server's name routes it.
+"""Forge JSON: one JSON object per call in `<tool>` tags, with the name of the tool's server.
 
     <tool>
     {"server_name": "local", "tool_name": "get_weather", "arguments": {"city": "Paris"}}

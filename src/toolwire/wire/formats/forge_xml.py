@@ -1,4 +1,4 @@
-"""Forge XML: a call as nested elements, one per argument; entities or CDATA for special characters.
+"""Forge XML: a call as nested elements, one per argument, with entities or CDATA for special characters.
 
     <tool>
     <server_name>local</server_name>
@@ -9,7 +9,7 @@
     </arguments>
     </tool>
 
-Arguments that no schema types are inferred: true, null, 007 is 7; CDATA never is.
+The type of an argument without a schema is inferred: true, null, 7 for 007. CDATA is always text.
 Source: Forge ADR-0019 and ADR-0024, https://github.com/entrhq/forge
 """
 

@@ -1,4 +1,4 @@
-"""Functionary v3.1: the name in the tag, the arguments as one JSON object inside.
+"""Functionary v3.1: the name in a tag, and the arguments inside as one JSON object.
 
     <function=get_weather>{"city": "Paris"}</function>
 

@@ -1,9 +1,9 @@
-"""Functionary v3.2: a name on its line, then JSON arguments; the prompt ends with the marker.
+"""Functionary v3.2: a name on its own line, then JSON arguments; the prompt ends with the marker.
 
     >>>get_weather
     {"city": "Paris"}
 
-Text is written to the recipient `all`. Source: https://huggingface.co/meetkai/functionary-medium-v3.2 (chat template)
+Text has the recipient `all`. Source: https://huggingface.co/meetkai/functionary-medium-v3.2 (chat template)
 """
 
 from toolwire.wire.syntax import Args, Call, Lit, Name, WireFormat

@@ -1,4 +1,4 @@
-"""FunctionGemma: as Gemma 4, with other tokens.
+"""FunctionGemma: like Gemma 4, with other tokens.
 
     <start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>
 

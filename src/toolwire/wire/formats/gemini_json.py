@@ -1,8 +1,8 @@
-"""The shape of Gemini's function calls as text.
+"""Gemini's function calls, written as text.
 
     {"name": "get_weather", "args": {"city": "Paris"}}
 
-No markers, so only known tools count. Source: https://github.com/AutoByteus/autobyteus
+The format has no markers, so only known tools count. Source: https://github.com/AutoByteus/autobyteus
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Gemma 4: bare keys, and strings between tokens in which nothing is escaped.
+"""Gemma 4: arguments with bare keys, and with strings between tokens, in which nothing is escaped.
 
     <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 

@@ -1,4 +1,4 @@
-"""Gemma 2 and 3, as Google's examples prompt them: Python calls in a code fence of their own.
+"""Gemma 2 and 3, as in Google's examples: Python calls in a code fence.
 
     ```tool_code
     get_weather(city="Paris")

@@ -1,4 +1,4 @@
-"""GigaChat 3 and 3.1: a marker, or a message header, before one JSON object; nothing closes it.
+"""GigaChat 3 and 3.1: one JSON object after a marker or a message header, without a closing marker.
 
     <|function_call|>{"name": "get_weather", "arguments": {"city": "Paris"}}
 

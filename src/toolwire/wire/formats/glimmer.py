@@ -1,4 +1,4 @@
-"""Muse Glimmer: messages with a recipient; one to a tool holds elements with raw values.
+"""Muse Glimmer: messages with a recipient; a message to a tool contains elements with raw values.
 
     <|start|>assistant to=get_weather<|message|><atem:function_calls>
     <atem:invoke name="get_weather">
@@ -7,7 +7,7 @@
     </atem:function_calls><|eom|>
 
 Messages to `self` are reasoning, messages to `user` content. The prompt ends with `<|start|>assistant`.
-Source: llama.cpp's and SGLang's parsers of that name
+Source: the parsers of this name in llama.cpp and SGLang
 """
 
 from toolwire.wire.formats.anthropic_xml import invoke

@@ -1,11 +1,11 @@
-"""GLM-4.5 and later: the name, then pairs of a key and a raw value, each in tags of their own.
+"""GLM-4.5 and later: the name, then pairs of a key and a raw value in tags.
 
     <tool_call>get_weather
     <arg_key>city</arg_key>
     <arg_value>Paris</arg_value>
     </tool_call>
 
-The newlines between the parts may be missing (GLM-4.7 writes none).
+GLM-4.7 writes no newlines between the parts.
 Source: https://huggingface.co/zai-org/GLM-4.5 (chat template)
 """
 
@@ -13,7 +13,7 @@ from toolwire.wire.syntax import Call, Key, Lit, Name, Params, Value, WireFormat
 
 
 def pairs(suffix: str = "") -> Params:
-    """Pairs of a key and a value, a suffix of the tokenizer's in every tag."""
+    """Return pairs of a key and a value, with the tokenizer's suffix in every tag."""
     return Params(
         (
             Lit(f"<arg_key{suffix}>", before="\n"),

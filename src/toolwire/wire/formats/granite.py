@@ -1,4 +1,4 @@
-"""Granite 3: a marker and a JSON list of calls; nothing closes it.
+"""Granite 3: a marker and a JSON list of calls, without a closing marker.
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 

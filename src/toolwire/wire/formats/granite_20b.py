@@ -1,4 +1,4 @@
-"""Granite 20B: a marker before each call, which is one JSON object; nothing closes it.
+"""Granite 20B: a marker before each call, which is one JSON object, without a closing marker.
 
     <function_call> {"name": "get_weather", "arguments": {"city": "Paris"}}
 

@@ -1,8 +1,8 @@
-"""Harmony: messages with a channel; one whose header names a function is a call.
+"""Harmony: messages with a channel; a message whose header names a function is a call.
 
     <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}<|call|>
 
-The recipient may stand in the role instead, and on any channel. The prompt ends with `<|start|>assistant`.
+The recipient may also be part of the role, on any channel. The prompt ends with `<|start|>assistant`.
 Source: https://github.com/openai/harmony
 """
 

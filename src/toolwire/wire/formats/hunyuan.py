@@ -1,4 +1,4 @@
-"""Hunyuan A13B: the list of Jamba; the answer stands in tags of its own.
+"""Hunyuan A13B: the list of calls of Jamba, with the answer in tags of its own.
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 

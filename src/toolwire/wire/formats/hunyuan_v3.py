@@ -1,4 +1,4 @@
-"""Hunyuan Hy3: as GLM-4, with a separator after the name and a section around the calls.
+"""Hunyuan Hy3: like GLM-4, with a separator after the name and a section around the calls.
 
     <tool_calls>
     <tool_call>get_weather<tool_sep>

@@ -1,8 +1,8 @@
-"""Inkling: messages of a kind; one kind holds a call as JSON. A header may name the tool before it.
+"""Inkling: messages of several kinds, one of which contains a call as JSON, with an optional header.
 
     <|message_model|>get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":{"city":"Paris"}}<|end_message|>
 
-The prompt ends with `<|message_model|>`. Source: vLLM's and SGLang's parsers of that name
+The prompt ends with `<|message_model|>`. Source: the parsers of this name in vLLM and SGLang
 """
 
 from toolwire.wire.syntax import Header, JsonCall, Lit, Node, Span, WireFormat

@@ -1,4 +1,4 @@
-"""InternLM 2.5: one JSON object between two opening markers and a closing one.
+"""InternLM 2.5: one JSON object between two opening markers and a closing marker.
 
     <|action_start|><|plugin|>
     {"name": "get_weather", "parameters": {"city": "Paris"}}<|action_end|>

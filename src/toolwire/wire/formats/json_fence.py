@@ -1,10 +1,10 @@
-"""Calls as JSON in a code fence anywhere in the message.
+"""JSON calls in a code fence anywhere in the message.
 
     ```json
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     ```
 
-No markers, so only known tools count. Source: what models write that are asked for JSON in Markdown
+The format has no markers, so only known tools count. Source: output of models that are asked for JSON in Markdown
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from toolwire.wire.syntax import JsonCall, Lit, Node
 
 
 def fenced(calls: JsonCall) -> tuple[Node, ...]:
-    """Calls in a code fence."""
+    """Return calls in a code fence."""
     return Lit("```json", also=("```", "```JSON"), after="\n"), calls, Lit("```", need="forgiven", before="\n")
 
 
@@ -25,7 +25,7 @@ FORMAT = replace(
     detected=False,
     title='```json {"name":..,"arguments":{..}} ```',
     models="any prompted model",
-    source="what models write that are asked for JSON in Markdown",
+    source="output of models that are asked for JSON in Markdown",
     at="mixed",
     blocks=(fenced(JsonCall(array="several", needs_args=True)),),
 )

@@ -1,9 +1,9 @@
-"""K2 Horizon: name and pairs of key and value in tags of their own, a type between them; or a JSON object.
+"""K2 Horizon: a name and pairs of key and value in tags, with an optional type, or a JSON object.
 
     <ifm|tool_calls><ifm|tool_call>get_weather<ifm|arg_key>city</ifm|arg_key><ifm|arg_value>Paris</ifm|arg_value>
     </ifm|tool_call></ifm|tool_calls>
 
-Source: vLLM's parser of that name
+Source: the parser of this name in vLLM
 """
 
 from toolwire.wire.syntax import Call, JsonCall, Key, Lit, Many, Mark, Name, OneOf, Params, Span, Value, WireFormat

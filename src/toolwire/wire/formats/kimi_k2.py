@@ -1,4 +1,4 @@
-"""Kimi K2: a section of calls; each name with its index is also the call's id.
+"""Kimi K2: a section of calls, in which a name with its index is also the call's id.
 
     <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}
     <|tool_call_end|><|tool_calls_section_end|>

@@ -1,4 +1,4 @@
-"""Laguna: as GLM-4; the body may also be a name and JSON arguments, or one JSON object.
+"""Laguna: like GLM-4; the body may also be a name and JSON arguments, or one JSON object.
 
     <tool_call>get_weather
     <arg_key>city</arg_key>

@@ -1,4 +1,4 @@
-"""LFM2: Python calls in a list between tokens; a JSON list, or one call without brackets, is read too.
+"""LFM2: a list of Python calls between tokens; a JSON list, or a call without brackets, is read too.
 
     <|tool_call_start|>[get_weather(city="Paris", days=3)]<|tool_call_end|>
 

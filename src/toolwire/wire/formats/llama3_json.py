@@ -1,8 +1,8 @@
-"""Llama 3: calls as JSON objects, after a token or as the whole message.
+"""Llama 3: JSON objects after a token or as the whole message.
 
     {"name": "get_weather", "parameters": {"city": "Paris"}}
 
-No markers, so only known tools count. Source: https://huggingface.co/meta-llama/Llama-3.1-8B-Instruct
+The format has no markers, so only known tools count. Source: https://huggingface.co/meta-llama/Llama-3.1-8B-Instruct
 """
 
 from dataclasses import replace

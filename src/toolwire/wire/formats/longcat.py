@@ -1,4 +1,4 @@
-"""LongCat Flash: as Hermes, in tags of its own.
+"""LongCat Flash: like Hermes, with other tags.
 
     <longcat_tool_call>
     {"name": "get_weather", "arguments": {"city": "Paris"}}

@@ -1,4 +1,4 @@
-"""MiMo: as Qwen3-Coder, but values stand inline and every character of them counts.
+"""MiMo: like Qwen3-Coder, with values inline, in which every character counts.
 
     <tool_call><function=get_weather><parameter=city>Paris</parameter></function></tool_call>
 

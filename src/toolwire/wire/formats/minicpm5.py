@@ -1,4 +1,4 @@
-"""MiniCPM 5: name and parameters as attributes; values as raw text or in CDATA sections.
+"""MiniCPM 5: names in attributes, with values as raw text or in CDATA sections.
 
     <function name="get_weather"><param name="city">Paris</param></function>
 

@@ -1,4 +1,4 @@
-"""MiniMax-M1: one JSON object a line between tags.
+"""MiniMax-M1: one JSON object on each line between tags.
 
     <tool_calls>
     {"name": "get_weather", "arguments": {"city": "Paris"}}

@@ -1,4 +1,4 @@
-"""MiniMax M2: one element per call in a wrapper, values as raw text.
+"""MiniMax M2: one element per call in a wrapper, with values as raw text.
 
     <minimax:tool_call>
     <invoke name="get_weather">

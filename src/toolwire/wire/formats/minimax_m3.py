@@ -1,4 +1,4 @@
-"""MiniMax M3: a token before every tag; a parameter is an element of its own name, nested for objects and lists.
+"""MiniMax M3: a token before every tag, and parameters as elements, nested for objects and lists.
 
     ]<]minimax[>[<tool_call>
     ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[</invoke>

@@ -1,9 +1,9 @@
-"""Mistral v11 and later: a marker, the name, a marker, the arguments as JSON; nothing closes the call.
+"""Mistral v11 and later: a marker, the name, a marker and JSON arguments, without a closing marker.
 
     [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}
 
-The second marker may be missing; `[CALL_ID]` and an id may stand before it. The earlier form, a JSON list after the
-first marker, is read too. Source: https://github.com/mistralai/mistral-common
+The second marker may be missing, or come after `[CALL_ID]` and an id. The earlier form, a JSON list after the first
+marker, is read too. Source: https://github.com/mistralai/mistral-common
 """
 
 from toolwire.wire.syntax import Args, Call, Ident, JsonCall, Listing, Lit, Name, OneOf, Span, WireFormat

@@ -2,7 +2,7 @@
 
     [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}, "id": "abc123456"}]
 
-A bare object, a doubled marker and a closing marker are read; so is the later form with the name before the arguments.
+A bare object, a doubled marker and a closing marker are read too, as is the later form with the name first.
 Source: https://github.com/mistralai/mistral-common
 """
 

@@ -1,4 +1,4 @@
-"""OLMo 3: Python calls, one a line, between tags.
+"""OLMo 3: Python calls between tags, one on each line.
 
     <function_calls>get_weather(city="Paris", days=3)</function_calls>
 

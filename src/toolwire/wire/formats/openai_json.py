@@ -1,8 +1,8 @@
-r"""The shapes of OpenAI's API as text.
+r"""OpenAI's tool calls, written as text.
 
     {"tool_calls": [{"function": {"name": "get_weather", "arguments": "{\"city\": \"Paris\"}"}}]}
 
-No markers, so only known tools count. Source: https://github.com/AutoByteus/autobyteus
+The format has no markers, so only known tools count. Source: https://github.com/AutoByteus/autobyteus
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Phi-4-mini: a word and a JSON list of calls.
+"""Phi-4-mini: the word `functools` and a JSON list of calls.
 
     functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 

@@ -1,4 +1,4 @@
-"""No calls: only reasoning is told from content.
+"""Plain text: no calls, only reasoning is separated from content.
 
 <think>2 + 2 = 4</think>The answer is 4.
 """

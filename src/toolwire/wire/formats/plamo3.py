@@ -1,4 +1,4 @@
-"""PLaMo 3: requests in a section; name and JSON arguments each between markers of their own.
+"""PLaMo 3: a section of requests, with name and JSON arguments between markers.
 
     <|plamo:begin_tool_requests:plamo|><|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>get_weather
     <|plamo:end_tool_name:plamo|><|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>{"city": "X"}

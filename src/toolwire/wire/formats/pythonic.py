@@ -1,4 +1,4 @@
-"""Pythonic: a list of Python calls with keyword arguments, without markers of its own.
+"""Pythonic: a list of Python calls with keyword arguments, without markers.
 
     [get_weather(city="Paris", days=3)]
 

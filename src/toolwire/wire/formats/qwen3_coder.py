@@ -1,4 +1,4 @@
-"""Qwen3-Coder: the name and each parameter in a tag of its own, values as raw text on lines of their own.
+"""Qwen3-Coder: a tag for the name and for each parameter, with raw values on lines of their own.
 
     <tool_call>
     <function=get_weather>
@@ -8,7 +8,7 @@
     </function>
     </tool_call>
 
-The outer tags may be missing; a call opener ends unclosed reasoning.
+The outer tags may be missing. The opener of a call ends unclosed reasoning.
 Source: https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct (chat template)
 """
 
@@ -21,7 +21,7 @@ _ALIASES = (
 
 
 def block(wrapper: str, value: Value) -> tuple[Node, ...]:
-    """Functions in a wrapper of this name, with values of this kind."""
+    """Return functions in a wrapper with this name, with values of this kind."""
     parameter = Params((Lit("<parameter="), Key(phrase=True), Lit(">"), value))
     function = Call((Lit("<function="), Name(phrase=True), Lit(">", after="\n"), parameter, Lit("</function>")))
     return (

@@ -1,10 +1,10 @@
-"""ReAct: a thought, the name of a tool, its input as JSON, each on a line with its heading.
+"""ReAct: a thought, the name of a tool and its input as JSON, each on a line with a heading.
 
     Thought: I should look it up.
     Action: get_weather
     Action Input: {"city": "Paris"}
 
-Only known tools count, and nothing after an observation that the model wrote itself.
+Only known tools count, and nothing after an observation, which the model made up.
 Source: Yao et al., ReAct (2022), as frameworks prompt it
 """
 

@@ -1,4 +1,4 @@
-"""Seed-OSS: the name and each parameter in a tag of its own, values inline as raw text.
+"""Seed-OSS: a tag for the name and for each parameter, with raw values inline.
 
     <seed:tool_call>
     <function=get_weather>

@@ -1,4 +1,4 @@
-"""Solar Open: a section of calls, each with its id, name and JSON arguments between markers.
+"""Solar Open: a section of calls, with id, name and JSON arguments of each between markers.
 
     <|tool_calls|><|tool_call:begin|>abc<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Paris"}
     <|tool_call:end|><|calls|>

@@ -1,4 +1,4 @@
-"""Step-3: a section of calls, each an element with raw values between tokens.
+"""Step-3: a section of calls between tokens, each an element with raw values.
 
     <｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">
     <steptml:parameter name="city">Paris</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>

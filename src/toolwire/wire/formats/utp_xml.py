@@ -1,4 +1,4 @@
-"""Unified Tool Protocol: JSON, or a name and JSON arguments as elements, in any of four pairs of tags.
+"""Unified Tool Protocol: JSON, or elements for name and JSON arguments, in any of four pairs of tags.
 
     <tool_use>
     {"name": "read_file", "arguments": {"path": "foo.py"}}

@@ -1,8 +1,8 @@
-"""xLAM: a JSON list of calls, bare, in a fence or between tags of other formats.
+"""xLAM: a JSON list of calls, bare, in a code fence, or between tags of other formats.
 
     [{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-No markers, so only known tools count. Source: https://huggingface.co/Salesforce/Llama-xLAM-2-8b-fc-r
+The format has no markers, so only known tools count. Source: https://huggingface.co/Salesforce/Llama-xLAM-2-8b-fc-r
 """
 
 from dataclasses import replace
