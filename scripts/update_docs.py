@@ -8,8 +8,11 @@ from __future__ import annotations
 import ast
 import configparser
 import dataclasses
+import html
+import importlib
 import json
 import re
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -17,12 +20,30 @@ from pathlib import Path
 from typing import Any, get_args
 
 import docstring_parser
+import typer
+from pydantic import BaseModel
 
 import toolwire
+from toolwire.cli import program
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
+from toolwire.client.client import ENDPOINTS
+from toolwire.config.tables import (
+    AgentTable,
+    AgentTeamConfig,
+    BudgetTable,
+    EnvelopeTable,
+    GateTable,
+    MemberTable,
+    ModelProfile,
+    PriceTable,
+    Tools,
+    ToolSources,
+)
+from toolwire.mcp.servers import McpServer, ToolSettings
 from toolwire.models.local.weights import WEIGHTS
 from toolwire.policy.intent import IntentDetector
-from toolwire.providers.api_registry import APIS
+from toolwire.policy.rule_tables import Defaults, LimitTable, PolicyTable, RuleTable
+from toolwire.providers.api_registry import _ALIASES, APIS
 from toolwire.tools import Tier
 from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS
@@ -58,7 +79,15 @@ def _file(path: str) -> str:
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """Return text for a cell; GitHub and Zensical read a pipe inside backticks differently, so it becomes an entity."""
+    text = re.sub(
+        r"(`+)((?:(?!\1).)*\|.*?)\1", lambda code: f"<code>{html.escape(code[2].strip(), quote=False)}</code>", text
+    )
+    return text.replace("|", "&#124;")
 
 
 def _layers() -> str:
@@ -86,9 +115,153 @@ def _modules(package: str) -> str:
 
 def _summary(path: Path) -> str:
     """Return the first paragraph of the docstring of a module or package, as one line."""
-    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    paragraph = (ast.get_docstring(ast.parse(source.read_text("utf-8"))) or "").split("\n\n")[0]
+    paragraph = (ast.get_docstring(ast.parse(_source(path))) or "").split("\n\n")[0]
     return " ".join(paragraph.split())
+
+
+def _source(path: Path) -> str:
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8")
+
+
+PUBLIC = (
+    "toolwire",
+    "toolwire.agent",
+    "toolwire.mcp",
+    "toolwire.models",
+    "toolwire.policy",
+    "toolwire.telemetry",
+    "toolwire.testing",
+    "toolwire.wire",
+)
+"""The public packages; where two of them export a name, the later one documents it."""
+
+
+def _api(package: str) -> str:
+    """Return a table of the public names of a package, then the directives that document them."""
+    rows, directives = [], []
+    for name, module in public_names(package).items():
+        documented = next(other for other in reversed(PUBLIC) if public_names(other).get(name) == module)
+        page = "" if documented == package else f"{documented.rpartition('.')[2]}.md"
+        rows.append((f"[`{name}`]({page}#{documented}.{name})", _docstring(module, name)))
+        if documented == package:
+            directives.append(f"\n::: {package}.{name}\n")
+    return _table(("name", "description"), iter(rows)) + "".join(directives)
+
+
+def public_names(package: str) -> dict[str, str]:
+    """Return the public names of a package in alphabetical order, each with the module that defines it."""
+    names: list[str] = importlib.import_module(package).__all__
+    stub = PACKAGE.joinpath(*package.split(".")[1:], "__init__.pyi")
+    tree = ast.parse(stub.read_text("utf-8") if stub.is_file() else "")
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules = {alias.name: str(node.module) for node in imports for alias in node.names}
+    return {name: modules.get(name, package) for name in sorted(names, key=str.lower)}
+
+
+def _docstring(module: str, name: str) -> str:
+    """Return the first paragraph of the docstring of a class, a function or a constant."""
+    body = ast.parse(_source(PACKAGE.joinpath(*module.split(".")[1:]))).body
+    for index, node in enumerate(body):
+        text: str | None = None
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            text = ast.get_docstring(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and name in ast.unparse(node).partition("=")[0]:
+            match body[index + 1 : index + 2]:
+                case [ast.Expr(value=ast.Constant(value=str(text)))]:
+                    pass
+        if text:
+            return " ".join(text.split("\n\n")[0].split())
+    return ""
+
+
+def _commands() -> str:
+    commands = typer.main.get_command(program([])).commands  # type: ignore[attr-defined]
+    parts = []
+    for name, command in sorted(commands.items()):
+        parts.append(_command(f"toolwire {name}", command))
+        parts += [_command(f"toolwire {name} {sub}", each) for sub, each in getattr(command, "commands", {}).items()]
+    help_text = subprocess.run([sys.executable, "-m", "toolwire.envelope", "--help"], capture_output=True, check=True)
+    return "\n".join([*parts, f"## `te`\n\n```text\n{help_text.stdout.decode()}```\n"])
+
+
+def _command(name: str, command: Any) -> str:
+    """Return a section about a command: its help, its arguments and options, and its examples."""
+    text = f"{'#' * len(name.split())} `{name}`\n\n{_unwrapped(command.help)}\n"
+    rows = []
+    for parameter in command.params:
+        label = ", ".join(parameter.opts) if parameter.param_type_name == "option" else parameter.name.upper()
+        default = parameter.default
+        shown = (
+            "" if default in (None, False, "", ()) or callable(default) else f"`{getattr(default, 'value', default)}`"
+        )
+        rows.append((f"`{label}`", parameter.help or "", f"`{shown}`" if shown else ""))
+    if rows:
+        text += "\n" + _table(("argument or option", "meaning", "default"), iter(rows))
+    examples, _, notes = _unwrapped(command.epilog).removeprefix("Examples:\n\n").partition("\n\n\n")
+    lines = [line for line in examples.split("\n\n") if line]
+    commands = [line for line in lines if re.match(r"(toolwire|te|curl|model) |.*\|", line)]
+    if commands:
+        text += "\n```sh\n" + "\n".join(commands) + "\n```\n"
+    return text + "".join(f"\n{line}\n" for line in [*lines[len(commands) :], notes] if line)
+
+
+def _unwrapped(text: str | None) -> str:
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text or "").strip()
+
+
+def _configuration() -> str:
+    sections = {
+        "[profiles.NAME]": ModelProfile,
+        "[profiles.NAME.tools]": Tools,
+        "[agents.NAME]": AgentTable,
+        "[agents.NAME.tools]": ToolSources,
+        "[agents.NAME.budget]": BudgetTable,
+        "[agents.NAME.budget.prices]": PriceTable,
+        "[agents.NAME.gate]": GateTable,
+        "[agents.NAME.envelope]": EnvelopeTable,
+        "[teams.NAME]": AgentTeamConfig,
+        "[teams.NAME.members.NAME]": MemberTable,
+        "[policy]": PolicyTable,
+        "[policy.default]": Defaults,
+        "[[policy.rules]]": RuleTable,
+        "[[policy.limits]]": LimitTable,
+        "[mcp.servers.NAME]": McpServer,
+        "[mcp.servers.NAME.tools.NAME]": ToolSettings,
+    }
+    return "\n".join(f"### `{title}`\n\n{_keys(model)}" for title, model in sections.items())
+
+
+def _keys(model: type[BaseModel]) -> str:
+    parsed = docstring_parser.parse(model.__doc__ or "")
+    meanings = {
+        name: " ".join((entry.description or "").split())
+        for entry in parsed.params
+        for name in re.findall(r"\w+", entry.arg_name)
+    }
+    rows = []
+    for name, field in model.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        required = "required" if field.is_required() else ""
+        shown = "" if default is None or default in ("", (), {}) or isinstance(default, BaseModel) else _toml(default)
+        rows.append((f"`{field.alias or name}`", meanings.get(name, ""), required or shown))
+    return f"{_unwrapped(parsed.short_description)}\n\n" + _table(("key", "meaning", "default"), iter(rows))
+
+
+def _toml(value: Any) -> str:
+    return f"`{json.dumps(value.name.lower() if isinstance(value, Tier) else value, default=str)}`"
+
+
+def _providers() -> str:
+    aliases: dict[str, list[str]] = {}
+    for alias, name in _ALIASES.items():
+        aliases.setdefault(name, []).append(f"`{alias}`")
+    rows = []
+    for api in APIS:
+        endpoint = ENDPOINTS.get(api.name)
+        url = f"`{endpoint.base_url}`" if endpoint and endpoint.base_url else ""
+        keys = " or ".join(f"`{name}`" for name in endpoint.key) if endpoint else ""
+        rows.append((f"`{api.name}`", ", ".join(aliases.get(api.name, [])), url, keys))
+    return _table(("API", "aliases", "base URL", "key"), iter(rows))
 
 
 def _formats() -> str:
@@ -286,14 +459,17 @@ def _shown_by(answer: str, tests: list[str]) -> str:
     return "<br>".join([*([answer] if answer else []), *(f"`{name}`" for name in tests)])
 
 
-_WITH_ARGUMENT: dict[str, Callable[[str], str]] = {"file": _file, "modules": _modules}
+_WITH_ARGUMENT: dict[str, Callable[[str], str]] = {"api": _api, "file": _file, "modules": _modules}
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
+    "commands": _commands,
+    "configuration": _configuration,
     "contradictions": _contradictions,
     "formats": _formats,
     "layers": _layers,
     "mission": _mission,
     "needs": _needs,
+    "providers": _providers,
     "samples": _samples,
     "security": _security,
     "weights": _weights,

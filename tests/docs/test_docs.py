@@ -1,4 +1,4 @@
-"""README and docs say what is true: their code runs and gives what they show, their tables and lists are the code's."""
+"""The documentation is correct: its code runs and prints what it shows, and its tables and lists match the code."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import importlib
 import pkgutil
 import re
 import runpy
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import typer
-from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, run_page
+from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, page_id, run_page
 
 import toolwire
 from toolwire.cli import program
@@ -20,28 +24,29 @@ from toolwire.messages import REPAIRS, ProblemKind
 
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-README_LINES = 180
 PACKAGE = ROOT / "src" / "toolwire"
-"""Files are named from the root of the repository or of the package."""
+FILES_OF_USERS = {"te.toml", "toolwire.toml"}
 
-pages = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+pages = pytest.mark.parametrize("page", [pytest.param(page, id=page_id(page)) for page in PAGES])
 
 
 def _update() -> dict[str, Any]:
-    """The names in scripts/update_docs.py; run so that it leaves no compiled file among the docs."""
+    """Return the names of scripts/update_docs.py, without writing a compiled file."""
     return runpy.run_path(str(ROOT / "scripts" / "update_docs.py"), run_name="docs_update")
 
 
 @pages
-def test_code_runs_and_prints_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_page_runs_and_prints_the_output_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "page"
     folder.mkdir()
-    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))  # nothing of the user's, beside what the page sees
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))  # outside the page's own directory
     run_page(page, folder)
 
 
 @pages
-def test_every_block_says_what_it_is(page: Path) -> None:
+def test_every_code_block_names_its_language(page: Path) -> None:
     assert [str(block) for block in blocks(page) if block.language not in LANGUAGES] == []
 
 
@@ -52,34 +57,34 @@ _FENCE = "```"
     "text",
     [
         f"{_FENCE}python\nprint(1)\n{_FENCE}\n\n{_FENCE}text\n2\n{_FENCE}\n",
-        f"{_FENCE}python\nprint(1)\n{_FENCE}\nNot right behind it.\n{_FENCE}text\n1\n{_FENCE}\n",
+        f"{_FENCE}python\nprint(1)\n{_FENCE}\nNot directly after it.\n{_FENCE}text\n1\n{_FENCE}\n",
         f"{_FENCE}python\nassert 1 == 2\n{_FENCE}\n",
         f"{_FENCE}python\n>>> 1 + 1\n3\n{_FENCE}\n",
         f"{_FENCE}console\n$ echo a\nb\n{_FENCE}\n",
         f"{_FENCE}console\n$ echo a; exit 1\na\n{_FENCE}\n",
     ],
 )
-def test_a_page_that_is_wrong_is_noticed(text: str, tmp_path: Path) -> None:
+def test_run_page_fails_for_wrong_output(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(text)
     with pytest.raises(AssertionError):
         run_page(page, tmp_path)
 
 
-def test_a_page_that_is_right_passes(tmp_path: Path) -> None:
+def test_run_page_passes_for_correct_output(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         f"{_FENCE}python\nprint(x := 1)\n{_FENCE}\n\n{_FENCE}text\n1\n{_FENCE}\n\n{_FENCE}python\n>>> x\n1\n{_FENCE}\n"
-        f"{_FENCE}json a.json\n[1]\n{_FENCE}\n\n{_FENCE}console\n$ cat a.json\n[1]\n$ true\n{_FENCE}\n"
+        f'{_FENCE}json title="a.json"\n[1]\n{_FENCE}\n\n{_FENCE}console\n$ cat a.json\n[1]\n$ true\n{_FENCE}\n'
     )
     run_page(page, tmp_path)
 
 
-def test_generated_parts_are_fresh() -> None:
+def test_generated_parts_are_up_to_date() -> None:
     assert _update()["stale"]() == [], "run scripts/update_docs.py"
 
 
-def test_a_stale_part_is_noticed() -> None:
+def test_outdated_part_is_regenerated() -> None:
     update = _update()
     text = README.read_text("utf-8")
     broken = text.replace("-instruct-q4_k_m |", "-instruct-q5_k_m |")
@@ -88,38 +93,37 @@ def test_a_stale_part_is_noticed() -> None:
 
 
 def _prose(page: Path) -> str:
-    """The page without its fenced blocks."""
+    """Return a page without its fenced blocks."""
     return re.sub(r"^(`{3,}).*?^\1[ ]*$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 @pages
-def test_files_that_are_named_exist(page: Path) -> None:
+def test_files_named_in_page_exist(page: Path) -> None:
     prose = _prose(page)
     named = set(re.findall(r"`([\w./-]+/|[\w./-]+\.(?:py|md|toml|jsonl)|\.importlinter)`", prose))
     named |= set(re.findall(r"\]\(([^):#]+)\)", prose))
     shown = prose + "".join(block.code for block in blocks(page) if block.language == "sh")
     named |= set(re.findall(r"(?<![\w/.])((?:scripts|benchmarks|docs|tests|wire)/[\w./-]*\w)", shown))
+    named -= FILES_OF_USERS
     places = (ROOT, PACKAGE, page.parent)
     missing = [name for name in named if "NAME" not in name and not any((place / name).exists() for place in places)]
     assert sorted(missing) == []
 
 
 @pages
-def test_commands_that_are_only_shown_have_their_options(page: Path) -> None:
+def test_options_of_commands_in_sh_blocks_exist(page: Path) -> None:
     commands = typer.main.get_command(program([])).commands  # type: ignore[attr-defined]
     lines = [line for block in blocks(page) if block.language == "sh" for line in block.code.splitlines()]
     for line in lines:
-        match = re.search(r"\btoolwire (\w+)(?: (\w+))?(.*?)(?:#|$)", line)
-        if match is None:
-            continue
-        command = commands[match[1]]
-        command = getattr(command, "commands", {}).get(match[2], command)  # of a group, or the command itself
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert set(re.findall(r"(?<=\s)--?[\w-]+", match[3])) <= known, line
+        for match in re.finditer(r"\btoolwire (\w+)(?: (\w+))?([^#|]*)", line):
+            command = commands[match[1]]
+            command = getattr(command, "commands", {}).get(match[2], command)  # of a group, or the command itself
+            known = {option for parameter in command.params for option in parameter.opts}
+            assert set(re.findall(r"(?<=\s)--?[\w-]+", match[3])) <= known, line
 
 
 @pages
-def test_names_of_classes_exist(page: Path) -> None:
+def test_classes_named_in_page_exist(page: Path) -> None:
     known: set[str] = set()
     for info in pkgutil.walk_packages(toolwire.__path__, "toolwire."):
         if not info.name.endswith("__main__"):
@@ -146,32 +150,67 @@ def test_architecture_describes_every_module() -> None:
         assert described - {"wire/formats/"} == modules, package.name
 
 
-def test_every_repair_is_in_the_rules() -> None:
+def test_reading_rules_list_every_repair() -> None:
     rules = (ROOT / "docs" / "explanation" / "reading-rules.md").read_text("utf-8")
     sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
-    made = {name for text in sources for name in re.findall(r'(?:repaired|_fix|_note)\(\s*"(\w+)"', text)}
-    made |= {name for text in sources for name in re.findall(r'repairs\.append\("(\w+)"\)', text)} | {"fallback"}
-    assert made <= set(REPAIRS)
+    repairs = {name for text in sources for name in re.findall(r'(?:repaired|_fix|_note)\(\s*"(\w+)"', text)}
+    repairs |= {name for text in sources for name in re.findall(r'repairs\.append\("(\w+)"\)', text)} | {"fallback"}
+    assert repairs <= set(REPAIRS)
     assert sorted(name for name in REPAIRS if f"`{name}`" not in rules) == []
 
 
-def test_every_kind_of_problem_is_in_the_rules() -> None:
+def test_reading_rules_list_every_kind_of_problem() -> None:
     rules = (ROOT / "docs" / "explanation" / "reading-rules.md").read_text("utf-8")
     assert sorted(kind for kind in get_args(ProblemKind) if f"`{kind}`" not in rules) == []
 
 
-def test_the_readme_is_short() -> None:
-    assert len(README.read_text("utf-8").splitlines()) <= README_LINES
-
-
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
-def test_pages_hold_nothing_of_one_machine(page: Path) -> None:
-    text = page.read_text("utf-8")
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_id)
+def test_page_names_no_path_of_a_machine(page: Path) -> None:
+    generated = r"(<!-- begin (?:providers|commands) -->).*?<!-- end -->"
+    text = re.sub(generated, "", page.read_text("utf-8"), flags=re.DOTALL)
     assert re.findall(r"/home/|/root/|/tmp/|localhost", text) == []
 
 
-def test_the_new_format_of_the_guide_is_new() -> None:
-    """The guide adds a format that is not there; once it is, the guide needs another."""
+def test_format_in_the_guide_does_not_exist_yet() -> None:
+    """Once Toolwire has this format, the guide needs another example."""
     guide = (ROOT / "docs" / "how-to" / "adding-a-format.md").read_text("utf-8")
     (name,) = re.findall(r'^    name="(\w+)",$', guide.split("## A format that is not there yet")[1], re.MULTILINE)
     assert name not in toolwire.formats()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    update = _update()
+    reference = ROOT / "docs" / "reference" / "api"
+    for package in update["PUBLIC"]:
+        text = (reference / f"{package.rpartition('.')[2]}.md").read_text("utf-8")
+        names = importlib.import_module(package).__all__
+        assert [name for name in names if f"| [`{name}`](" not in text] == []
+    documented = {
+        name for page in reference.glob("*.md") for name in re.findall(r"^::: (\S+)$", page.read_text(), re.M)
+    }
+    linked = {
+        name
+        for page in reference.glob("*.md")
+        for name in re.findall(r"^\| \[.*?\]\(.*?#(\S+)\) ", page.read_text(), re.M)
+    }
+    assert linked == documented
+
+
+def test_navigation_lists_every_page() -> None:
+    site = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))
+    listed = re.findall(r"'([\w/-]+\.md)'", str(site["project"]["nav"]))
+    pages_of_site = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")]
+    assert sorted(listed) == sorted(pages_of_site)
+
+
+def test_site_builds_without_warnings(tmp_path: Path) -> None:
+    """A broken link, a missing anchor or an unknown name fails the build."""
+    zensical = shutil.which("zensical", path=str(Path(sys.executable).parent))
+    if zensical is None:
+        pytest.skip("needs the extra docs")
+    for name in ("docs", "src", "zensical.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    command = [zensical, "build", "--clean", "--strict"]
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert (tmp_path / "site" / "reference" / "api" / "toolwire" / "index.html").is_file()
