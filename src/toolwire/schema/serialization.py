@@ -1,4 +1,4 @@
-"""What tools give back, as JSON: it as it is, or as pydantic writes it; or where in it there is no way to write it."""
+"""Convert results of tools to JSON values, as they are or as pydantic writes them, or name the place that fails."""
 
 from __future__ import annotations
 
@@ -17,106 +17,112 @@ from toolwire.errors import ToolError
 from toolwire.schema.pointer import json_pointer
 from toolwire.text.escape import replace_surrogates
 
-DEEPEST = 60
-"""How far down the place of what cannot be written is looked for."""
-WRITABLE = 300
-"""Values inside values: pydantic writes fewer."""
-WHOLE = 1 << 63
+MAX_SEARCH_DEPTH = 60
+"""Maximum levels of nesting at which the place of a value that cannot be converted is named."""
+MAX_NESTING = 300
+"""Maximum levels of nesting of a value; pydantic writes fewer."""
+MAX_INTEGER = 1 << 63
+"""Bound of the integers that need no test: JSON writers of any Python take them."""
 
 _JSON = json.JSONEncoder(allow_nan=False)
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 SURROGATE = "\\ud"
-"""How an ASCII encoder begins what lies outside of the basic plane, and halves of it."""
-_UNFIT = (TypeError, ValueError, RecursionError)
+"""Start of the escapes that an ASCII encoder writes for surrogates: of pairs, and of lone halves."""
+_CONVERSION_ERRORS = (TypeError, ValueError, RecursionError)
 
 
 def to_json_value(value: Any) -> Any:
-    """A value that JSON has: the very same if it is one, else what pydantic makes of dates, enums, dataclasses, models.
+    """Return a value if JSON has it, else the value that pydantic makes of dates, enums, dataclasses and models.
 
     Raises:
-        ToolError: something in it has no such form; the message names its place, as a JSON pointer, and its type.
+        ToolError: a part of it cannot be converted; the message names its place, as a JSON pointer, and its type.
     """
     if isinstance(value, str):
         return replace_surrogates(value)
-    if value is None or isinstance(value, bool) or (type(value) is int and -WHOLE < value < WHOLE):
+    if value is None or isinstance(value, bool) or (type(value) is int and -MAX_INTEGER < value < MAX_INTEGER):
         return value
     try:
-        return _sound(value) if SURROGATE in _JSON.encode(value) else value
-    except _UNFIT:
+        return _replace_surrogates(value) if SURROGATE in _JSON.encode(value) else value
+    except _CONVERSION_ERRORS:
         pass
     try:
-        made = _written(value)
-        return _sound(made) if SURROGATE in _JSON.encode(made) else made
-    except _UNFIT as error:
+        converted = _convert(value)
+        return _replace_surrogates(converted) if SURROGATE in _JSON.encode(converted) else converted
+    except _CONVERSION_ERRORS as error:
         raise ToolError(_place(value)) from error
 
 
-def _sound(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, Mapping):
-        return {replace_surrogates(key) if isinstance(key, str) else key: _sound(inner) for key, inner in value.items()}
-    return list(map(_sound, value)) if isinstance(value, list | tuple) else value
+        return {
+            replace_surrogates(key) if isinstance(key, str) else key: _replace_surrogates(item)
+            for key, item in value.items()
+        }
+    return list(map(_replace_surrogates, value)) if isinstance(value, list | tuple) else value
 
 
-def _written(value: Any) -> Any:
-    if _yields(_ANY.dump_python(value, by_alias=False, warnings=False)):  # of iterators, this takes nothing yet
+def _convert(value: Any) -> Any:
+    if _has_iterator(_ANY.dump_python(value, by_alias=False, warnings=False)):  # dump_python advances no iterator
         raise TypeError("an iterator may have no end")
     dump = getattr(value, "model_dump", None)
-    made = dump(mode="json") if callable(dump) else to_jsonable_python(value, by_alias=False)
-    _JSON.encode(made)
-    return made
+    converted = dump(mode="json") if callable(dump) else to_jsonable_python(value, by_alias=False)
+    _JSON.encode(converted)
+    return converted
 
 
-def _yields(value: Any) -> bool:
-    """Whether there is an iterator anywhere in what pydantic made of a value.
+def _has_iterator(value: Any) -> bool:
+    """Return whether there is an iterator anywhere in a value that pydantic dumped.
 
     Raises:
-        RecursionError: it is nested more deeply than can be written.
+        RecursionError: it is nested too deeply to be written.
     """
-    left, known = [(value, 0)], set[int]()
-    while left:
-        one, depth = left.pop()
-        if depth > WRITABLE:
+    pending, visited = [(value, 0)], set[int]()
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_NESTING:
             raise RecursionError("nested too deeply")
-        if isinstance(one, Iterator):
+        if isinstance(node, Iterator):
             return True
-        if id(one) in known:  # it holds itself, or is in two places
+        if id(node) in visited:  # it contains itself, or is in two places
             continue
-        known.add(id(one))
-        if isinstance(one, Mapping):
-            left += ((inner, depth + 1) for inner in one.values())
-        elif isinstance(one, list | tuple | set | frozenset | deque):
-            left += ((inner, depth + 1) for inner in one)
+        visited.add(id(node))
+        if isinstance(node, Mapping):
+            pending += ((item, depth + 1) for item in node.values())
+        elif isinstance(node, list | tuple | set | frozenset | deque):
+            pending += ((item, depth + 1) for item in node)
     return False
 
 
 def _place(value: Any) -> str:
-    """Where in a value something cannot be written, and what it is."""
+    """Describe the place in a value that cannot be converted."""
     pointer, above = "", {id(value)}
-    while len(above) < DEEPEST:
-        inner = next(((key, one) for key, one in _parts(value) if not _fits(one)), None)
-        if inner is None:
+    while len(above) < MAX_SEARCH_DEPTH:
+        unfit = next(((key, part) for key, part in _parts(value) if not _is_convertible(part)), None)
+        if unfit is None:
             break
-        key, value = inner
+        key, value = unfit
         pointer += json_pointer([key])
         if id(value) in above:
-            return f"at {pointer} it holds itself."
+            return f"at {pointer} it contains itself."
         above.add(id(value))
     else:
         return f"at {pointer} it is nested too deeply."
     where = f"at {pointer} it is" if pointer else "it is"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{where} {value}, a number that JSON does not have. Give back null or text there."
+        return f"{where} {value}, a number that JSON does not have. Return null or text there."
     if isinstance(value, int):
         return f"{where} a number of too many digits to be written."
-    odd = next((key for key in value if not _fits({key: None})), None) if isinstance(value, Mapping) else None
-    if odd is not None:
-        return f"{where} a {type(value).__name__} with a key of the type {_kind(odd)}. Give it keys of text."
+    wrong_key = (
+        next((key for key in value if not _is_convertible({key: None})), None) if isinstance(value, Mapping) else None
+    )
+    if wrong_key is not None:
+        return f"{where} a {type(value).__name__} with a key of the type {_kind(wrong_key)}. Use keys of text."
     if isinstance(value, Iterator):
         kind = "a generator" if isgenerator(value) else f"an iterator, {_kind(value)}"
-        return f"{where} {kind}. Give back a list of what it yields."
-    return f"{where} of the type {_kind(value)}. Give back text, numbers, lists, dicts, dataclasses or pydantic models."
+        return f"{where} {kind}. Return a list of its items."
+    return f"{where} of the type {_kind(value)}. Return text, numbers, lists, dicts, dataclasses or pydantic models."
 
 
 def _parts(value: Any) -> Iterator[tuple[object, Any]]:
@@ -132,10 +138,10 @@ def _parts(value: Any) -> Iterator[tuple[object, Any]]:
                 yield field.name, getattr(value, field.name, None)
 
 
-def _fits(value: Any) -> bool:
+def _is_convertible(value: Any) -> bool:
     try:
-        _written(value)
-    except _UNFIT:
+        _convert(value)
+    except _CONVERSION_ERRORS:
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a Python function or pydantic model: types from the signature, descriptions from the docstring."""
+"""Make the JSON Schema of a Python function or pydantic model, from its signature and docstring."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import JsonSchemaMode
 
 from toolwire.errors import DefinitionError
-from toolwire.schema.pointer import resolve
+from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.schema.validation import subschemas
 
 _MODE: JsonSchemaMode = "validation"
@@ -26,17 +26,17 @@ _REFUSED: dict[Any, str] = {
 
 
 ArgumentConverter = Callable[[dict[str, Any]], dict[str, Any]]
-"""Makes the arguments that a function's signature asks for of JSON ones; raises ValueError for what is none."""
+"""A function that converts JSON arguments to those that a signature asks for; raises ValueError if it cannot."""
 
 
 def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[str, dict[str, Any]]:
-    """The description and the parameters schema of a function.
+    """Return the description and the parameters schema of a function.
 
     Types come from the annotations, anything that pydantic understands; an unannotated parameter takes any value.
     Descriptions come from the docstring (Google, NumPy or ReST style), unless `Annotated[..., Field(...)]` has one.
 
     Args:
-        function: what the tool runs; a bound method is fine.
+        function: the function that the tool runs; may be a bound method.
         name: the tool's name, for the message.
 
     Raises:
@@ -48,7 +48,7 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
-        raise DefinitionError(f"has no signature to read: {error}", tool=name) from None
+        raise DefinitionError(f"its signature cannot be read: {error}", tool=name) from None
     for position, (parameter, spec) in enumerate(signature.parameters.items()):
         if reason := _REFUSED.get(spec.kind):
             raise DefinitionError(f"the parameter {parameter!r} {reason}", tool=name)
@@ -69,7 +69,7 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
 
 
 def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
-    """The description (its docstring) and the JSON Schema of a pydantic model.
+    """Return the description (its docstring) and the JSON Schema of a pydantic model.
 
     Raises:
         DefinitionError: a field has no JSON Schema.
@@ -89,19 +89,19 @@ def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
 
 
 def argument_converter(function: Callable[..., Any]) -> ArgumentConverter | None:
-    """What turns JSON arguments into those that a function's annotations ask for: models, dates, enums, sets.
+    """Return the converter of JSON arguments to those that a function's annotations ask for: models, dates, enums.
 
-    None where JSON values are what they ask for already, and where annotations cannot be read.
+    Return None if all of them ask for JSON values, or if the annotations cannot be read.
     """
-    called: Any = function
+    annotated: Any = function
     if isinstance(function, partial):
-        called = function.func
+        annotated = function.func
     elif isinstance(function, type):
-        called = vars(function).get("__init__")
+        annotated = vars(function).get("__init__")
     elif not inspect.isroutine(function):
-        called = type(function).__call__
+        annotated = type(function).__call__
     try:
-        hints = get_type_hints(called, include_extras=True)
+        hints = get_type_hints(annotated, include_extras=True)
     except (NameError, TypeError, AttributeError):
         return None
     hints.pop("return", None)
@@ -109,54 +109,54 @@ def argument_converter(function: Callable[..., Any]) -> ArgumentConverter | None
     if not adapters:
         return None
 
-    def read(arguments: dict[str, Any]) -> dict[str, Any]:
-        made = dict(arguments)
+    def convert(arguments: dict[str, Any]) -> dict[str, Any]:
+        converted = dict(arguments)
         for name, adapter in adapters.items():
-            if name in made:
+            if name in converted:
                 try:
-                    made[name] = adapter.validate_python(made[name])
+                    converted[name] = adapter.validate_python(converted[name])
                 except ValidationError as error:
                     first = error.errors(include_url=False)[0]
-                    place = "".join(f"/{step}" for step in (name, *first["loc"]))
-                    raise ValueError(f"{place}: {first['msg']}") from error
-        return made
+                    pointer = json_pointer((name, *first["loc"]))
+                    raise ValueError(f"{pointer}: {first['msg']}") from error
+        return converted
 
-    return read
+    return convert
 
 
 def _is_json(hint: Any) -> bool:
-    """Whether the JSON values that an annotation's schema admits are its own values."""
+    """Return whether an annotation asks for JSON values, which need no conversion."""
     if hint in (str, int, float, bool, None, NoneType, Any, object, list, dict):
         return True
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return all(isinstance(one, str | int | bool | NoneType) for one in inner)
+        return all(isinstance(item, str | int | bool | NoneType) for item in inner)
     if origin is Annotated:
-        return _is_json(inner[0]) and all(isinstance(one, str) for one in inner[1:])
+        return _is_json(inner[0]) and all(isinstance(item, str) for item in inner[1:])
     if origin in (Union, UnionType, list, dict):
         return all(map(_is_json, inner))
     return False
 
 
-def _as_function(called: Callable[..., Any]) -> Callable[..., Any]:
-    """A function for a bound method: pydantic looks up what a function's annotations name, not a method's."""
-    if not inspect.ismethod(called):
-        return called
+def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a bound method in a function: pydantic resolves the names in annotations of functions, not of methods."""
+    if not inspect.ismethod(method):
+        return method
 
-    @wraps(called)
+    @wraps(method)
     def function(*args: Any, **kwargs: Any) -> Any:
-        return called(*args, **kwargs)
+        return method(*args, **kwargs)
 
     return function
 
 
 def _adapter(function: Any) -> TypeAdapter[Any]:
-    """Pydantic's view on a function; its own annotations do not say that functions are taken."""
+    """Return the type adapter of a type or function; pydantic's own annotations do not admit functions."""
     return TypeAdapter(function)
 
 
 def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema as a tool's parameters: always with type and properties, without the titles that repeat names."""
+    """Return the schema as a tool's parameters: with type and properties, without the titles that repeat names."""
     for _, node in subschemas(schema):
         if isinstance(node.get("title"), str):
             del node["title"]
@@ -164,12 +164,12 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """The description and the description of each parameter."""
+    """Return the description, and the description of each parameter."""
     try:
         parsed = docstring_parser.parse(text)
     except docstring_parser.ParseError:
         return text, {}
-    parameters = {one.arg_name: one.description for one in parsed.params if one.description}
+    parameters = {item.arg_name: item.description for item in parsed.params if item.description}
     paragraphs = [part.strip() for part in (parsed.short_description, parsed.long_description) if part]
     return "\n\n".join(paragraphs), parameters
 

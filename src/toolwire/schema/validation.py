@@ -1,7 +1,7 @@
-"""JSON Schema of tools: checking definitions, validating arguments, and (from `shapes`) reading values by the schema.
+"""Check the JSON Schemas of tools, and validate arguments against them.
 
-Schemas come from tool authors, from MCP servers and from requests, so nothing here fetches a reference, runs a
-pattern in a backtracking engine or recurses without a bound.
+Schemas come from tool authors, from MCP servers and from requests. So no reference is fetched, no pattern runs in a
+backtracking engine, and all recursion is bounded.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any
 import jsonschema_rs
 
 from toolwire.errors import DefinitionError
-from toolwire.schema.kinds import TYPE_NAMES, kinds_of
+from toolwire.schema.kinds import declared_kinds, kinds_of
 from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.schema.shape import Shape
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.text.truncate import shorten
 
 MAX_ISSUES = 20
-"""Issues that `validate` reports at most."""
+"""Maximum number of issues that `validate` reports."""
 
 MAX_QUOTE = 80
 """Maximum length of a quoted value, in characters."""
 
 UNUSABLE = "$schema"
-"""`Issue.keyword` of the one issue reported when the schema itself cannot be used."""
+"""`SchemaIssue.keyword` of the single issue of a schema that cannot be used."""
 
 _SINGLE: tuple[str, ...] = (
     *("items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains"),
@@ -42,13 +42,13 @@ Schema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
-    """One thing that is wrong with arguments, said so that the model can act on it.
+class SchemaIssue:
+    """One violation of a schema, described so that a model can correct it.
 
     Attributes:
         pointer: JSON pointer into the arguments; "" is the whole.
-        message: what is there and what the schema wants, without the pointer.
-        keyword: the schema's keyword that refused it, or `UNUSABLE`.
+        message: the actual value and what the schema wants, without the pointer.
+        keyword: the keyword of the schema that is violated, or `UNUSABLE`.
     """
 
     pointer: str
@@ -56,45 +56,47 @@ class Issue:
     keyword: str
 
     def __str__(self) -> str:
-        """The pointer and the message; this is what a model gets to read."""
+        """Join the pointer and the message, as a model reads them."""
         return f"{self.pointer or 'the arguments'}: {self.message}"
 
 
-def validate(arguments: Any, schema: Schema | bool) -> list[Issue]:
-    """What is wrong with arguments by a schema; an empty list means that they are valid.
+def validate(arguments: Any, schema: Schema | bool) -> list[SchemaIssue]:
+    """Return how arguments violate a schema; an empty list means that they are valid.
 
-    Never raises. A schema that cannot be compiled admits nothing: it gives one issue with keyword `UNUSABLE`.
+    Never raises. A schema that cannot be compiled admits no value: its only issue has the keyword `UNUSABLE`.
     Compiled schemas are cached by identity and by content, so a schema must not be changed after its first use.
 
     Args:
-        arguments: a JSON value; anything else is an issue too.
+        arguments: a JSON value; any other value is an issue too.
         schema: JSON Schema (draft 2020-12 unless `$schema` says otherwise), `nullable` and common type aliases
             included.
     """
     try:
         validator = _compiled(_Identity(schema))
     except DefinitionError as error:
-        return [Issue("", f"the tool's own schema cannot be used ({error})", UNUSABLE)]
+        return [SchemaIssue("", f"the tool's own schema cannot be used ({error})", UNUSABLE)]
     if _too_deep(arguments):
-        return [Issue("", f"is nested deeper than {MAX_DEPTH} levels", "depth")]
+        return [SchemaIssue("", f"is nested deeper than {MAX_DEPTH} levels", "depth")]
     try:
         if validator.is_valid(arguments):
             return []
         errors = list(islice(validator.iter_errors(arguments), MAX_ISSUES))
     except (ValueError, OverflowError) as error:
-        return [Issue("", f"is not a JSON value ({shorten(str(error))})", "type")]
-    return [Issue(json_pointer(error.instance_path), _explain(error, schema), error.kind.name) for error in errors]
+        return [SchemaIssue("", f"is not a JSON value ({shorten(str(error))})", "type")]
+    return [
+        SchemaIssue(json_pointer(error.instance_path), _explain(error, schema), error.kind.name) for error in errors
+    ]
 
 
 def check_schema(schema: Any, tool: str = "") -> None:
-    """Refuse a parameters schema that cannot be used to call a tool.
+    """Raise if a parameters schema cannot be used to call a tool.
 
     Args:
         schema: the schema of a tool's parameters.
         tool: the tool's name, for the message.
 
     Raises:
-        DefinitionError: it is not a dict, its root is not an object, it is no valid JSON Schema, it is nested
+        DefinitionError: it is not a dict, its root is not an object, it is not a valid JSON Schema, it is nested
             too deeply, a reference does not resolve or leads outside, or a pattern does not compile.
     """
     if not isinstance(schema, dict):
@@ -112,9 +114,9 @@ def check_schema(schema: Any, tool: str = "") -> None:
 
 
 def subschemas(schema: Any) -> Iterator[tuple[str, Schema]]:
-    """Every dict in the place of a schema with its JSON pointer, outermost first.
+    """Yield every dict in the place of a schema with its JSON pointer, outermost first.
 
-    A node may be changed while it is the current one; its children are read afterwards.
+    The caller may change the current node; its children are read afterwards.
     """
     pending: list[tuple[str, Any]] = [("", schema)]
     while pending:
@@ -133,7 +135,7 @@ def subschemas(schema: Any) -> Iterator[tuple[str, Schema]]:
 
 
 class _Identity:
-    """A schema as a cache key: the object itself, kept alive, whatever its contents."""
+    """A schema as a cache key, by identity; the key keeps the schema alive, so the identity stays its own."""
 
     __slots__ = ("schema",)
 
@@ -168,7 +170,7 @@ def _compile(text: str, tool: str, *, aliases: bool) -> jsonschema_rs.Validator:
 
 
 def _canonical(schema: Any, tool: str = "") -> str:
-    """The schema as JSON text."""
+    """Return the schema as JSON text."""
     if _too_deep(schema):
         raise DefinitionError(f"the schema is nested deeper than {MAX_DEPTH} levels", tool=tool)
     try:
@@ -188,7 +190,7 @@ def _check_reference(root: Schema, reference: str, tool: str, pointer: str) -> N
 
 
 def _normalise(schema: Any, *, aliases: bool) -> None:
-    """Rewrite what other dialects mean into draft 2020-12, in place."""
+    """Rewrite the keywords of other dialects as draft 2020-12, in place."""
     older_tuples = isinstance(schema, dict) and "$schema" not in schema
     for _, node in subschemas(schema):
         if older_tuples and isinstance(node.get("items"), list):
@@ -202,12 +204,9 @@ def _normalise(schema: Any, *, aliases: bool) -> None:
 
 
 def _rename_types(node: Schema) -> None:
-    """JSON Schema's names for the types; without an understood one the type says nothing, as in `Shape`."""
-    declared = node.get("type")
-    names = declared if isinstance(declared, list) else [declared]
-    known = [TYPE_NAMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in TYPE_NAMES]
-    if known:
-        node["type"] = sorted(set(known))
+    """Use JSON Schema's names of the types; without any that is understood, drop the type, as `Shape` does."""
+    if kinds := declared_kinds(node):
+        node["type"] = sorted(set(kinds))
     else:
         node.pop("type", None)
 
@@ -236,7 +235,10 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def _too_deep(value: Any) -> bool:
-    """Whether containers are nested deeper than `MAX_DEPTH`; a cycle is. Level by level, each container once."""
+    """Return whether containers are nested deeper than `MAX_DEPTH`, as a cycle is.
+
+    Goes level by level and visits each container once per level, so shared containers cost no exponential time.
+    """
     level: Iterable[Any] = (value,)
     for _ in range(MAX_DEPTH):
         inner: dict[int, Any] = {}
@@ -294,8 +296,8 @@ def _explain(error: jsonschema_rs.ValidationError, schema: Schema | bool) -> str
         shape = Shape.of(schema)
         for step in error.instance_path:
             shape = shape.item(step) if isinstance(step, int) else shape.property(str(step))
-        known = _listing(shape.property_names) if shape.property_names else "none"
-        return f"has {_listing(error.kind.value)}, which the schema does not know; it knows {known}"
+        declared = _listing(shape.property_names) if shape.property_names else "none"
+        return f"has {_listing(error.kind.value)}, which the schema does not know; it knows {declared}"
     return _wording(error)
 
 
@@ -305,17 +307,17 @@ def _wording(error: jsonschema_rs.ValidationError) -> str:
 
 
 def _alternatives(error: jsonschema_rs.ValidationError) -> str:
-    """Why no branch of a union fits, by the branches that come nearest: those that want this kind of value."""
+    """Explain why no branch of a union fits, by the nearest branches: those that want this kind of value."""
     branches = [branch for branch in error.kind.value if branch]
     if len(branches) < len(error.kind.value):
         return f"is {_describe(error.instance)}, which fits several alternatives of the schema; it wants exactly one"
-    here = list(error.instance_path)
-    wrong = [[e for e in branch if e.kind.name == "type" and list(e.instance_path) == here] for branch in branches]
+    path = list(error.instance_path)
+    wrong = [[e for e in branch if e.kind.name == "type" and list(e.instance_path) == path] for branch in branches]
     near = [branch for branch, mismatch in zip(branches, wrong, strict=True) if not mismatch]
     if not near:
         kinds = [kind for mismatch in wrong for e in mismatch for kind in _type_names(e.kind.value)]
         return f"is {_describe(error.instance)}, the schema wants {_kinds(dict.fromkeys(kinds))}"
-    reasons = [f"{json_pointer(list(b[0].instance_path)[len(here) :])} {_wording(b[0])}".strip() for b in near[:3]]
+    reasons = [f"{json_pointer(list(b[0].instance_path)[len(path) :])} {_wording(b[0])}".strip() for b in near[:3]]
     return reasons[0] if len(near) == 1 else f"fits none of the alternatives: {'; or '.join(dict.fromkeys(reasons))}"
 
 

@@ -48,7 +48,7 @@ def estimate_tokens(size: int) -> int:
 
 
 def estimate_message_tokens(message: Message) -> int:
-    """Return about how many tokens a message holds."""
+    """Return about how many tokens there are in a message."""
     size = _MESSAGE_OVERHEAD
     for part in message.parts:
         match part:
