@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 
 from pydantic import BaseModel
+from typing_extensions import Unpack
 
+from toolwire._surface import check_options
 from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
@@ -135,39 +137,115 @@ def _json_value(text: str) -> Any:
     return read_json(text)[0]
 
 
+class BehaviorOptions(TypedDict, total=False):
+    """Options of a tool that do not describe it to models; None, like an option left out, changes nothing.
+
+    Attributes:
+        tier: the tier that a session must have reached.
+        requires_confirmation: whether each call needs an approval.
+        untrusted: whether its results may contain untrusted content.
+        preview: shows, to the person who is asked to approve it, what a call would do.
+        check: looks at arguments that the schema admits; its message goes to the model, and the call does not run.
+        isolated: run in a process of its own, with these limits (True: the default ones); another process must be able
+            to import the function by its module and name.
+        ends_turn: an agent loop stops after the tool has run, for the user to answer.
+        idempotent: whether running it twice with the same arguments does no more than running it once; then a call
+            that was interrupted may simply run again.
+    """
+
+    tier: Tier | None
+    requires_confirmation: bool | None
+    untrusted: bool | None
+    preview: Preview | None
+    check: Check | None
+    isolated: bool | Isolation | None
+    ends_turn: bool | None
+    idempotent: bool | None
+
+
+class ToolOptions(BehaviorOptions, total=False):
+    """Options of `tool` and `Tool.replace`: those of `BehaviorOptions`, a name and a description.
+
+    Attributes:
+        name: the tool's name; by default the function's.
+        description: the description for models; by default the docstring.
+    """
+
+    name: str
+    description: str
+
+
+_DEFINITION_OPTIONS = ("tier", "requires_confirmation", "untrusted")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolBehavior:
+    """How a tool is run; models do not see it.
+
+    Attributes:
+        preview: shows beforehand what a call would do.
+        check: looks at arguments that the schema admits.
+        isolation: the limits of a process of its own; None to run in this one.
+        ends_turn: an agent loop stops after the tool has run.
+        idempotent: an interrupted call may run again.
+    """
+
+    preview: Preview | None = None
+    check: Check | None = None
+    isolation: Isolation | None = None
+    ends_turn: bool = False
+    idempotent: bool = False
+
+    def replace(self, options: BehaviorOptions) -> ToolBehavior:
+        """Return a behavior with these options; others stay as they are."""
+        changes: dict[str, Any] = {
+            name: value
+            for name, value in options.items()
+            if value is not None and name in ("preview", "check", "ends_turn", "idempotent")
+        }
+        isolated = options.get("isolated")
+        if isolated is not None:
+            changes["isolation"] = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
+        return replace(self, **changes) if changes else self
+
+
+DEFAULT_BEHAVIOR = ToolBehavior()
+
+
+def definition_changes(options: BehaviorOptions) -> dict[str, Any]:
+    """Return the options that are fields of a `ToolDefinition`."""
+    return {name: options[name] for name in _DEFINITION_OPTIONS if options.get(name) is not None}  # type: ignore[literal-required]
+
+
 class Tool(Generic[P, R]):
     """A function with the definition that makes it a tool; calling it calls the function.
 
     Attributes:
         function: the function itself.
-        definition: what models are told.
-        preview: shows beforehand what a call would do.
-        check: looks at arguments that the schema admits.
-        isolation: the limits of a process of its own; None: it runs in this one.
-        ends_turn: once it ran, a loop stops and hears the user: the model has nothing more to do by itself.
-        idempotent: running it twice with the same arguments does no more than running it once.
+        definition: the definition that models see.
+        behavior: how it is run.
     """
 
     def __init__(
-        self,
-        function: Callable[P, R],
-        definition: ToolDefinition,
-        *,
-        preview: Preview | None = None,
-        check: Check | None = None,
-        isolation: Isolation | None = None,
-        ends_turn: bool = False,
-        idempotent: bool = False,
+        self, function: Callable[P, R], definition: ToolDefinition, behavior: ToolBehavior = DEFAULT_BEHAVIOR
     ) -> None:
         """Use the decorator `tool`."""
         self.function = function
         self.definition = definition
-        self.preview = preview
-        self.check = check
-        self.isolation = isolation
-        self.ends_turn = ends_turn
-        self.idempotent = idempotent
+        self.behavior = behavior
         functools.update_wrapper(self, function)
+
+    def replace(self, **options: Unpack[ToolOptions]) -> Tool[P, R]:
+        """Return the same tool with other options.
+
+        Raises:
+            DefinitionError: the name cannot be used.
+            TypeError: an option is unknown.
+        """
+        check_options("replace", options, ToolOptions.__annotations__)
+        changes = definition_changes(options)
+        changes |= {name: text for name in ("name", "description") if (text := options.get(name))}
+        return Tool(self.function, replace(self.definition, **changes), self.behavior.replace(options))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function as if it had not been decorated."""
@@ -181,74 +259,24 @@ class Tool(Generic[P, R]):
 @overload
 def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
-    *,
-    name: str = ...,
-    description: str = ...,
-    tier: Tier = ...,
-    requires_confirmation: bool = ...,
-    untrusted: bool = ...,
-    preview: Preview | None = ...,
-    check: Check | None = ...,
-    isolated: bool | Isolation = ...,
-    ends_turn: bool = ...,
-    idempotent: bool = ...,
-) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
-def tool(
-    function: Callable[P, R] | None = None,
-    /,
-    *,
-    name: str = "",
-    description: str = "",
-    tier: Tier = Tier.CRAWL,
-    requires_confirmation: bool = False,
-    untrusted: bool = False,
-    preview: Preview | None = None,
-    check: Check | None = None,
-    isolated: bool | Isolation = False,
-    ends_turn: bool = False,
-    idempotent: bool = False,
+    function: Callable[P, R] | None = None, /, **options: Unpack[ToolOptions]
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a tool of a function: `@tool`, or `@tool(name=..., ...)`.
 
     Args:
-        function: the function, plain or async; its signature and docstring say the rest.
-        name: the tool's name, if not the function's.
-        description: what models are told, if not the docstring.
-        tier: the tier that a session must have reached.
-        requires_confirmation: whether somebody must agree to each call.
-        untrusted: whether what it gives back may be written by strangers.
-        preview: shows whoever is asked what a call would do.
-        check: looks at arguments that the schema admits; what it says goes to the model, and the call does not run.
-        isolated: run in a process of its own, with these limits (True: the usual ones); the function has to be one
-            that can be imported by its module and name.
-        ends_turn: a loop stops once it ran, for the user to answer.
-        idempotent: whether running it twice with the same arguments does no more than running it once; then a call
-            that was cut short may simply run again.
+        function: a plain or async function; its signature and docstring give the definition.
+        options: see `ToolOptions`.
 
     Raises:
-        DefinitionError: the function's signature cannot be called by a model, or the name cannot be used.
+        DefinitionError: a model cannot call the function's signature, or the name cannot be used.
+        TypeError: an option is unknown.
     """
+    check_options("tool", options, ToolOptions.__annotations__)
 
     def decorate(function: Callable[P, R]) -> Tool[P, R]:
-        definition = _from_function(function, name)
-        return Tool(
-            function,
-            replace(
-                definition,
-                description=description or definition.description,
-                tier=tier,
-                requires_confirmation=requires_confirmation,
-                untrusted=untrusted,
-            ),
-            preview=preview,
-            check=check,
-            isolation=isolation,
-            ends_turn=ends_turn,
-            idempotent=idempotent,
-        )
-
-    isolation = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
+        return Tool(function, _from_function(function, options.get("name", ""))).replace(**options)
 
     return decorate if function is None else decorate(function)
 

@@ -501,8 +501,8 @@ def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
             assert found(desk, "trusted") == {
                 "read": ("WALK", False), "wipe": asks, "both": asks, "plain": run, "off": run,
             }  # fmt: skip
-            assert desk.registry.lookup("trusted.read").idempotent
-            assert not desk.registry.lookup("stranger.read").idempotent
+            assert desk.registry.lookup("trusted.read").behavior.idempotent
+            assert not desk.registry.lookup("stranger.read").behavior.idempotent
             walk = ("WALK", False)
             assert found(desk, "own") == {"read": walk, "wipe": walk, "both": ("WALK", True), "plain": ("CRAWL", True)}
             assert desk.states("own")["off"] == "off"

@@ -211,5 +211,5 @@ def test_a_tool_says_whether_it_may_run_twice() -> None:
     registry.register(lambda: 2, name="write")
     registry.register(look, name="careful", idempotent=False)
     registry.register({"name": "remote", "annotations": {"idempotentHint": True}}, server="strange", run=lambda: 3)
-    said = {name: registry.lookup(name).idempotent for name in ("look", "write", "careful", "remote")}
+    said = {name: registry.lookup(name).behavior.idempotent for name in ("look", "write", "careful", "remote")}
     assert said == {"look": True, "write": False, "careful": False, "remote": False}

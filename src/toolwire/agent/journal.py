@@ -274,7 +274,7 @@ class CallRecorder:
         Raises:
             JournalError: see `Journal.write`.
         """
-        start = RecordedStart(call, key, tool.idempotent)
+        start = RecordedStart(call, key, tool.behavior.idempotent)
         # An idempotent call that runs again is recorded already, unless it is approved in another form.
         if self.start != start:
             await self._recorder.write(f"begun.{self._place}", "begun", dumps(to_data(start)))

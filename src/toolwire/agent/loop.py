@@ -374,7 +374,7 @@ class Run:
     def _ends_run(self, outcome: Outcome) -> bool:
         if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._registry:
             return False
-        return self._registry.lookup(outcome.call.name).ends_turn
+        return self._registry.lookup(outcome.call.name).behavior.ends_turn
 
     def _reminder(self, outcomes: Sequence[Outcome]) -> str:
         """Return the configured note for a turn in which nothing has to be corrected."""

@@ -47,4 +47,4 @@ def _ran(event: AgentEvent) -> bool:
 def ends_of(found: Opened) -> Ends:
     """Tells the tools of an agent that end the turn."""
     registry = found.agent.registry
-    return lambda name: name in registry and registry.lookup(name).ends_turn
+    return lambda name: name in registry and registry.lookup(name).behavior.ends_turn

@@ -229,7 +229,7 @@ def serve(
         from toolwire.mcp.server import McpService
     registry = gather(root, tools)
     for definition in registry.definitions():
-        if registry.lookup(definition.name).ends_turn:  # that is between a model and its own loop
+        if registry.lookup(definition.name).behavior.ends_turn:  # that is between a model and its own loop
             registry.remove(definition.name)
     shape = None if envelope is None else _enveloped(registry, envelope, root)
     if not len(registry):

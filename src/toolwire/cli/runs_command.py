@@ -215,7 +215,7 @@ async def _resumed(run_id: str, agent: Agent | AgentTeam, database: str, *, chan
     from toolwire.agent.durable import DurableRuns
 
     registry = (agent.coordinator if isinstance(agent, AgentTeam) else agent).registry
-    telling = Telling(ends=lambda name: name in registry and registry.lookup(name).ends_turn)
+    telling = Telling(ends=lambda name: name in registry and registry.lookup(name).behavior.ends_turn)
     end: RunEnded | None = None
     async with (
         DurableRuns(agent, database=database) as runs,

@@ -366,12 +366,16 @@ class ToolExecutor:
             now = self._registry.lookup(was.name, was.definition.server)
         except (UnknownTool, DefinitionError):
             return False
-        same = now.run is was.run and now.isolation == was.isolation and now.definition.tier == was.definition.tier
+        same = (
+            now.run is was.run
+            and now.behavior.isolation == was.behavior.isolation
+            and now.definition.tier == was.definition.tier
+        )
         return same and now.definition.parameters == was.definition.parameters
 
     def _shown(self, ready: _Ready, ask: Ask) -> Ask | Deny:
         """The question with what the call would do; what cannot be shown is denied."""
-        preview = ready.tool.preview
+        preview = ready.tool.behavior.preview
         if preview is None:
             return ask
         with Caught() as caught:
@@ -441,8 +445,8 @@ class ToolExecutor:
     async def _called(self, ready: _Ready) -> Any:
         run = ready.tool.run
         assert run is not None
-        if ready.tool.isolation is not None:
-            work = run_isolated(run, ready.typed, ready.tool.isolation)
+        if ready.tool.behavior.isolation is not None:
+            work = run_isolated(run, ready.typed, ready.tool.behavior.isolation)
         elif ready.tool.is_async:
             work = run(**ready.typed)
         else:
@@ -486,7 +490,7 @@ def check_confirm(confirm: object) -> None:
 
 def _stops(tool: Registered) -> bool:
     """Whether a call of the tool ends when nobody waits for it any more."""
-    return tool.isolation is not None or tool.is_async
+    return tool.behavior.isolation is not None or tool.is_async
 
 
 async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
@@ -496,10 +500,10 @@ async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) 
 
 def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
     """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
-    if tool.check is None and tool.read is None:
+    if tool.behavior.check is None and tool.read is None:
         return "", _copied(arguments)  # what the function does to them is no part of the record
     with Caught() as caught:
-        if tool.check is not None and (why := tool.check(_copied(arguments))):
+        if tool.behavior.check is not None and (why := tool.behavior.check(_copied(arguments))):
             return why, None
         return "", _copied(arguments) if tool.read is None else tool.read(_copied(arguments))
     return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None

@@ -14,11 +14,23 @@ from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any
 
+from typing_extensions import Unpack
+
+from toolwire._surface import check_options
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
 from toolwire.schema.signatures import ArgumentConverter, argument_converter
 from toolwire.text.suggest import closest, did_you_mean
-from toolwire.tools import Check, Isolation, Preview, Tier, Tool, ToolDefinition, as_definition
+from toolwire.tools import (
+    DEFAULT_BEHAVIOR,
+    BehaviorOptions,
+    Tier,
+    Tool,
+    ToolBehavior,
+    ToolDefinition,
+    as_definition,
+    definition_changes,
+)
 
 LOCAL = "local"
 """What formats that name servers write for tools of no server; models write it for others too."""
@@ -38,11 +50,7 @@ class _Entry:
     description: Description | None
     changes: dict[str, Any]
     run: Callable[..., Any] | None
-    preview: Preview | None
-    check: Check | None
-    isolation: Isolation | None
-    ends_turn: bool
-    idempotent: bool
+    behavior: ToolBehavior
     hidden: bool = False
     disabled: bool = False
     made: ToolDefinition | None = None
@@ -57,23 +65,15 @@ class Registered:
         name: its own name.
         run: the function behind it, or None if only its definition is here.
         read: makes what the function's signature asks for of JSON arguments; None where they are that already.
-        preview: shows beforehand what a call would do.
-        check: looks at arguments that the schema admits.
-        isolation: the limits of a process of its own.
-        ends_turn: a loop stops once it ran.
-        idempotent: a call that was cut short may run again.
-        is_async: calling it gives something to be awaited.
+        behavior: how it is run.
+        is_async: calling it returns an awaitable.
     """
 
     definition: ToolDefinition
     name: str
     run: Callable[..., Any] | None
     read: ArgumentConverter | None = None
-    preview: Preview | None = None
-    check: Check | None = None
-    isolation: Isolation | None = None
-    ends_turn: bool = False
-    idempotent: bool = False
+    behavior: ToolBehavior = DEFAULT_BEHAVIOR
     is_async: bool = False
 
 
@@ -104,60 +104,42 @@ class ToolRegistry:
         name: str = "",
         server: str = "",
         description: Description | None = None,
-        tier: Tier | None = None,
-        requires_confirmation: bool | None = None,
-        untrusted: bool | None = None,
         hidden: bool = False,
         run: Callable[..., Any] | None = None,
-        preview: Preview | None = None,
-        check: Check | None = None,
-        isolated: bool | Isolation | None = None,
-        ends_turn: bool | None = None,
-        idempotent: bool | None = None,
+        **options: Unpack[BehaviorOptions],
     ) -> Any:
-        """Add a tool, and give it back, so that this can stand over a function as a decorator.
+        """Add a tool and return it, so that this can be used as a decorator of a function.
 
         Args:
-            tool: a function, a `Tool`, a definition in any shape; see `as_definition`.
+            tool: a function, a `Tool`, or a definition in any shape; see `as_definition`.
             name: its name, if not its own.
-            server: the server that it lives on.
-            description: what models are told, if not its own; a function is asked each time.
-            tier: the tier that a session must have reached, if not its own.
-            requires_confirmation: whether somebody must agree to each call, if not its own.
-            untrusted: whether what it gives back may be written by strangers, if not its own.
-            hidden: it can be called, and models are not told of it.
-            run: what to call for a tool that is only a definition.
-            preview: shows beforehand what a call would do, if not its own.
-            check: looks at arguments that the schema admits, if not its own.
-            isolated: run in a process of its own, with these limits; if not as the tool itself says.
-            ends_turn: a loop stops once it ran, if not as the tool itself says.
-            idempotent: a call that was cut short may run again, if not as the tool itself says. What a server hints
-                about its tools is taken from servers that are trusted, and from nobody else.
+            server: the server that it belongs to.
+            description: the description for models, if not its own; a function is called each time it is needed.
+            hidden: the tool can be called, but models do not see it.
+            run: the function to call, for a tool that is only a definition.
+            options: see `BehaviorOptions`; an option that is left out stays as the tool itself says. Hints of a
+                server about its own tools are only options if the server is trusted.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
-                no other process could import it.
+                another process could not import it.
+            TypeError: an option is unknown.
         """
+        check_options("register", options, BehaviorOptions.__annotations__)
         own = name or _name_of(tool)
         key = server, own
         changes: dict[str, Any] = {"server": server} if server else {}
-        said = {"tier": tier, "requires_confirmation": requires_confirmation, "untrusted": untrusted}
-        changes |= {name: value for name, value in said.items() if value is not None}
         own_tool = tool if isinstance(tool, Tool) else None
         entry = _Entry(
             tool,
             key,
             description,
-            changes,
+            changes | definition_changes(options),
             run=run or (own_tool.function if own_tool else _function(tool)),
-            preview=preview or (own_tool.preview if own_tool else None),
-            check=check or (own_tool.check if own_tool else None),
-            isolation=_isolation(isolated, own_tool),
-            ends_turn=bool(own_tool and own_tool.ends_turn) if ends_turn is None else ends_turn,
-            idempotent=bool(own_tool and own_tool.idempotent) if idempotent is None else idempotent,
+            behavior=(own_tool.behavior if own_tool else DEFAULT_BEHAVIOR).replace(options),
             hidden=hidden,
         )
-        if entry.isolation is not None and entry.run is not None:
+        if entry.behavior.isolation is not None and entry.run is not None:
             importable(entry.run, own)
         if "." in server:
             raise DefinitionError(f"the name of its server must not contain a dot, as {server!r} does", tool=own)
@@ -273,12 +255,8 @@ class ToolRegistry:
                 self._definition(entry),
                 entry.key[1],
                 entry.run,
-                None if entry.run is None or entry.isolation else argument_converter(entry.run),
-                entry.preview,
-                entry.check,
-                entry.isolation,
-                entry.ends_turn,
-                entry.idempotent,
+                None if entry.run is None or entry.behavior.isolation else argument_converter(entry.run),
+                entry.behavior,
                 inspect.iscoroutinefunction(entry.run),
             )
             # A description that is a function is asked each time; servers that a model made up are not remembered.
@@ -367,12 +345,6 @@ def _full(key: tuple[str, str]) -> str:
     """A tool's name with its server's before it."""
     server, name = key
     return f"{server}.{name}" if server else name
-
-
-def _isolation(isolated: bool | Isolation | None, tool: Tool[..., Any] | None) -> Isolation | None:
-    if isolated is None:
-        return tool.isolation if tool else None
-    return isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
 
 
 def _function(tool: Any) -> Callable[..., Any] | None:

@@ -145,7 +145,7 @@ def test_what_the_tools_say_of_themselves(root: Path) -> None:
     for tool in editing_tools(root):
         assert tool.definition.tier is Tier.RUN
         assert tool.definition.requires_confirmation
-        assert tool.preview is not None
+        assert tool.behavior.preview is not None
 
 
 def test_rights_stay_and_failures_leave_nothing_behind(

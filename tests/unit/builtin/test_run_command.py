@@ -204,6 +204,6 @@ def test_what_the_tool_says_of_itself(root: Path) -> None:
 
 def test_text_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
     (tool,) = command_tools(tmp_path, settings=CommandSettings(shell="/bin/sh"))
-    assert tool.preview is not None
+    assert tool.behavior.preview is not None
     with pytest.raises(ToolError, match="at most 100,000 are read"):
-        tool.preview({"command": "a" * 100_001})
+        tool.behavior.preview({"command": "a" * 100_001})

@@ -21,10 +21,10 @@ def test_what_they_give_back() -> None:
 @pytest.mark.mission("C31")
 def test_a_loop_can_see_that_they_end_a_turn(tmp_path: Path) -> None:
     registry = ToolRegistry(builtin_tools(tmp_path))
-    ending = {one.name for one in registry if registry.lookup(one.name).ends_turn}
+    ending = {one.name for one in registry if registry.lookup(one.name).behavior.ends_turn}
     assert ending == {"task_completion", "ask_question", "converse"}
     registry.register(lambda: "bye", name="leave", ends_turn=True)
-    assert registry.lookup("leave").ends_turn
+    assert registry.lookup("leave").behavior.ends_turn
 
 
 def test_all_tools_by_their_tier(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_it_may_do_anything_so_somebody_is_asked() -> None:
     made = te_run()
     definition = made.definition
     assert definition.untrusted
-    assert made.preview is not None
-    assert made.preview({"args": ["rm", "-rf", "a b"]}) == '  "te"\n  "rm"\n  "-rf"\n  "a b"'
+    assert made.behavior.preview is not None
+    assert made.behavior.preview({"args": ["rm", "-rf", "a b"]}) == '  "te"\n  "rm"\n  "-rf"\n  "a b"'
     assert (definition.name, definition.tier, definition.requires_confirmation) == ("te_run", Tier.RUN, True)
     assert definition.parameters["properties"]["args"]["items"] == {"type": "string"}

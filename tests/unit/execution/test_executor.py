@@ -414,7 +414,7 @@ def test_whoever_notes_calls_is_told_right_before_one_runs() -> None:
     told: list[Any] = []
 
     async def noted(call: ToolCall, tool: Registered, key: str) -> None:
-        told.append((call.name, call.arguments, tool.idempotent, list(ran.calls)))
+        told.append((call.name, call.arguments, tool.behavior.idempotent, list(ran.calls)))
         keys.append(key)
 
     async def run(name: str, arguments: dict[str, Any], session: Session, permitted: str = "") -> Outcome:
