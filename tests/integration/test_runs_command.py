@@ -124,7 +124,7 @@ def test_resume(recorded: Path, capsys: pytest.CaptureFixture[str], program: str
         ("no_such_module:agent", "'no_such_module' cannot be imported"),
         ("{}:nobody", "has no 'nobody'"),
         ("{}:number", "is a int, not an agent or a team"),
-        ("{}:changed", "it is told other things, or works in another way"),
+        ("{}:changed", "its prompts or other settings differ"),
     ],
 )
 def test_agents_that_are_none(

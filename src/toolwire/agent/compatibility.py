@@ -1,7 +1,7 @@
-"""Whether an agent is the one that a run began with: the same model, format and tools, told the same; members likewise.
+"""Comparison of an agent with the one that began a run: model, format, settings, tools and members.
 
-A coach chooses formats anew in each turn, and a recorded answer says in which one it was written: that there is a coach
-matters, and not what it has learned since.
+A coach chooses the format anew in each turn, and a recorded answer has the format in which it was written. So it
+matters that there is a coach, but not what it has learned since.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from toolwire.policy.intent import TierGate
 from toolwire.telemetry.coached_backend import CoachedBackend
 
 MAY_CHANGE: Final = frozenset({"name", "budget", "silence", "answer_seconds"})
-"""Settings of an agent that its runs do not depend on; by its name it is found."""
+"""Settings that may differ when a run is resumed. The name is not compared, since the agent is found by it."""
 
 
 def configuration(agent: Agent) -> dict[str, Any]:
-    """What an agent is, as far as its runs depend on it; budgets may change, and so may the code of its tools."""
+    """Describe an agent, as far as its runs depend on it; its budget and the code of its tools may change."""
     return _configuration(agent, ())
 
 
-def _configuration(agent: Agent, within: tuple[Agent, ...]) -> dict[str, Any]:
-    config, backend, within = agent.config, agent.backend, (*within, agent)
+def _configuration(agent: Agent, ancestors: tuple[Agent, ...]) -> dict[str, Any]:
+    config, backend, ancestors = agent.config, agent.backend, (*ancestors, agent)
     coached = isinstance(backend, CoachedBackend)
     settings = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in MAY_CHANGE}
     hooks = settings.pop("hooks")
     settings["hooks"] = [[_kind(hook) for hook in getattr(hooks, field.name)] for field in fields(hooks)]
     gate: TierGate = settings.pop("gate")
-    if config.tier is None:  # else no gate is asked
+    if config.tier is None:  # a fixed tier is set without the gate
         settings["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]
     members = {
-        name: _configuration(member.agent, within)
+        name: _configuration(member.agent, ancestors)
         for name, member in _members(agent).items()
-        if member.agent not in within
+        if member.agent not in ancestors  # teams may contain each other
     }
     return {
         "model": backend.model,
@@ -61,39 +61,41 @@ def _members(agent: Agent) -> dict[str, Member]:
     return members
 
 
-def _kind(step: object) -> str:
-    """The name of a function, or of the class of what can be called."""
-    return str(getattr(step, "__qualname__", type(step).__qualname__))
+def _kind(hook: object) -> str:
+    """Return the name of a function, or the name of the class of another callable."""
+    return str(getattr(hook, "__qualname__", type(hook).__qualname__))
 
 
-def changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """In which ways an agent is another one, in words."""
+def changes(recorded: dict[str, Any], current: dict[str, Any]) -> list[str]:
+    """Return the differences between two descriptions of an agent, in words."""
     differences = [
-        f"the {name} was {was.get(name)!r} and is {now.get(name)!r}"
+        f"the {name} was {recorded.get(name)!r} and is {current.get(name)!r}"
         for name in ("model", "api", "format")
-        if was.get(name) != now.get(name)
+        if recorded.get(name) != current.get(name)
     ]
     for name in ("settings", "tools", "members"):
-        if not isinstance(was.get(name, {}), dict):  # by another version
+        if not isinstance(recorded.get(name, {}), dict):  # recorded by another version
             differences.append(f"its {name} were recorded in another form, so they cannot be compared")
-            was, now = ({key: value for key, value in configured.items() if key != name} for configured in (was, now))
-    before, after = was.get("settings", {}), now.get("settings", {})
+            recorded, current = (
+                {key: value for key, value in configured.items() if key != name} for configured in (recorded, current)
+            )
+    before, after = recorded.get("settings", {}), current.get("settings", {})
     if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
-        differences.append(f"it is told other things, or works in another way ({', '.join(other)})")
-    before, after = was.get("tools", {}), now.get("tools", {})
+        differences.append(f"its prompts or other settings differ ({', '.join(other)})")
+    before, after = recorded.get("tools", {}), current.get("tools", {})
     both = before.keys() & after.keys()
-    for verb, names in (
+    for state, names in (
         ("gone", before.keys() - after.keys()),
         ("new", after.keys() - before.keys()),
         ("described in another way", {name for name in both if before[name] != after[name]}),
     ):
-        differences += [f"the tool {name} is {verb}" for name in sorted(names)]
-    before, after = was.get("members", {}), now.get("members", {})
-    for verb, names in (
-        ("no agent any more", before.keys() - after.keys()),
+        differences += [f"the tool {name} is {state}" for name in sorted(names)]
+    before, after = recorded.get("members", {}), current.get("members", {})
+    for state, names in (
+        ("not an agent any more", before.keys() - after.keys()),
         ("an agent", after.keys() - before.keys()),
     ):
-        differences += [f"the tool {name} is {verb}" for name in sorted(both & names)]
+        differences += [f"the tool {name} is {state}" for name in sorted(both & names)]
     for name in sorted(before.keys() & after.keys()):
         if not isinstance(before[name], dict):
             differences.append(f"the member {name} was recorded in another form, so it cannot be compared")

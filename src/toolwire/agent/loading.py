@@ -1,9 +1,9 @@
-"""Agents and teams as a configuration describes them, in code or in a TOML file.
+"""Agents and teams from a configuration, in code or in a TOML file.
 
     async with load_agent("toolwire.toml", "reader") as agent:
         print(await agent.ask("Which files are in docs?"))
 
-What an agent holds open, connections and servers, is closed at the end of the block.
+The connections and servers of an agent are closed at the end of the block.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ MakeExecutor = Callable[[ToolRegistry, Confirm | None], ToolExecutor]
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What agents need that stands in no file.
+    """Dependencies of an agent that are not in the configuration file.
 
     Attributes:
-        folder: where relative paths begin.
-        models: opens models; its owner closes it. None: one that is closed with the agents.
-        confirm: asks somebody about a call.
-        policy: what may run, in place of the file's.
-        tools: more tools, for the agent itself or for a team's coordinator.
-        tier: the tier of every task, in place of the file's.
-        approve: asks whether an MCP server may be started or reached; without it none is that was not agreed to before.
-        sign_in: shows somebody the address at which to sign in to a server: its name, and the address.
+        folder: directory where relative paths begin.
+        models: opens models; its owner closes it. None for one that is closed with the agents.
+        confirm: asks for approval of a call.
+        policy: policy in place of the file's.
+        tools: additional tools, for the agent itself or for a team's coordinator.
+        tier: tier of every task, in place of the file's.
+        approve: asks whether an MCP server may be used. Without it, servers are used only if approved before.
+        sign_in: shows the user the URL at which to sign in to a server; called with the server's name and the URL.
     """
 
     folder: AnyPath = "."
@@ -90,11 +90,11 @@ class EnvironmentOptions(TypedDict, total=False):
 
 @asynccontextmanager
 async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[EnvironmentOptions]) -> AsyncGenerator[Agent]:
-    """An agent of a TOML file, to be used in an `async with`.
+    """Open an agent of a TOML file, for use with `async with`.
 
     Args:
         path: the file; relative paths in it begin in its directory.
-        name: the agent; it may be left out where the file has one only.
+        name: name of the agent; may be left out if the file has one only.
         environment: see `Environment`.
 
     Raises:
@@ -113,7 +113,7 @@ async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[Enviro
 async def load_team(
     path: AnyPath, name: str = "", **environment: Unpack[EnvironmentOptions]
 ) -> AsyncGenerator[AgentTeam]:
-    """A team of a TOML file; see `load_agent`."""
+    """Open a team of a TOML file; see `load_agent`."""
     check_options("load_team", environment, EnvironmentOptions.__annotations__)
     options: EnvironmentOptions = {"folder": Path(path).parent, **environment}
     async with open_team(load_configuration(path), name, Environment(**options), source=str(path)) as team:
@@ -124,7 +124,7 @@ async def load_team(
 async def open_agent(
     configuration: Configuration, name: str = "", environment: Environment | None = None, *, source: str = ""
 ) -> AsyncGenerator[Agent]:
-    """An agent of a configuration; see `load_agent`. `source` names the file in messages."""
+    """Open an agent of a configuration; see `load_agent`. `source` is the file that messages name."""
     name = _named(name, "agent", configuration.agents, configuration.teams, source)
     async with AsyncExitStack() as stack:
         building = await _Building.begin(configuration, environment or Environment(), source, stack)
@@ -135,7 +135,7 @@ async def open_agent(
 async def open_team(
     configuration: Configuration, name: str = "", environment: Environment | None = None, *, source: str = ""
 ) -> AsyncGenerator[AgentTeam]:
-    """A team of a configuration; see `load_agent`."""
+    """Open a team of a configuration; see `load_agent`."""
     name = _named(name, "team", configuration.teams, configuration.agents, source)
     async with AsyncExitStack() as stack:
         building = await _Building.begin(configuration, environment or Environment(), source, stack)
@@ -143,10 +143,10 @@ async def open_team(
 
 
 def _named(name: str, kind: str, known: Iterable[str], others: Iterable[str], source: str) -> str:
-    """The one that is meant.
+    """Return the name of the agent or team that is meant.
 
     Raises:
-        ConfigurationError: there is none of that name, or none is named and there are several.
+        ConfigurationError: there is none of this name, or none is named and there are several.
     """
     names, where = list(known), f"{source}: " if source else ""
     if name in names:
@@ -156,12 +156,12 @@ def _named(name: str, kind: str, known: Iterable[str], others: Iterable[str], so
         other = f"; {name} is {'a team' if kind == 'agent' else 'an agent'}" if name in others else ""
         raise ConfigurationError(f"{where}there is no {kind} {name!r}; {available}{other}")
     if len(names) != 1:
-        raise ConfigurationError(f"{where}say which {kind}: {available}")
+        raise ConfigurationError(f"{where}name the {kind}: {available}")
     return names[0]
 
 
 class _Building:
-    """Agents of one configuration under construction; what they open goes onto a stack."""
+    """Builds the agents of one configuration; a stack closes what they open."""
 
     def __init__(
         self, configuration: Configuration, given: Environment, source: str, stack: AsyncExitStack, models: Models
@@ -173,7 +173,7 @@ class _Building:
         self._stack = stack
         self._models = models
         self._policy = given.policy or configuration.policy.made()
-        self._alone = len(configuration.agents) == 1  # whatever the policy names is for this agent
+        self._alone = len(configuration.agents) == 1  # so every name in the policy must be a tool of this agent
 
     @classmethod
     async def begin(
@@ -196,7 +196,7 @@ class _Building:
         return AgentTeam(lead, members)
 
     async def agent(self, name: str, *, team: bool | None = None, alone: bool = True) -> Agent:
-        """One agent; `alone`: it gets what is given besides the file, too."""
+        """Build one agent; `alone` says whether it also gets the tools and the tier of the environment."""
         table = self._configuration.agents[name]
         profile = self._configuration.profiles[table.profile or next(iter(self._configuration.profiles))]
         try:
@@ -234,10 +234,10 @@ class _Building:
         return envelope.shape
 
     async def _serve(self, table: AgentTable, registry: ToolRegistry) -> None:
-        """Put the tools of MCP servers into the registry, as long as the stack lasts.
+        """Register the tools of MCP servers, which the stack closes.
 
         Raises:
-            ToolError: a server cannot be used; it says why.
+            ToolError: a server cannot be used; the error says why.
         """
         if not table.tools.mcp:
             return
@@ -260,7 +260,7 @@ class _Building:
         }
         router = McpRouter(servers, registry, approvals=Approvals.of_user(), approve=self._given.approve, auth=auth)
         await self._stack.enter_async_context(router)
-        # What was used before is known by its tools, and is started by the first call.
+        # A server that was used before is started by the first call, since its tools are known.
         new = [server.name for server in router.servers() if server.state != "off" and not server.tools]
         for status in await router.connect(*new) if new else ():
             if status.state != "ready":
@@ -270,7 +270,8 @@ class _Building:
         """Compare the names in the policy with an agent's tools.
 
         Raises:
-            ConfigurationError: one is misspelt. Where there are several agents it may be right for another: a warning.
+            ConfigurationError: a name is misspelt. If there are several agents, the name may be a tool of another, so
+                this is only a warning.
         """
         tools = registry.known()
         if not self._alone:
@@ -286,7 +287,7 @@ class _Building:
     def _executor(
         self, table: AgentTable, shape: Shaping | None
     ) -> Callable[[ToolRegistry, Confirm | None], ToolExecutor]:
-        def made(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
+        def make(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
             return ToolExecutor(
                 registry,
                 policy=self._policy,
@@ -296,13 +297,13 @@ class _Building:
                 check="warn" if self._alone else False,
             )
 
-        return made
+        return make
 
 
 def _config(name: str, table: AgentTable) -> AgentConfig:
-    usual = AgentConfig()
+    defaults = AgentConfig()
     gate = (
-        usual.gate
+        defaults.gate
         if table.gate is None
         else TierGate(max_tier=table.gate.max, min_tier=table.gate.min, sticky=table.gate.sticky)
     )
@@ -311,7 +312,7 @@ def _config(name: str, table: AgentTable) -> AgentConfig:
         system=table.system,
         tier=table.tier,
         gate=gate,
-        definitions=usual.definitions if table.definitions is None else table.definitions,
+        definitions=defaults.definitions if table.definitions is None else table.definitions,
         budget=_budget(table.budget),
         require_tool_call=table.require_tool_call,
         after_results=table.after_results,

@@ -1,7 +1,7 @@
-"""Models by their profile: opened in the way that the profile asks for, and closed together.
+"""Models by profile: opened as the profile says, and closed together.
 
-A profile names a model on this machine, or one behind an API. Behind an API, calls have fields of their own unless the
-profile, the agent or its team wants them written in the text.
+A profile names a model on this machine or behind an API. Behind an API, tool calls have fields of their own, unless the
+profile, the agent or its team asks for calls in the text.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from toolwire.telemetry.coached_backend import text_backend
 from toolwire.wire.format_registry import AUTO
 
 LOCAL = "local"
-"""The provider of models that run in this process; before a model's name with a colon, it says the same."""
+"""The provider of models that run in this process, also as a prefix of a model's name, before a colon."""
 
 SMALL = "forge_xml"
-"""The wire format for models on this machine of which nothing is known."""
+"""The wire format for unknown models on this machine."""
 
 DEFAULT_API = "openai_chat"
-"""What a server speaks of which only the address is given."""
+"""The API of a server of which only the URL is given."""
 
 
 def local_name(profile: ModelProfile) -> str:
-    """The name of a profile's model on this machine, see `toolwire.models.local.locate`; "" if it is somewhere else."""
+    """Return the name of a profile's model for `toolwire.models.local.locate`; "" if it is not on this machine."""
     prefix = f"{LOCAL}:"
     if profile.model.startswith(prefix):
         return profile.model.removeprefix(prefix)
@@ -46,11 +46,11 @@ def local_name(profile: ModelProfile) -> str:
 
 
 class Models:
-    """Opens models, and closes what they hold; a model on this machine is loaded once, however many ask for it.
+    """Opens models and closes their connections; a model on this machine is loaded once for all agents.
 
     Args:
-        load: loads a model on this machine; `toolwire.models.local.open_model` if none is given.
-        transport: carries requests to APIs, for tests; else HTTP.
+        load: loads a model on this machine; None for `toolwire.models.local.open_model`.
+        transport: sends requests to APIs; None for HTTP.
     """
 
     def __init__(self, *, load: Callable[[str], Writer] | None = None, transport: Transport | None = None) -> None:
@@ -60,7 +60,7 @@ class Models:
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """Return the object itself."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -75,16 +75,16 @@ class Models:
         use_xml_tool_format: bool | None = None,
         team: bool | None = None,
     ) -> Backend:
-        """A model, ready to be asked.
+        """Open a model.
 
         Args:
-            profile: which.
-            format: a wire format, an API's name or "coach", in place of what the profile says.
-            use_xml_tool_format: the same for XML in the text.
-            team: `use_xml_tool_format` of a team, which wins if it is set.
+            profile: the profile of the model.
+            format: a wire format, an API's name or "coach", in place of the profile's; None for that.
+            use_xml_tool_format: whether calls are XML in the text, in place of the profile's setting; None for that.
+            team: `use_xml_tool_format` of a team, which overrides all others; None if it is not set.
 
         Raises:
-            ConfigurationError: the profile names no model, or asks for what goes not together.
+            ConfigurationError: the profile names no model, or its settings contradict each other.
             ProviderError: a model on this machine cannot be loaded.
         """
         if not profile.model and profile.provider != LOCAL:
@@ -92,13 +92,13 @@ class Models:
         tools_config = ToolsConfig(**profile.tools.model_dump())
         coach = format == COACH and not team
         if coach:
-            tools_config = ToolsConfig(WRITTEN_BY_DEFAULT)  # text, whichever format the coach chooses
+            tools_config = ToolsConfig(WRITTEN_BY_DEFAULT)  # calls in the text, in whichever format the coach chooses
         elif format is not None and format != COACH:
             tools_config = ToolsConfig(format, use_xml_tool_format=tools_config.use_xml_tool_format)
         if use_xml_tool_format is not None:
             tools_config = replace(tools_config, use_xml_tool_format=use_xml_tool_format)
         if team:
-            tools_config = ToolsConfig()  # nothing that was asked for besides counts any more
+            tools_config = ToolsConfig()  # the team overrides every other setting
         negotiator = FormatNegotiator(tools_config, team=ToolsConfig(use_xml_tool_format=team))
         if name := local_name(profile):
             return self._local(name, _plan(negotiator, name), coach=coach)
@@ -106,12 +106,12 @@ class Models:
         plan = negotiator.negotiate(provider, profile.model)
         api = find_api(provider) or find_api(plan.definitions)
         if api is None:
-            raise ConfigurationError(f"nothing says who serves {profile.model!r}: give a provider, or a url")
+            raise ConfigurationError(f"the provider of {profile.model!r} is unknown: give a provider, or a url")
         definitions, results = find_api(plan.definitions), find_api(plan.results)
         if (definitions is None) != (results is None):
             raise ConfigurationError(
                 f"definitions as {plan.definitions} and results as {plan.results} do not go together: both are fields "
-                "of the API, or both stand in the text"
+                "of the API, or both are in the text"
             )
         native = definitions is not None
         client = Client(
@@ -129,14 +129,14 @@ class Models:
 
     def _local(self, name: str, plan: Plan, *, coach: bool) -> Backend:
         if find_api(plan.definitions) or find_api(plan.results):
-            raise ConfigurationError(f"{name} runs in this process, so its tools stand in the text: name a wire format")
+            raise ConfigurationError(f"{name} runs in this process, so its tools are in the text: name a wire format")
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return _text(local_source(self._loaded[name]), plan, name, "", coach=coach)
 
 
 def _plan(negotiator: FormatNegotiator, name: str) -> Plan:
-    """How a model on this machine is asked: as configured, else as is best for it."""
+    """Return the formats for a model on this machine: the configured ones, else the best for this model."""
     weights = WEIGHTS.get(name.lower())
     plan = negotiator.negotiate("", Path(name.removeprefix(HUB)).stem)
     if plan.definitions != AUTO:

@@ -1,6 +1,6 @@
-"""What went wrong in a turn, what the model is told about it, and when it has gone wrong too often.
+"""Recovery from faults of the model: finding them, explaining them to it, and noticing when there are too many.
 
-Nothing here keeps a conversation: what the model is told is for its next prompt alone.
+Nothing here is part of the conversation: an explanation is for the next prompt alone.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FaultKind = Literal[
 ]
 
 OFFENCE = 300
-"""Characters of what was wrong that the model is shown."""
+"""Maximum number of characters that are quoted from faulty text."""
 PATIENCE = 5
-"""Failures of one kind and tool, one after the other, that end a run."""
+"""Number of successive failures of one kind and tool that end a run."""
 WITHOUT = 2
-"""How many times as many turns without a success, with failures of several kinds, end a run."""
+"""Factor by which successive turns with failures of several kinds may be more, before they end a run."""
 LONGEST_CYCLE = 8
-"""Turns in the longest cycle that is looked for."""
+"""Maximum length of a cycle, in turns."""
 
 NO_CALL = "You called no tool. Every answer has to call one; to finish, call the tool that does."
 EMPTY = "You wrote nothing. Answer, or call a tool."
@@ -42,12 +42,12 @@ REPEATED = (
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that went wrong in a turn.
+    """Something that is wrong with a turn.
 
     Attributes:
-        kind: what.
-        tool: the tool it was about, or "".
-        message: for the model.
+        kind: kind of the fault.
+        tool: name of the tool that it concerns, or "".
+        message: explanation for the model.
         reported: whether a result already shows it to the model.
     """
 
@@ -69,24 +69,24 @@ _KINDS: dict[str, FaultKind] = {
 
 
 def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[Fault]:
-    """What is wrong with an answer before anything runs: what could not be read, and calls that are not there.
+    """Return the faults of an answer before any call runs: text that could not be parsed, and missing calls.
 
     Args:
         response: the answer.
-        require_call: an answer without a call is a fault.
+        require_call: whether an answer without a call is a fault.
     """
     faults: list[Fault] = []
     broken = [call.name for call in response.incomplete]
     for problem in response.problems:
         kind = _KINDS.get(problem.kind)
         if kind is None:
-            continue  # the provider's own trouble: the model can do nothing about it
+            continue  # an error of the provider, about which the model can do nothing
         tool = broken.pop(0) if problem.index is not None and broken else ""
         message = problem.message
         if kind == "truncated" and response.finish_reason is FinishReason.LENGTH:
             message = SPLIT
         elif kind == "truncated":
-            kind = "malformed"  # it was not too long: something that opened was not closed
+            kind = "malformed"  # not by its length: an opening marker has no closing one
         elif problem.kind == "hidden_by_fence":
             message = HIDDEN
         faults.append(Fault(kind, tool, message))
@@ -101,18 +101,18 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
 
 
 def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
-    """What the model is told in its next prompt; "" if its results say all of it.
+    """Return the explanation for the next prompt; "" if the results of the turn show all faults already.
 
     Args:
-        faults: of the turn.
-        example: a right call of a tool in the form that the model writes; "" if there is none. Asked for the tool ""
-            it gives one of any tool, since who called none may not know how.
+        faults: faults of the turn.
+        example: returns a correct call of a tool, as the model should write it; "" if there is none. For the tool "" it
+            returns a call of any tool, since a model that called none may not know the format.
     """
     lines: dict[str, None] = {}
     explained, more = set[tuple[str, str]](), 0
     for fault in faults:
         if not fault.reported and (fault.kind, fault.tool) in explained:
-            more += 1  # one of each kind is enough to learn from
+            more += 1  # one explanation of each kind is enough
             continue
         if not fault.reported:
             explained.add((fault.kind, fault.tool))
@@ -135,10 +135,11 @@ def _cut(text: str) -> str:
 
 @dataclass(slots=True)
 class Breaker:
-    """Counts failures of one kind and tool that follow each other, whatever their texts say; and of any kind.
+    """Counts successive failures of one kind and tool, whatever their messages are, and successive turns that fail.
 
     Attributes:
-        patience: how many of them end a run; `WITHOUT` times as many turns that fail in one way or another.
+        patience: number of failures of one kind that end a run. Of turns that fail in several ways it takes `WITHOUT`
+            times as many.
     """
 
     patience: int = PATIENCE
@@ -146,17 +147,17 @@ class Breaker:
     _counts: dict[tuple[FaultKind, str], int] = field(default_factory=dict)
 
     def turn(self, faults: Sequence[Fault], succeeded: Iterable[str]) -> Fault | None:
-        """Count a turn; the fault that is one too many, if one is.
+        """Count the faults of a turn, and return one that ends the run; None if none does.
 
         Args:
-            faults: of the turn; several of one kind and tool count once.
-            succeeded: the tools that ran well in it: then all counting begins anew.
+            faults: faults of the turn; several of one kind and tool count once.
+            succeeded: names of tools that succeeded in the turn. If there are any, all counts begin anew.
         """
         if any(succeeded) or not faults:
             self._counts.clear()
             self._without = 0
             return None
-        # A tool that there is not has no name of its own: another one each time is the same failure.
+        # Unknown tools count as one: a model that invents another name each time fails in the same way.
         now = {(fault.kind, "" if fault.kind == "unknown_tool" else fault.tool): fault for fault in faults}
         for key in [key for key in self._counts if not key[1] and key not in now]:
             del self._counts[key]
@@ -173,13 +174,13 @@ class Breaker:
 
 @dataclass(slots=True)
 class Repeats:
-    """Notices turns that go round in a circle: the same calls, with the same results."""
+    """Notices turns that repeat in a cycle: the same calls with the same results."""
 
     _turns: list[str] = field(default_factory=list)
     _warned: bool = False
 
     def turn(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Literal["", "warn", "end"]:
-        """Note a turn; say whether the model has to be warned, or the run has to end."""
+        """Add a turn, and return whether the model must be warned or the run must end; "" if neither."""
         if not calls:
             return ""
         contents = [(call.fingerprint, result.text, result.error) for call, result in zip(calls, results, strict=True)]

@@ -73,10 +73,10 @@ def test_what_may_change() -> None:
 )
 def test_what_may_not_change(config: dict[str, Any]) -> None:
     named = next(iter(config))
-    expected = [f"it is told other things, or works in another way ({', '.join(sorted([named]))})"]
+    expected = [f"its prompts or other settings differ ({', '.join(sorted([named]))})"]
     found = changes(configuration(agent()), configuration(agent(**config)))
     if named == "tier":
-        expected = ["it is told other things, or works in another way (gate, tier)"]
+        expected = ["its prompts or other settings differ (gate, tier)"]
     assert found == expected
 
 
@@ -85,7 +85,7 @@ def test_members_are_compared_too() -> None:
     assert changes(was, configuration(team(agent(add, system="Be nice.", budget=Budget(rounds=3))))) == []
     assert changes(was, configuration(team(agent(wipe, named="tiny", system="Be quick.")))) == [
         "of the member worker: the model was 'm' and is 'tiny'",
-        "of the member worker: it is told other things, or works in another way (system)",
+        "of the member worker: its prompts or other settings differ (system)",
         "of the member worker: the tool add is gone",
         "of the member worker: the tool wipe is new",
     ]
@@ -93,7 +93,7 @@ def test_members_are_compared_too() -> None:
     plain = agent()
     (*_, definition) = team(agent()).registry
     plain.registry.register(definition, run=lambda task: task)
-    assert changes(was, configuration(plain)) == ["the tool worker is no agent any more"]
+    assert changes(was, configuration(plain)) == ["the tool worker is not an agent any more"]
     assert changes(configuration(plain), was) == ["the tool worker is an agent"]
     deeper = configuration(team(team(agent(wipe))))
     assert changes(configuration(team(team(agent(add)))), deeper)[0].startswith(

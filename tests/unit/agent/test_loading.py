@@ -227,9 +227,9 @@ def test_a_profile_says_how_its_model_is_asked(profile: dict[str, Any], kind: ty
     ("profile", "format", "why"),
     [
         ({}, None, "names no model"),
-        ({"model": "own"}, None, "nothing says who serves 'own'"),
-        ({"provider": "nobody", "model": "own"}, None, "nothing says who serves"),
-        ({"model": "local:1.5b"}, "openai", "its tools stand in the text"),
+        ({"model": "own"}, None, "the provider of 'own' is unknown"),
+        ({"provider": "nobody", "model": "own"}, None, "the provider of 'own' is unknown"),
+        ({"model": "local:1.5b"}, "openai", "its tools are in the text"),
         ({"url": "http://x", "model": "m", "tools": {"result_format": "hermes"}}, None, "do not go together"),
         ({"provider": "azure", "model": "m"}, None, "no address of its own"),
     ],
@@ -283,7 +283,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(text: str, said: str, tm
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("", "say which agent: there are a, b"), ("c", "there is no agent 'c'; there are a, b"), ("t", "t is a team")],
+    [("", "name the agent: there are a, b"), ("c", "there is no agent 'c'; there are a, b"), ("t", "t is a team")],
 )
 def test_an_agent_that_is_not_there(name: str, said: str, tmp_path: Path) -> None:
     team = "[teams.t]\ncoordinator = 'a'\nmembers = {b = 'x'}\n"
