@@ -45,7 +45,7 @@ class Budget:
         rounds: requests to the model, including the one for the last answer. Members of a team count their own.
         calls: tool calls. Members of a team count their own.
         tokens: tokens read and written, as far as models report them, including those of members.
-        seconds: duration of the whole run, including the time in which somebody is asked for approval. What is running
+        seconds: duration of the whole run, including the time in which the user is asked for approval. What is running
             when it has passed is stopped; a plain function is abandoned in its thread.
         money: cost by `prices`, including that of members by theirs.
         prices: prices of the model; required for `money`. `Prices()` describes a model that costs nothing.
@@ -86,8 +86,8 @@ class Budget:
             (self.seconds, spending.seconds, "seconds"),
             (self.money, spending.total_money, "money"),
         )
-        for limit, used, name in limits:
-            if limit is not None and used >= limit:
+        for limit, spent, name in limits:
+            if limit is not None and spent >= limit:
                 return f"the budget of {limit:g} {name}"
         return ""
 
@@ -125,9 +125,9 @@ class Spending:
     def close_call(self, nested: list[Spending]) -> None:
         """Add the spending inside a call to this one for good; a call that is closed already is not counted again."""
         # Compared by identity: two calls without nested runs have equal, empty lists.
-        others = [other for other in self._open_calls if other is not nested]
-        if len(others) < len(self._open_calls):
-            self._open_calls = others
+        still_open = [other for other in self._open_calls if other is not nested]
+        if len(still_open) < len(self._open_calls):
+            self._open_calls = still_open
             for spending in nested:
                 self.usage = _sum(self.usage, spending.total_usage)
                 self.money += spending.total_money
@@ -194,15 +194,16 @@ class RunLimits:
 
     def seconds_left(self) -> float | None:
         """Return the seconds that are left, at least 0; None if there is no limit."""
-        own = None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.seconds)
+        budget_left = None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.seconds)
         inherited = None if self._parent is None else self._parent.seconds_left()
-        if own is None or inherited is None:
-            return inherited if own is None else own
-        return min(own, inherited)
+        if budget_left is None or inherited is None:
+            return inherited if budget_left is None else budget_left
+        # A nested run ends with its parent, however much time its own budget has.
+        return min(budget_left, inherited)
 
     @property
     def out_of_time(self) -> bool:
-        """Whether no time is left."""
+        """True if no time is left."""
         return self.seconds_left() == 0
 
 

@@ -176,6 +176,7 @@ def _class_codec(kind: type) -> _Codec:
         data = {}
         for name, default, codec in members:
             member = getattr(value, name)
+            # By type too: True equals 1, and 1 equals 1.0.
             if type(member) is not type(default) or member != default:
                 data[name] = codec.write(member)
         return data
@@ -209,6 +210,7 @@ def _response_codec(whole: _Codec) -> _Codec:
         calls = [_codec(ToolCall).read(call) for call in data.get("tool_calls", ())]
         parts = _codec(get_type_hints(ParsedResponse)["parts"])
         response: ParsedResponse = whole.read({key: data[key] for key in data if key not in ("tool_calls", "parts")})
+        # Set on the frozen response, so that its parts are the very objects among its calls.
         object.__setattr__(response, "tool_calls", tuple(calls))
         object.__setattr__(
             response,

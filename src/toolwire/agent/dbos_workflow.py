@@ -47,7 +47,7 @@ class ActiveRun:
     Args:
         session: state of the conversation; None for a new session.
         fresh: whether the session is in the state that it had when the run was requested.
-        watched: whether somebody reads the events.
+        watched: whether the events are read.
         changed: whether the agent may differ from the one that began the run.
 
     Attributes:

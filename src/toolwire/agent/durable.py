@@ -119,6 +119,7 @@ class DurableRuns:
         _open = True
         opened = False
         try:
+            # In a thread, since migrations and locks of other processes may take seconds.
             await in_own_thread(self._prepare)
             self._launch()
             opened = True
@@ -164,9 +165,12 @@ class DurableRuns:
             log_level="ERROR",
         )
         DBOS(config=config)
+        # DBOS exists once in a process: if the program had launched it before, our configuration is ignored.
         if DBOS.executor_id != self._name:
             raise JournalError("this program uses DBOS itself: give durable runs a process of their own")
         self._launched = True
+        # Each process has a queue of its own, in which runs are put that are to be resumed there; any worker takes those
+        # of the agents that it has.
         DBOS.listen_queues([HERE + self._name, *(self._queues if self._worker else ())])
         self._driver = Driver(self._agents, store)
         set_driver(self._driver)
@@ -249,6 +253,7 @@ class DurableRuns:
             JournalError: the run cannot be recorded, or a run with another task has its name.
         """
         request, run_id = self._request(task, agent, history, session), _checked_name(run_id)
+        # The session is fresh: the request has its state, and nothing else can have changed it since.
         text, run = to_json(request), ActiveRun(session, fresh=True)
         self._open_driver.claim(run_id, run)
         is_new = await self._settle_claim(run_id, run, self._begin(run_id, request, text))
@@ -271,6 +276,7 @@ class DurableRuns:
 
     async def _settle_claim(self, run_id: str, run: ActiveRun, beginning: Coroutine[Any, Any, bool]) -> bool:
         """Return whether a claimed run runs in this process, and release it if not."""
+        # Claimed before it begins: DBOS may execute the workflow before this function is resumed.
         task = asyncio.create_task(beginning)
         runs_here = False
         try:
@@ -369,6 +375,7 @@ class DurableRuns:
         if not changed:
             driver.check(run_id, request)
         run = ActiveRun(session, changed=changed)
+        # Before the run is assigned to this process, for then DBOS executes it at once.
         driver.claim(run_id, run)
         if await self._settle_claim(run_id, run, self._take_over(run_id)):
             async with aclosing(self._events(run_id, run)) as events:
@@ -429,6 +436,8 @@ class DurableRuns:
             if not ended:
                 raise JournalError(f"durable runs were closed while {run_id!r} was running; it can be resumed")
         finally:
+            # The reader has left, and nothing else could stop the run. Shielded, since the reader may be cancelled again
+            # meanwhile.
             if not ended and run.error is None:
                 await asyncio.shield(self._stop(run_id, run))
 
@@ -469,6 +478,7 @@ class DurableRuns:
     def _rescue(self) -> None:
         store = self.store
         statuses = store.statuses(status=["PENDING", "ENQUEUED"], load_output=False)
+        # Looked up before the lock of takeovers is taken: most of the time no process is dead.
         owners = set(map(owner_of, statuses)) - {"", self._name}
         dead = owners - store.processes.running(owners)
         for status in statuses:

@@ -26,6 +26,7 @@ def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int
     if sum(map(count, messages)) <= limit:
         return list(messages)
     head, steps = _steps(messages)
+    # The last request of the user stays, since everything after it is the work on it.
     last_user = max((at for at, step in enumerate(steps) if step[0].role == "user"), default=-1)
     room = limit - sum(map(count, head)) - (sum(map(count, steps[last_user])) if last_user >= 0 else 0)
     included = {last_user} if last_user >= 0 else set[int]()
@@ -88,6 +89,7 @@ def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) 
         alone = replace(step[at], parts=(part,))  # a message may hold very many results
         before = count(alone)
         share = max(0.0, 1 - over / max(1, before))
+        # A little less than its share: the note about what is missing takes some room too.
         keep = int(length * share * 0.9)
         text = truncate(part.text, keep)
         if len(text) >= length:  # and the others are shorter still

@@ -25,7 +25,7 @@ class TurnInfo:
 
     Attributes:
         round: number of the round, from 1.
-        tools: the tools of which the model is told in this turn.
+        tools: the tools that the model can see in this turn.
         model: name of the model.
         api: name of the API through which it is asked, or "".
         format: the wire format in which it is asked to write; "" where calls have fields of their own.

@@ -192,6 +192,7 @@ class RunRecorder:
         Raises:
             JournalError: see `Journal.write`.
         """
+        # Written and read back, so that a run that is resumed continues with exactly the same values.
         text = dumps(to_data(answer))
         await self.write(f"answer.{round}", "answer", text)
         return from_data(RecordedAnswer, loads(text))
@@ -247,6 +248,7 @@ class CallRecorder:
     def __init__(self, recorder: RunRecorder, place: str) -> None:
         self._recorder = recorder
         self._place = place
+        # By the place in the run and not by the id of the call, which a model may use twice.
         outcome, start = recorder.records.get(f"done.{place}"), recorder.records.get(f"begun.{place}")
         self.outcome = None if outcome is None else from_data(RecordedOutcome, outcome["done"])
         self.start = None if start is None else from_data(RecordedStart, start["begun"])
@@ -317,7 +319,7 @@ def own_records(journal: Journal) -> dict[str, dict[str, Any]]:
     """
     records: dict[str, dict[str, Any]] = {}
     for name in journal.names():
-        if "/" not in name:
+        if "/" not in name:  # the prefix of a nested run ends with it
             record = loads(journal.read(name) or "")
             if not isinstance(record, dict):
                 raise JournalError(f"the record {name!r} is not a JSON object")

@@ -1,6 +1,6 @@
 """The agent loop: ask the model, run its tool calls and feed the results back, until the model calls nothing more.
 
-This is the only place where a result becomes part of the next request. What the loop uses stands apart: `model_turn`
+This is the only place where a result becomes part of the next request. The loop delegates the rest: `model_turn`
 obtains an answer, `tool_calls` runs the calls of one, `recovery` finds what is wrong with a turn, and `budget` says
 what the run may still use.
 """

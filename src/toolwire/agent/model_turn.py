@@ -45,7 +45,7 @@ class ModelTurn:
         self._choice = ""  # why the coach chose this format; "" without a coach
 
     def begin(self, round: int, *, last: bool) -> TurnInfo:
-        """Begin a turn: choose the format, and the tools of which the model is told.
+        """Begin a turn: choose the format, and the tools that the model can see.
 
         Args:
             round: number of the round, from 1.

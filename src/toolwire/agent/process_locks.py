@@ -45,7 +45,7 @@ class LiveProcesses(Protocol):
         ...
 
     def renew(self) -> None:
-        """Lock the name again, if the connection that held it has broken.
+        """Lock the name again, if the connection of the lock has broken.
 
         Raises:
             JournalError: it cannot be locked.
@@ -118,6 +118,7 @@ class FileLiveProcesses:
             lock.acquire(timeout=TRY_SECONDS, poll_interval=TRY_SECONDS / 2)
         except (OSError, Timeout):
             return True
+        # The process is dead, and no other will ever have its name.
         with suppress(OSError):
             path.unlink()
         lock.release(force=True)

@@ -22,7 +22,7 @@ class RunContext:
         session: state of the conversation.
         run_id: name of the run.
         limits: what the run may still use.
-        disclosure: chooses the tools of which the model is told.
+        disclosure: chooses the tools that the model can see.
         observer: reports to the observers of the run.
         emit: reports an event to the reader of the run's events.
         parent: the call in which this run is nested; None for a run that a program began.

@@ -133,7 +133,7 @@ class RunEnded:
 
     @property
     def good(self) -> bool:
-        """Whether the agent completed the task.
+        """True if the agent completed the task.
 
         There may be an `answer` even if it did not: the one for which the model is asked when a budget is used up, or
         when it repeats the same calls.

@@ -50,7 +50,7 @@ class StreamTimeout:
         """Raise the error if it was this context that cancelled the task."""
         if self._timer is not None:
             self._timer.cancel()
-        # A task that was cancelled by others as well stays cancelled: whoever stops a run waits for that.
+        # A task that was cancelled by others as well stays cancelled: the code that stops a run waits for that.
         if self._reason and kind is asyncio.CancelledError and self._task.uncancel() <= self._cancelling:
             raise ProviderError(self._reason) from error
 

@@ -88,6 +88,7 @@ class ToolCallRunner:
         maximum, earlier = limits.budget.calls, limits.spending.calls
         limits.spending.calls += len(calls)
         late = LATE if limits.out_of_time else ""
+        # Recorded outcomes are replayed first, in the order of the calls: those events happened before any new one.
         outcomes: dict[int, Outcome] = {}
         pending: dict[int, _PendingCall] = {}
         for at, call in enumerate(calls):
@@ -147,7 +148,7 @@ class ToolCallRunner:
         with Caught() as caught:
             outcome = self._apply_hooks(outcome, turn)
         if recorder is not None:
-            # A hook that fails is a bug that somebody will fix; that the call ran must be known all the same. From this
+            # A hook that fails is a bug that will be fixed; that the call ran must be known all the same. From this
             # record on, what nested runs have used belongs to this run.
             settle = partial(context.limits.spending.close_call, nested)
             outcome = await recorder.record_outcome(outcome, seconds, hooks_applied=caught.error is None, settle=settle)
@@ -180,7 +181,7 @@ class ToolCallRunner:
         except TimeoutError:
             if not scope.expired():
                 raise
-            if not started:  # for example while somebody was asked for approval
+            if not started:  # for example while the user was asked for approval
                 return Outcome(call, ToolResult(call.id, call.name, error=LATE), Issue("denied", LATE))
             return Outcome(started[0], ToolResult(call.id, call.name, error=STOPPED))
         finally:
@@ -195,8 +196,8 @@ async def _wait_for_all(tasks: Collection[asyncio.Task[Outcome]]) -> None:
     running = set(tasks)
     try:
         while running:
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
-            if any(not task.cancelled() and isinstance(task.exception(), JournalError) for task in done):
+            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
+            if any(not task.cancelled() and isinstance(task.exception(), JournalError) for task in finished):
                 break
     finally:
         for task in running:
