@@ -169,8 +169,8 @@ class DurableRuns:
         if DBOS.executor_id != self._name:
             raise JournalError("this program uses DBOS itself: give durable runs a process of their own")
         self._launched = True
-        # Each process has a queue of its own, in which runs are put that are to be resumed there; any worker takes those
-        # of the agents that it has.
+        # Runs that are resumed in this process are put into a queue of its own. Those that were submitted are in the
+        # queue of their agent, from which any worker takes them.
         DBOS.listen_queues([HERE + self._name, *(self._queues if self._worker else ())])
         self._driver = Driver(self._agents, store)
         set_driver(self._driver)
@@ -436,8 +436,8 @@ class DurableRuns:
             if not ended:
                 raise JournalError(f"durable runs were closed while {run_id!r} was running; it can be resumed")
         finally:
-            # The reader has left, and nothing else could stop the run. Shielded, since the reader may be cancelled again
-            # meanwhile.
+            # The reader has left, and nothing else could stop the run. Shielded, since the reader may be cancelled
+            # again meanwhile.
             if not ended and run.error is None:
                 await asyncio.shield(self._stop(run_id, run))
 
