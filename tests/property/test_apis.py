@@ -74,7 +74,9 @@ def joined(parts: tuple[Any, ...]) -> list[Any]:
 @pytest.mark.need(21)
 @APIS
 @given(PARTS, st.integers(1, 60))
-def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCall, ...], size: int) -> None:
+def test_encoded_response_and_stream_are_decoded_again(
+    name: str, parts: tuple[TextPart | ToolCall, ...], size: int
+) -> None:
     api, response = toolwire.get_api(name), response_of(parts)
     tools = tools_of(response)
     decoded = api.decode_response(api.encode_response(response), tools=tools)
@@ -96,7 +98,7 @@ def test_what_is_written_is_read_back(name: str, parts: tuple[TextPart | ToolCal
 
 @APIS
 @given(PARTS, st.integers(1, 30), st.data())
-def test_a_stream_that_is_cut_or_damaged_raises_nothing_and_makes_no_call_up(
+def test_damaged_stream_raises_nothing_and_invents_no_call(
     name: str, parts: tuple[TextPart | ToolCall, ...], size: int, data: st.DataObject
 ) -> None:
     response = response_of(parts)
@@ -131,7 +133,7 @@ def _mutations(value: Any) -> st.SearchStrategy[Any]:
 
 @APIS
 @given(st.data())
-def test_a_damaged_body_raises_nothing_but_what_is_promised(name: str, data: st.DataObject) -> None:
+def test_damaged_body_raises_only_documented_errors(name: str, data: st.DataObject) -> None:
     api = toolwire.get_api(name)
     call = ToolCall("f", {"a": 1}, "call00001")
     body = api.encode_response(response_of((TextPart("hi"), call)))
@@ -160,7 +162,7 @@ def test_a_damaged_body_raises_nothing_but_what_is_promised(name: str, data: st.
 @pytest.mark.need(19)
 @APIS
 @given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=3), st.data())
-def test_a_conversation_keeps_its_calls_and_results(
+def test_conversation_keeps_its_calls_and_results(
     name: str, calls: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:
     """Written and read again, results stand in the order of the calls, by the ids of the calls."""

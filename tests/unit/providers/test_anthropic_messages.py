@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.streams import streamed
+from tests.unit.providers.conftest import GET_WEATHER
 
 import toolwire
 from toolwire import (
@@ -32,7 +33,6 @@ from toolwire import (
 from toolwire.providers.framing import ServerSentEvents, sse
 
 API = toolwire.get_api("anthropic_messages")
-TOOL = ToolDefinition("get_weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 CALL = ToolCall("get_weather", {"city": "Paris"}, "toolu_1")
 ANSWER = {
     "type": "message",
@@ -81,33 +81,33 @@ def blocks_of(stream: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.mission("E20", "F5")
-def test_definitions_and_choice() -> None:
-    body = encoded(Message("user", (TextPart("hi"),)), tools=[TOOL], tool_choice="get_weather", parallel=False)
+def test_request_contains_tools_and_tool_choice() -> None:
+    body = encoded(Message("user", (TextPart("hi"),)), tools=[GET_WEATHER], tool_choice="get_weather", parallel=False)
     assert body == {
         "model": "claude",
         "max_tokens": 10,
         "messages": [{"role": "user", "content": "hi"}],
-        "tools": [{"name": "get_weather", "description": "The weather.", "input_schema": TOOL.parameters}],
+        "tools": [{"name": "get_weather", "description": "The weather.", "input_schema": GET_WEATHER.parameters}],
         "tool_choice": {"type": "tool", "name": "get_weather", "disable_parallel_tool_use": True},
     }
-    assert encoded(tools=[TOOL], tool_choice="required")["tool_choice"] == {"type": "any"}
-    assert encoded(tools=[TOOL], tool_choice="none")["tool_choice"] == {"type": "none"}
-    assert "tool_choice" not in encoded(tools=[TOOL])
+    assert encoded(tools=[GET_WEATHER], tool_choice="required")["tool_choice"] == {"type": "any"}
+    assert encoded(tools=[GET_WEATHER], tool_choice="none")["tool_choice"] == {"type": "none"}
+    assert "tool_choice" not in encoded(tools=[GET_WEATHER])
     request = API.decode_request(body)
-    assert (request.tools, request.tool_choice.name, request.parallel) == ((TOOL,), "get_weather", False)
+    assert (request.tools, request.tool_choice.name, request.parallel) == ((GET_WEATHER,), "get_weather", False)
 
 
 @pytest.mark.mission("D9")
 @pytest.mark.need(22)
-def test_a_bad_tool_is_left_out_and_the_others_go_on() -> None:
+def test_invalid_tool_is_left_out_and_the_others_are_offered() -> None:
     notes = Notes()
     bad = ToolDefinition("bad", parameters={"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}})
-    body = encoded(tools=[bad, TOOL], notes=notes)
+    body = encoded(tools=[bad, GET_WEATHER], notes=notes)
     assert [tool["name"] for tool in body["tools"]] == ["get_weather"]
     assert [(note.kind, note.where) for note in notes] == [("quarantined", "bad")]
 
 
-def test_system_messages() -> None:
+def test_system_messages_become_the_system_member() -> None:
     system = Message("system", (TextPart("be brief"),))
     assert encoded(system, Message("user", (TextPart("hi"),)))["system"] == "be brief"
     notes = Notes()
@@ -116,7 +116,7 @@ def test_system_messages() -> None:
 
 
 @pytest.mark.mission("F2")
-def test_pitfall_20_signed_thinking_comes_back_byte_for_byte() -> None:
+def test_signed_thinking_is_sent_back_unchanged() -> None:
     response = API.decode_response(ANSWER)
     body = encoded(Message("assistant", response.parts))
     assert body["messages"] == [{"role": "assistant", "content": ANSWER["content"]}]
@@ -125,7 +125,7 @@ def test_pitfall_20_signed_thinking_comes_back_byte_for_byte() -> None:
     assert encoded(Message("assistant", again.parts))["messages"][0]["content"][0] == empty
 
 
-def test_reasoning_of_others_is_left_out_and_told() -> None:
+def test_reasoning_of_other_apis_is_left_out_with_a_note() -> None:
     notes = Notes()
     said = Message("assistant", (ReasoningPart("hm", "s", "gemini"), ReasoningPart("plain"), TextPart("x")))
     assert encoded(said, notes=notes)["messages"] == [{"role": "assistant", "content": "x"}]
@@ -133,7 +133,7 @@ def test_reasoning_of_others_is_left_out_and_told() -> None:
 
 
 @pytest.mark.mission("F2", "F9")
-def test_pitfall_23_all_results_of_a_turn_stand_first_in_one_message() -> None:
+def test_results_of_a_turn_come_first_in_one_message() -> None:
     image = ImagePart("aGk=", "image/png")
     body = encoded(
         Message("user", (TextPart("q"),)),
@@ -158,7 +158,7 @@ def test_pitfall_23_all_results_of_a_turn_stand_first_in_one_message() -> None:
     ]
 
 
-def test_pitfall_25_no_result_is_dropped() -> None:
+def test_results_of_every_kind_are_written() -> None:
     content = [
         {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
         {"type": "tool_reference", "tool_name": "other"},
@@ -171,7 +171,7 @@ def test_pitfall_25_no_result_is_dropped() -> None:
 
 
 @pytest.mark.mission("F2", "F26")
-def test_a_response() -> None:
+def test_response_is_decoded_and_encoded() -> None:
     response = API.decode_response(ANSWER)
     assert (response.content, response.reasoning, response.finish_reason) == ("Looking.", "hm", "tool_calls")
     assert [(call.id, call.arguments) for call in response.tool_calls] == [
@@ -185,7 +185,7 @@ def test_a_response() -> None:
     assert API.encode_response(response)["content"] == ANSWER["content"]
 
 
-def test_an_error_stands_for_an_answer() -> None:
+def test_error_body_becomes_a_problem() -> None:
     body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     response = API.decode_response(body)
     assert [problem.kind for problem in response.problems] == ["provider_error"]
@@ -194,7 +194,7 @@ def test_an_error_stands_for_an_answer() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 50, 10_000])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     response = API.decode_response(ANSWER)
     data = b"".join(API.encode_stream(replay(response)))
     again = collect(events_of(data, size))
@@ -205,7 +205,7 @@ def test_a_stream(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
-def test_arguments_come_as_they_are_written(size: int) -> None:
+def test_arguments_are_streamed_as_the_model_writes_them(size: int) -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}
     data = b"".join(
         [
@@ -238,7 +238,7 @@ def test_arguments_come_as_they_are_written(size: int) -> None:
     ]
 
 
-def test_a_stream_that_is_cut() -> None:
+def test_truncated_stream_has_no_complete_call() -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}
     delta = {"type": "input_json_delta", "partial_json": '{"city": "P'}
     data = sse({"type": "content_block_start", "index": 0, "content_block": start})
@@ -249,14 +249,14 @@ def test_a_stream_that_is_cut() -> None:
     assert response.finish_reason is FinishReason.ERROR
 
 
-def test_pitfall_12_a_call_without_arguments_has_no_delta() -> None:
+def test_call_without_arguments_is_complete_without_a_delta() -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}
     data = sse({"type": "content_block_start", "index": 0, "content_block": start})
     data += sse({"type": "content_block_stop", "index": 0})
     assert collect(events_of(data)).tool_calls == (ToolCall("now", {}, "toolu_1"),)
 
 
-def test_pitfalls_1_to_3_every_block_has_one_type_and_all_of_its_text() -> None:
+def test_written_block_has_one_type_and_all_of_its_text() -> None:
     stream = written(
         [ReasoningDelta("a"), ContentDelta("b"), CallStart(0, "f", "1"), ArgumentsDelta(0, "{}"),
          CallEnd(0, ToolCall("f", {}, "1"), True), ContentDelta("c"), Finish(FinishReason.TOOL_CALLS)]
@@ -267,7 +267,7 @@ def test_pitfalls_1_to_3_every_block_has_one_type_and_all_of_its_text() -> None:
     ]  # fmt: skip
 
 
-def test_pitfall_5_interleaved_calls_become_blocks_one_after_another() -> None:
+def test_interleaved_calls_become_consecutive_blocks() -> None:
     one, two = ToolCall("f", {"a": 1}, "1"), ToolCall("g", {"b": 2}, "2")
     stream = written(
         [CallStart(0, "f", "1"), CallStart(1, "g", "2"), ArgumentsDelta(0, '{"a":'), ArgumentsDelta(1, '{"b":'),
@@ -280,7 +280,7 @@ def test_pitfall_5_interleaved_calls_become_blocks_one_after_another() -> None:
     assert collect(events_of(b"".join(map(sse, stream)))).tool_calls == (one, two)
 
 
-def test_names_and_ids_are_made_legal_and_come_back() -> None:
+def test_illegal_names_and_ids_are_respelled_and_restored() -> None:
     tool = ToolDefinition("files.read")
     call = ToolCall("files.read", {}, "functions.files:0")
     body = encoded(
@@ -295,7 +295,7 @@ def test_names_and_ids_are_made_legal_and_come_back() -> None:
     assert API.decode_response(answer, tools=[tool]).tool_calls[0].name == "files.read"
 
 
-def test_whatever_a_body_holds_reading_it_does_not_raise() -> None:
+def test_unexpected_body_never_raises() -> None:
     for content in (None, 5, [5], [{}], [{"type": "tool_use"}], [{"type": "tool_use", "input": 5, "name": 7}], "text"):
         response = API.decode_response({**ANSWER, "content": content})
         assert isinstance(response, ParsedResponse)
@@ -324,7 +324,7 @@ CACHED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_marks_to_cache_come_back() -> None:
+def test_cache_marks_are_kept() -> None:
     notes = Notes()
     assert API.encode_request(API.decode_request(CACHED), notes=notes) == CACHED
     assert not notes
@@ -334,7 +334,7 @@ def test_marks_to_cache_come_back() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in toolwire.apis() if name != "anthropic_messages"])
-def test_what_is_marked_is_still_text_to_others(name: str) -> None:
+def test_cache_marks_are_left_out_for_other_apis(name: str) -> None:
     other, notes = toolwire.get_api(name), Notes()
     body = other.encode_request(API.decode_request(CACHED), notes=notes)
     read = other.decode_request(body)
@@ -346,7 +346,7 @@ def test_what_is_marked_is_still_text_to_others(name: str) -> None:
     assert lost == {"cache_control", "citations", "f/cache_control", "f/defer_loading"}
 
 
-def test_system_blocks_of_others_are_left_out_with_a_note() -> None:
+def test_system_blocks_of_other_apis_are_left_out_with_a_note() -> None:
     bedrock = toolwire.get_api("bedrock_converse")
     body = {"system": [{"text": "Bob"}, {"cachePoint": {"type": "default"}}], "messages": []}
     for name in toolwire.apis():
@@ -359,7 +359,7 @@ def test_system_blocks_of_others_are_left_out_with_a_note() -> None:
 
 @pytest.mark.parametrize("part", [ReasoningPart("hm"), ReasoningPart("hm", "sealed", "gemini")])
 @pytest.mark.parametrize("name", ["anthropic_messages", "bedrock_converse"])
-def test_reasoning_without_a_seal_is_shown_whole_and_streamed(name: str, part: ReasoningPart) -> None:
+def test_reasoning_without_a_signature_is_shown_in_bodies_and_streams(name: str, part: ReasoningPart) -> None:
     api, notes = toolwire.get_api(name), Notes()
     response = ParsedResponse("hi", "hm", parts=(part, TextPart("hi")))
     whole = api.decode_response(api.encode_response(response, notes=notes))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.streams import streamed
+from tests.unit.providers.conftest import GET_WEATHER
 
 import toolwire
 from toolwire import (
@@ -24,7 +25,6 @@ from toolwire.providers.bedrock_converse import for_boto3
 from toolwire.providers.framing import aws_event
 
 API = toolwire.get_api("bedrock_converse")
-TOOL = ToolDefinition("get_weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 CALL = ToolCall("get_weather", {"city": "Paris"}, "tooluse_1")
 ANSWER = {
     "output": {
@@ -49,13 +49,14 @@ def encoded(*messages: Message, **options: Any) -> dict[str, Any]:
     return API.encode_request(messages, **options)
 
 
-def test_definitions_and_choice() -> None:
+def test_request_contains_tools_and_tool_choice() -> None:
     notes = Notes()
     body = encoded(
         Message("system", (TextPart("be brief"),)), Message("user", (TextPart("hi"),)),
-        tools=[TOOL], tool_choice="required", parallel=False, max_tokens=9, temperature=0.5, model="m", notes=notes,
+        tools=[GET_WEATHER], tool_choice="required", parallel=False,
+        max_tokens=9, temperature=0.5, model="m", notes=notes,
     )  # fmt: skip
-    spec = {"name": "get_weather", "inputSchema": {"json": TOOL.parameters}, "description": "The weather."}
+    spec = {"name": "get_weather", "inputSchema": {"json": GET_WEATHER.parameters}, "description": "The weather."}
     assert body == {
         "modelId": "m",
         "system": [{"text": "be brief"}],
@@ -65,15 +66,15 @@ def test_definitions_and_choice() -> None:
     }
     assert [note.where for note in notes] == ["parallel"]
     request = API.decode_request(body)
-    assert (request.tools, request.tool_choice.mode, request.max_tokens) == ((TOOL,), "required", 9)
-    assert encoded(tools=[TOOL], tool_choice="get_weather")["toolConfig"]["toolChoice"] == {
+    assert (request.tools, request.tool_choice.mode, request.max_tokens) == ((GET_WEATHER,), "required", 9)
+    assert encoded(tools=[GET_WEATHER], tool_choice="get_weather")["toolConfig"]["toolChoice"] == {
         "tool": {"name": "get_weather"}
     }
-    assert "toolChoice" not in encoded(tools=[TOOL], tool_choice="none", notes=notes)["toolConfig"]
+    assert "toolChoice" not in encoded(tools=[GET_WEATHER], tool_choice="none", notes=notes)["toolConfig"]
     assert len(notes) == 2
 
 
-def test_results_of_one_turn_stand_in_one_message() -> None:
+def test_results_of_a_turn_are_one_message() -> None:
     body = encoded(
         Message("assistant", (CALL, ToolCall("b", {}, "tooluse_2"), ToolCall("c", {}, "tooluse_3"))),
         Message("tool", (ToolResult("tooluse_1", "get_weather", {"t": 20}, images=(ImagePart("aGk=", "image/png"),)),)),
@@ -95,7 +96,7 @@ def test_results_of_one_turn_stand_in_one_message() -> None:
     )
 
 
-def test_a_response() -> None:
+def test_response_is_decoded_and_encoded() -> None:
     response = API.decode_response(ANSWER)
     assert (response.content, response.reasoning, response.finish_reason) == ("Looking.", "hm", "tool_calls")
     assert [(call.id, call.arguments) for call in response.tool_calls] == [
@@ -109,7 +110,7 @@ def test_a_response() -> None:
     assert encoded(Message("assistant", response.parts))["messages"] == [ANSWER["output"]["message"]]  # type: ignore[index]
 
 
-def test_bytes_as_the_client_library_gives_them() -> None:
+def test_bytes_of_boto3_are_read_as_base64() -> None:
     content = [{"reasoningContent": {"redactedContent": b"xx"}}]
     response = API.decode_response(
         {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"}
@@ -120,7 +121,7 @@ def test_bytes_as_the_client_library_gives_them() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 31, 10_000])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     response = API.decode_response(ANSWER)
     data = b"".join(API.encode_stream(replay(response)))
     again = collect(streamed(API, data, size))
@@ -129,7 +130,7 @@ def test_a_stream(size: int) -> None:
     assert list(again.parts) == kept
 
 
-def test_a_stream_with_what_the_provider_ran() -> None:
+def test_stream_keeps_tools_that_the_provider_ran() -> None:
     use = {"toolUseId": "s1", "name": "nova_code_interpreter", "type": "server_tool_use"}
     data = aws_event({"contentBlockIndex": 0, "start": {"toolUse": use}}, "contentBlockStart")
     data += aws_event(
@@ -175,7 +176,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
         (ImagePart(PNG, "IMAGE/PNG; charset=binary"), "png"),
     ],
 )
-def test_an_image_is_what_it_says_or_begins_like(image: ImagePart, form: str) -> None:
+def test_image_format_is_detected_from_its_media_type_or_first_bytes(image: ImagePart, form: str) -> None:
     notes = Notes()
     body = API.encode_request([Message("user", (image,))], notes=notes)
     assert body["messages"][0]["content"] == [{"image": {"format": form, "source": {"bytes": image.data}}}]
@@ -183,7 +184,7 @@ def test_an_image_is_what_it_says_or_begins_like(image: ImagePart, form: str) ->
 
 
 @pytest.mark.parametrize("image", [ImagePart("AAAA"), ImagePart(base64.b64encode(b"BM123456").decode())])
-def test_an_image_that_cannot_be_shown_is_noted(image: ImagePart) -> None:
+def test_unsupported_image_is_noted(image: ImagePart) -> None:
     for message in (Message("user", (image,)), Message("tool", (ToolResult("1", "f", images=(image,)),))):
         notes = Notes()
         API.encode_request([message], notes=notes)
@@ -198,7 +199,7 @@ def test_images_of_ollama_keep_their_kind() -> None:
     assert claude["messages"][0]["content"][1]["source"]["media_type"] == "image/jpeg"
 
 
-def test_boto3_gets_bytes() -> None:
+def test_for_boto3_returns_bytes() -> None:
     hidden = {"reasoningContent": {"redactedContent": "eHg="}}
     call = ToolCall("f", {"bytes": "eHg="}, "1")
     document = {"document": {"format": "pdf", "name": "d", "source": {"bytes": "eHg="}}}

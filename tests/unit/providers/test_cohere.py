@@ -1,15 +1,17 @@
 """Cohere's chat API: bodies and streams, read and written."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.streams import streamed
+from tests.unit.providers.conftest import CITY, CLOCK, USER, WEATHER, sse_stream
 
 import toolwire
 from toolwire import collect, get_api
 from toolwire.errors import DefinitionError
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event
+from toolwire.events import ArgumentsDelta, CallStart, ContentDelta
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -26,18 +28,7 @@ from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.tools import ToolDefinition
 
 API = get_api("cohere")
-USER = Message("user", (TextPart("hi"),))
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WEATHER = ToolDefinition("weather", "Tells it.", CITY)
-CLOCK = ToolDefinition("clock", "The time.")
-
-
-def fed(data: bytes, size: int = 0) -> list[Event]:
-    return streamed(API, data, size)
-
-
-def stream(*values: Any) -> bytes:
-    return b"".join(b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n" for value in values)
+fed = partial(streamed, API)
 
 
 def delta(kind: str, index: int | None = None, **message: Any) -> dict[str, Any]:
@@ -57,7 +48,7 @@ def document(data: Any) -> list[Any]:
     return [{"type": "document", "document": {"data": data}}]
 
 
-def test_definitions() -> None:
+def test_request_contains_tools() -> None:
     body = API.encode_request([USER], tools=[WEATHER], model="command-a")
     function = {"name": "weather", "description": "Tells it.", "parameters": CITY}
     assert body == {
@@ -78,7 +69,7 @@ def test_definitions() -> None:
         (ToolChoice("auto", ("clock",)), None, ["clock"], 1),
     ],
 )
-def test_choice(choice: Any, word: str | None, offered: list[str], noted: int) -> None:
+def test_tool_choice_is_written_as_a_mode(choice: Any, word: str | None, offered: list[str], noted: int) -> None:
     notes = Notes()
     body = API.encode_request([USER], tools=[WEATHER, CLOCK], tool_choice=choice, notes=notes)
     assert body.get("tool_choice") == word
@@ -87,7 +78,7 @@ def test_choice(choice: Any, word: str | None, offered: list[str], noted: int) -
     assert API.decode_request(body).tool_choice.mode == ToolChoice.of(choice).mode
 
 
-def test_settings() -> None:
+def test_sampling_settings_have_cohere_names() -> None:
     notes = Notes()
     request = ChatRequest((USER,), parallel=True, max_tokens=5, temperature=0.0, top_p=0.9, stop=("x",), stream=True)
     body = API.encode_request(request, notes=notes)
@@ -97,14 +88,14 @@ def test_settings() -> None:
     assert (back.max_tokens, back.temperature, back.top_p, back.stop, back.stream) == (5, 0.0, 0.9, ("x",), True)
 
 
-def test_what_only_cohere_has_stays() -> None:
+def test_members_that_only_cohere_has_are_kept() -> None:
     messages = [{"role": "user", "content": "hi"}]
     body = {"model": "m", "messages": messages, "stream": False, "strict_tools": True, "documents": []}
     assert API.encode_request(API.decode_request(body)) == body
 
 
 @pytest.mark.parametrize("body", [{}, {"messages": ["x"]}, {"messages": [{}]}, {"messages": [], "tools": [{}]}])
-def test_what_is_no_request_is_refused(body: Any) -> None:
+def test_invalid_request_is_refused(body: Any) -> None:
     with pytest.raises(DefinitionError):
         API.decode_request(body)
 
@@ -142,7 +133,7 @@ WRITTEN = [
 ]
 
 
-def test_a_history_in_both_directions() -> None:
+def test_history_is_written_and_read() -> None:
     assert API.encode_request(HISTORY)["messages"] == WRITTEN
     assert API.decode_request({"messages": WRITTEN}).messages == HISTORY
 
@@ -158,7 +149,7 @@ def test_a_history_in_both_directions() -> None:
         ({"error": "of the value"}, {"output": '{"error": "of the value"}'}),
     ],
 )
-def test_a_result_is_a_document(value: Any, data: Any) -> None:
+def test_result_is_written_as_a_document(value: Any, data: Any) -> None:
     [made] = API.encode_results([ToolResult("a", "f", value)])
     assert made == {"role": "tool", "tool_call_id": "a", "content": document(data)}
 
@@ -178,7 +169,7 @@ def test_results_of_other_shapes_are_read(content: Any, value: Any) -> None:
     assert API.decode_request({"messages": [said, answered]}).messages[1].parts == (ToolResult("a", "f", value),)
 
 
-def test_a_whole_answer() -> None:
+def test_response_is_decoded() -> None:
     calls = [call("weather", '{"city": "Oslo"}', "weather_1"), call("clock", "null", "clock_1")]
     content = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Look."}]
     read = API.decode_response(answer("TOOL_CALL", tool_plan="I will look.", content=content, tool_calls=calls))
@@ -201,7 +192,7 @@ def test_a_whole_answer() -> None:
         ({}, "error", ["malformed"]),
     ],
 )
-def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
+def test_finish_reasons_are_read(response: Any, reason: str, kinds: list[str]) -> None:
     read = API.decode_response(response)
     assert read.finish_reason == reason
     assert [problem.kind for problem in read.problems] == kinds
@@ -220,7 +211,7 @@ def arguments(text: str, index: int) -> dict[str, Any]:
     return delta("tool-call-delta", index, tool_calls={"function": {"arguments": text}})
 
 
-STREAM = stream(
+STREAM = sse_stream(
     START,
     delta("tool-plan-delta", tool_plan="I will "),
     delta("tool-plan-delta", tool_plan="look."),
@@ -239,7 +230,7 @@ STREAM = stream(
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     made = fed(STREAM, size)
     assert [event.id for event in made if isinstance(event, CallStart)] == ["weather_1", "clock_1"]
     assert [event.text for event in made if isinstance(event, ArgumentsDelta)] == ['{"city"', ': "Oslo"}', "{}"]
@@ -249,15 +240,15 @@ def test_a_stream(size: int) -> None:
     assert (read.finish_reason, read.usage) == (FinishReason.TOOL_CALLS, Usage(5, 7, 2))
 
 
-def test_the_type_may_stand_in_the_framing() -> None:
+def test_event_type_may_be_given_by_the_framing_alone() -> None:
     said = delta("content-delta", 0, content={"text": "x"})
     del said["type"]
-    assert fed(b"event: content-delta\n" + stream(said))[0] == ContentDelta("x")
+    assert fed(b"event: content-delta\n" + sse_stream(said))[0] == ContentDelta("x")
 
 
-def test_an_error_ends_a_stream() -> None:
+def test_error_event_ends_a_stream() -> None:
     failed = {"finish_reason": "ERROR", "error": "invalid tool generation", "usage": {}}
-    read = collect(fed(stream(START, {"type": "message-end", "delta": failed})))
+    read = collect(fed(sse_stream(START, {"type": "message-end", "delta": failed})))
     assert (read.finish_reason, read.usage) == (FinishReason.ERROR, None)
     assert [problem.kind for problem in read.problems] == ["provider_error"]
 
@@ -269,8 +260,8 @@ def test_an_error_ends_a_stream() -> None:
         [delta("tool-call-start", 0, tool_calls=call("f", "", "a")), arguments("[1]", 0), END],
     ],
 )
-def test_cut_and_broken_calls_are_incomplete(frames: Any) -> None:
-    made = fed(stream(START, *frames))
+def test_truncated_and_malformed_calls_are_incomplete(frames: Any) -> None:
+    made = fed(sse_stream(START, *frames))
     read = collect(made)
     assert (read.tool_calls, [one.name for one in read.incomplete]) == ((), ["f"])
     assert collect(fed(b"".join(API.encode_stream(made)))).tool_calls == ()
@@ -279,7 +270,7 @@ def test_cut_and_broken_calls_are_incomplete(frames: Any) -> None:
 CITATION = {"start": 0, "end": 5, "text": "Blue.", "sources": [], "type": "TEXT_CONTENT"}
 
 
-def test_citations_travel() -> None:
+def test_citations_are_sent_back() -> None:
     read = API.decode_response(answer(content=[{"type": "text", "text": "Blue."}], citations=[CITATION]))
     part = OpaquePart({"type": "citations", "citations": [CITATION]}, "cohere")
     assert read.parts == (TextPart("Blue."), part)
@@ -293,7 +284,7 @@ CALLS = (ToolCall("weather", {"city": "Oslo"}, "toolu_1"), ToolCall("clock", {},
 RESPONSE = ParsedResponse("Look.", "Hm.", CALLS, finish_reason=FinishReason.TOOL_CALLS, usage=Usage(5, 7, 2, 1))
 
 
-def test_an_answer_written_and_read_again() -> None:
+def test_encoded_response_is_decoded_again() -> None:
     body = API.encode_response(RESPONSE, model="m", id="r1")
     assert (body["id"], body["finish_reason"], body["message"]["tool_plan"]) == ("r1", "TOOL_CALL", "Hm.")
     back = API.decode_response(body)
@@ -302,7 +293,7 @@ def test_an_answer_written_and_read_again() -> None:
     assert API.encode_response(thought)["message"]["content"][0] == {"type": "thinking", "thinking": "Hm."}
 
 
-def test_a_stream_written_and_read_again() -> None:
+def test_encoded_stream_is_decoded_again() -> None:
     data = b"".join(API.encode_stream(toolwire.replay(RESPONSE), id="r1"))
     kinds = [json.loads(line[5:])["type"] for line in data.decode().splitlines() if line]
     one_call = ["tool-call-start", "tool-call-delta", "tool-call-end"]
@@ -313,7 +304,7 @@ def test_a_stream_written_and_read_again() -> None:
     assert (back, back.usage) == (RESPONSE, RESPONSE.usage)
 
 
-def test_a_signature_is_lost_with_a_note() -> None:
+def test_signature_is_dropped_with_a_note() -> None:
     notes = Notes()
     response = ParsedResponse(parts=(ReasoningPart("hm", "sig", "anthropic_messages"), TextPart("x")))
     assert API.encode_response(response, notes=notes)["message"]["content"][0]["thinking"] == "hm"
@@ -322,14 +313,14 @@ def test_a_signature_is_lost_with_a_note() -> None:
     assert API.encode_request([said], notes=notes)["messages"][0]["content"] == [{"type": "text", "text": "x"}]
 
 
-def test_names_come_back_as_they_were() -> None:
+def test_tool_names_are_restored() -> None:
     tool = ToolDefinition("files.read/all")
     name = API.encode_request([USER], tools=[tool])["tools"][0]["function"]["name"]
     read = API.decode_response(answer("TOOL_CALL", tool_calls=[call(name, "{}", "a")]), tools=[tool])
     assert (name == "files.read/all", read.tool_calls[0].name) == (False, "files.read/all")
 
 
-def test_pitfall_12_arguments_that_are_not_there() -> None:
+def test_missing_arguments_are_an_empty_object() -> None:
     for text in ("", "null", None, " "):
         read = API.decode_response(answer("TOOL_CALL", tool_calls=[call("f", text, "a")]))
         assert [one.arguments for one in read.tool_calls] == [{}]
@@ -338,29 +329,29 @@ def test_pitfall_12_arguments_that_are_not_there() -> None:
         assert made["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_pitfall_14_arguments_as_an_object() -> None:
+def test_arguments_may_be_an_object() -> None:
     read = API.decode_response(answer("TOOL_CALL", tool_calls=[call("f", {"a": 1}, "a")]))
     assert read.tool_calls[0].arguments == {"a": 1}
 
 
-def test_pitfall_08_an_index_that_is_used_again() -> None:
+def test_reused_index_begins_another_call() -> None:
     frames = [
         frame
         for id in "ab"
         for frame in (delta("tool-call-start", 0, tool_calls=call("f", "", id)), arguments("{}", 0))
     ]
-    read = collect(fed(stream(START, *frames, END)))
+    read = collect(fed(sse_stream(START, *frames, END)))
     assert [one.id for one in read.tool_calls] == ["a", "b"]
 
 
-def test_pitfall_23_every_call_has_one_result_behind_it() -> None:
+def test_each_call_is_followed_by_one_result() -> None:
     said = Message("assistant", CALLS)
     made = API.encode_request([said, Message("tool", (ToolResult("toolu_2", "", "5"),)), USER])["messages"]
     assert [one.get("tool_call_id") for one in made] == [None, "toolu_1", "toolu_2", None]
     assert "error" in made[1]["content"][0]["document"]["data"]
 
 
-def test_pitfall_25_images_of_results_follow_in_a_message_of_the_user() -> None:
+def test_images_of_results_follow_in_a_message_of_the_user() -> None:
     results = (ToolResult("toolu_1", "", images=(ImagePart("AA=="),)), ToolResult("toolu_2", "", "5"))
     made = API.encode_request([Message("assistant", CALLS), Message("tool", results)])["messages"]
     assert [one["role"] for one in made] == ["assistant", "tool", "tool", "user"]

@@ -36,7 +36,7 @@ def values(found: list[Frame]) -> list[object]:
 
 
 @given(VALUES, st.integers(1, 40))
-def test_whatever_is_framed_is_read(objects: list[dict[str, object]], size: int) -> None:
+def test_framed_objects_are_read_in_any_split(objects: list[dict[str, object]], size: int) -> None:
     assert values(frames(ServerSentEvents(), b"".join(map(sse, objects)), size)) == objects
     assert values(frames(JsonObjects(), b"".join(map(json_line, objects)), size)) == objects
     array = json.dumps(objects, indent=1).encode()
@@ -47,7 +47,7 @@ def test_whatever_is_framed_is_read(objects: list[dict[str, object]], size: int)
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_of_every_kind(end: str, size: int) -> None:
+def test_all_line_ends_are_accepted(end: str, size: int) -> None:
     text = end.join(
         [": hello", "event: ping", 'data: {"a":', "data: 1}", "", "id: 7", 'data:{"b":2}', "", "data: [DONE]", "", ""]
     )
@@ -55,7 +55,7 @@ def test_lines_of_every_kind(end: str, size: int) -> None:
     assert [(frame.value, frame.event) for frame in found] == [({"a": 1}, "ping"), ({"b": 2}, "")]
 
 
-def test_nothing_between_the_halves_of_a_line_end() -> None:
+def test_line_end_may_be_split_by_empty_pieces() -> None:
     framing = ServerSentEvents()
     found = [
         frame for piece in (b'data: {"a":\r', b"", b"\ndata: 1}\r", b"", b"\n\r\n") for frame in framing.feed(piece)
@@ -63,7 +63,7 @@ def test_nothing_between_the_halves_of_a_line_end() -> None:
     assert values(found) == [{"a": 1}]
 
 
-def test_the_marker_of_the_end_is_no_frame() -> None:
+def test_end_marker_is_not_a_frame() -> None:
     framing = ServerSentEvents()
     assert list(framing.feed(b'data: {"a":1}\n\n')) == [Frame({"a": 1})]
     assert not framing.ended
@@ -71,7 +71,7 @@ def test_the_marker_of_the_end_is_no_frame() -> None:
     assert framing.ended
 
 
-def test_events_without_an_empty_line_between_and_without_an_end() -> None:
+def test_missing_empty_lines_are_tolerated() -> None:
     assert values(frames(ServerSentEvents(), b'data: {"a":1}\ndata: {"b":2}\n\ndata: {"c":3}', 5)) == [
         {"a": 1},
         {"b": 2},
@@ -80,7 +80,7 @@ def test_events_without_an_empty_line_between_and_without_an_end() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4, 1000])
-def test_what_is_no_frame_is_told_and_the_rest_is_read(size: int) -> None:
+def test_invalid_frame_is_reported_and_the_rest_is_read(size: int) -> None:
     found = frames(ServerSentEvents(), b'data: {"a":1}\n\ndata: oops\n\ndata: {"b":NaN}\n\ndata: {"c":3}\n\n', size)
     assert [frame.value for frame in found] == [{"a": 1}, None, None, {"c": 3}]
     assert [frame.raw for frame in found] == ["", "oops", '{"b":NaN}', ""]
@@ -93,7 +93,7 @@ def test_what_is_no_frame_is_told_and_the_rest_is_read(size: int) -> None:
     ]
 
 
-def test_binary_frames_that_were_damaged() -> None:
+def test_damaged_binary_frames_are_reported() -> None:
     good = aws_event({"a": 1}, "x")
     assert [frame.event for frame in frames(AwsEventStream(), good, 3)] == ["x"]
     for at in range(len(good)):
@@ -104,7 +104,7 @@ def test_binary_frames_that_were_damaged() -> None:
     assert [bool(frame.error) for frame in frames(AwsEventStream(), good[:-1], 4)] == [True]
 
 
-def test_what_waits_is_no_more_than_one_frame() -> None:
+def test_no_more_than_one_frame_is_buffered() -> None:
     line = sse({"text": "x" * 1000})
     framing = ServerSentEvents()
     tracemalloc.start()

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.streams import streamed
+from tests.unit.providers.conftest import CITY, CLOCK, USER, WEATHER
 
 import toolwire
 from toolwire import collect, get_api
@@ -27,11 +29,8 @@ from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.tools import ToolDefinition
 
 API = get_api("gemini")
+fed = partial(streamed, API)
 OPENAPI = get_api("gemini_openapi")
-USER = Message("user", (TextPart("hi"),))
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WEATHER = ToolDefinition("weather", "Tells it.", CITY)
-CLOCK = ToolDefinition("clock", "The time.")
 SIGN = ReasoningPart("", "c2ln", "gemini")
 
 
@@ -44,10 +43,6 @@ def events(frames: Iterable[Any], size: int = 1 << 20) -> list[Event]:
     return fed(data, size)
 
 
-def fed(data: bytes, size: int = 0) -> list[Event]:
-    return streamed(API, data, size)
-
-
 def contents(*messages: Message, model: str = "", notes: Notes | None = None) -> list[Any]:
     made: list[Any] = API.encode_request(messages, model=model or None, notes=notes)["contents"]
     return made
@@ -58,7 +53,7 @@ def called(name: str = "weather", id: str = "x1", **arguments: Any) -> ToolCall:
 
 
 @pytest.mark.mission("E20")
-def test_definitions() -> None:
+def test_request_contains_function_declarations() -> None:
     body = API.encode_request([USER], tools=[WEATHER, CLOCK])
     assert body["tools"] == [
         {
@@ -72,7 +67,7 @@ def test_definitions() -> None:
     assert OPENAPI.encode_request([USER], tools=[WEATHER])["tools"][0]["functionDeclarations"][0]["parameters"] == CITY
 
 
-def test_the_url_says_the_model_and_whether_to_stream() -> None:
+def test_body_contains_neither_model_nor_stream() -> None:
     body = API.encode_request([USER], model="gemini-2.5-pro", stream=True)
     assert body == {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 
@@ -86,13 +81,13 @@ def test_the_url_says_the_model_and_whether_to_stream() -> None:
         (ToolChoice("auto", ("clock",)), {"mode": "VALIDATED", "allowedFunctionNames": ["clock"]}),
     ],
 )
-def test_choice(choice: Any, config: dict[str, Any]) -> None:
+def test_tool_choice_is_written_as_a_mode(choice: Any, config: dict[str, Any]) -> None:
     body = API.encode_request([USER], tools=[WEATHER, CLOCK], tool_choice=choice)
     assert body["toolConfig"] == {"functionCallingConfig": config}
     assert API.decode_request(body).tool_choice == ToolChoice.of(choice)
 
 
-def test_validated_stays_beside_the_choice_and_gives_way_to_another() -> None:
+def test_validated_mode_is_kept_until_another_choice_replaces_it() -> None:
     config = {"functionCallingConfig": {"mode": "VALIDATED"}, "includeServerSideToolInvocations": True}
     tools = [{"functionDeclarations": [{"name": "clock", "description": ""}]}]
     body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": tools, "toolConfig": config}
@@ -102,7 +97,7 @@ def test_validated_stays_beside_the_choice_and_gives_way_to_another() -> None:
     assert API.encode_request(request, tool_choice="none")["toolConfig"]["functionCallingConfig"] == {"mode": "NONE"}
 
 
-def test_settings_and_what_cannot_be_said() -> None:
+def test_settings_are_written_and_unsupported_ones_noted() -> None:
     notes = Notes()
     request = ChatRequest((USER,), parallel=False, max_tokens=5, temperature=0.5, top_p=0.9, stop=("x",))
     body = API.encode_request(request, notes=notes)
@@ -112,7 +107,7 @@ def test_settings_and_what_cannot_be_said() -> None:
     assert (back.max_tokens, back.temperature, back.top_p, back.stop) == (5, 0.5, 0.9, ("x",))
 
 
-def test_system_messages_stand_apart() -> None:
+def test_system_messages_become_the_system_instruction() -> None:
     notes = Notes()
     told = Message("system", (TextPart("be"), TextPart("kind")))
     body = API.encode_request([told, USER, Message("system", (TextPart("now"),))], notes=notes)
@@ -121,7 +116,7 @@ def test_system_messages_stand_apart() -> None:
     assert len(notes) == 1
 
 
-def test_both_spellings_are_read() -> None:
+def test_camel_case_and_snake_case_are_read() -> None:
     body = {
         "system_instruction": {"parts": {"text": "be kind"}},
         "contents": [
@@ -148,7 +143,7 @@ def test_both_spellings_are_read() -> None:
     assert request.extra == {"generationConfig": {"seed": 1}, "safetySettings": []}
 
 
-def test_a_schema_of_the_openapi_subset_is_read_as_json_schema() -> None:
+def test_openapi_schema_is_read_as_json_schema() -> None:
     schema = {
         "type": "OBJECT",
         "properties": {
@@ -171,12 +166,12 @@ def test_a_schema_of_the_openapi_subset_is_read_as_json_schema() -> None:
 @pytest.mark.parametrize(
     "body", [{}, {"contents": 5}, {"contents": ["x"]}, {"contents": [], "tools": [{"functionDeclarations": [{}]}]}]
 )
-def test_what_is_no_request_is_refused(body: Any) -> None:
+def test_invalid_request_is_refused(body: Any) -> None:
     with pytest.raises(DefinitionError):
         API.decode_request(body)
 
 
-def test_history_and_results_in_the_order_of_the_calls() -> None:
+def test_results_are_written_in_the_order_of_the_calls() -> None:
     said = Message("assistant", (TextPart("Look."), called(city="Oslo"), called("clock", "x2")))
     results = (
         ToolResult("x2", "clock", error="no clock"),
@@ -220,14 +215,14 @@ def test_history_and_results_in_the_order_of_the_calls() -> None:
         ({"result": 1}, {"result": {"result": 1}}),
     ],
 )
-def test_a_result_is_an_object_and_comes_back_as_it_was(value: Any, response: Any) -> None:
+def test_result_is_wrapped_in_an_object_and_restored(value: Any, response: Any) -> None:
     [made] = API.encode_results([ToolResult("x1", "f", value)])
     assert made["parts"][0]["functionResponse"]["response"] == response
     read = API.decode_request({"contents": [made]}).messages[0].parts[0]
     assert read == ToolResult("x1", "f", value)
 
 
-def test_media_that_are_no_images_stand_beside_the_results() -> None:
+def test_other_media_of_a_result_become_parts_of_their_own() -> None:
     sound = {"inlineData": {"mimeType": "audio/mpeg", "data": "AA=="}}
     answered = {"functionResponse": {"name": "f", "response": {}, "parts": [sound]}}
     read = API.decode_request({"contents": [{"role": "user", "parts": [answered]}]}).messages
@@ -235,7 +230,7 @@ def test_media_that_are_no_images_stand_beside_the_results() -> None:
     assert read[1].parts == (OpaquePart(sound, "gemini"),)
 
 
-def test_a_whole_answer() -> None:
+def test_response_is_decoded() -> None:
     response = answer(
         {"text": "Let me see.", "thought": True, "thoughtSignature": "dGgx"},
         {"text": "Looking."},
@@ -262,7 +257,7 @@ def test_a_whole_answer() -> None:
     ]
 
 
-def test_what_the_provider_did_itself_is_passed_on() -> None:
+def test_items_of_the_provider_are_kept() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"}
     read = API.decode_response(answer(code, {"text": "1"}))
     assert read.parts == (OpaquePart(code, "gemini"), TextPart("1"))
@@ -286,14 +281,14 @@ def test_what_the_provider_did_itself_is_passed_on() -> None:
         ({"candidates": [{"index": 1, "finishReason": "SAFETY"}]}, "error", ["malformed"]),
     ],
 )
-def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
+def test_finish_reasons_are_read(response: Any, reason: str, kinds: list[str]) -> None:
     read = API.decode_response(response)
     assert read.finish_reason == reason
     assert [problem.kind for problem in read.problems] == kinds
 
 
 @pytest.mark.need(24)
-def test_the_refused_call_is_shown() -> None:
+def test_malformed_call_is_quoted_in_a_problem() -> None:
     read = API.decode_response(answer(finishReason="MALFORMED_FUNCTION_CALL", finishMessage="call:f{"))
     assert read.problems[0].raw == "call:f{"
 
@@ -310,7 +305,7 @@ STREAM = [
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     read = collect(events(STREAM, size))
     assert read.parts[:2] == (ReasoningPart("Let me see."), TextPart("Blå himmel"))
     assert read.parts[2] == SIGN
@@ -319,11 +314,11 @@ def test_a_stream(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_a_stream_as_one_array(size: int) -> None:
+def test_stream_may_be_one_json_array(size: int) -> None:
     assert collect(fed(json.dumps(STREAM, indent=1).encode(), size)) == collect(events(STREAM))
 
 
-def test_an_error_in_a_stream() -> None:
+def test_error_in_a_stream_becomes_a_problem() -> None:
     read = collect(events([STREAM[2], {"error": {"code": 500, "message": "gone"}}]))
     assert (read.content, read.finish_reason) == ("Blå ", "error")
     assert read.problems[0].kind == "provider_error"
@@ -342,7 +337,7 @@ PIECES = [
 ]
 
 
-def test_a_call_in_pieces() -> None:
+def test_partial_arguments_are_assembled() -> None:
     made = events([*PIECES, piece(more=False), piece(name="clock", more=False)])
     assert [event.name for event in made if isinstance(event, CallStart)] == ["weather", "clock"]
     text = "".join(event.text for event in made if isinstance(event, ArgumentsDelta) and event.index == 0)
@@ -351,7 +346,7 @@ def test_a_call_in_pieces() -> None:
     assert (read[0].id, read[1].arguments) == ("p1", {})
 
 
-def test_a_call_in_pieces_ends_where_the_next_begins() -> None:
+def test_partial_call_ends_where_the_next_call_begins() -> None:
     read = collect(events([*PIECES, *PIECES, piece(more=False)]))
     assert [call.arguments["city"] for call in read.tool_calls] == ["Oslo", "Oslo"]
 
@@ -367,7 +362,7 @@ def test_a_call_in_pieces_ends_where_the_next_begins() -> None:
         [*PIECES, piece({"stringValue": "y"}), piece(more=False)],
     ],
 )
-def test_pieces_that_are_cut_or_broken_make_no_call(frames: Any) -> None:
+def test_truncated_or_malformed_pieces_make_no_complete_call(frames: Any) -> None:
     read = collect(events(frames))
     assert read.tool_calls == ()
     assert [call.name for call in read.incomplete] == ["weather"]
@@ -390,7 +385,7 @@ RESPONSE = ParsedResponse(
 )
 
 
-def test_an_answer_written_and_read_again() -> None:
+def test_encoded_response_is_decoded_again() -> None:
     body = API.encode_response(RESPONSE, model="gemini-3-pro", id="r1")
     assert (body["modelVersion"], body["responseId"]) == ("gemini-3-pro", "r1")
     assert body["candidates"][0]["finishReason"] == "STOP"
@@ -399,12 +394,12 @@ def test_an_answer_written_and_read_again() -> None:
     assert (back, back.parts, back.usage) == (RESPONSE, RESPONSE.parts, RESPONSE.usage)
 
 
-def test_a_stream_written_and_read_again() -> None:
+def test_encoded_stream_is_decoded_again() -> None:
     back = collect(fed(b"".join(API.encode_stream(toolwire.replay(RESPONSE), model="m"))))
     assert (back, back.parts, back.usage) == (RESPONSE, RESPONSE.parts, RESPONSE.usage)
 
 
-def test_a_cut_call_is_not_written() -> None:
+def test_truncated_call_is_not_written() -> None:
     read = collect(events([answer({"text": "x"}), *PIECES]))
     made = b"".join(API.encode_stream(toolwire.replay(read)))
     assert b"functionCall" not in made
@@ -413,7 +408,7 @@ def test_a_cut_call_is_not_written() -> None:
     assert [note.where for note in notes] == ["finish_reason", "call p1"]
 
 
-def test_names_come_back_as_they_were() -> None:
+def test_tool_names_are_restored() -> None:
     tool = ToolDefinition("1c/reload")
     [declared] = API.encode_request([USER], tools=[tool])["tools"][0]["functionDeclarations"]
     assert declared["name"].startswith("_1c_reload_")
@@ -421,25 +416,25 @@ def test_names_come_back_as_they_were() -> None:
     assert read.tool_calls[0].name == "1c/reload"
 
 
-def test_pitfall_07_calls_without_an_id_get_one_each() -> None:
+def test_calls_without_an_id_get_different_ids() -> None:
     read = API.decode_response(answer({"functionCall": {"name": "f"}}, {"functionCall": {"name": "f"}}))
     first, second = read.tool_calls
     assert first.id.startswith("call_")
     assert first.id != second.id
 
 
-def test_pitfall_12_arguments_that_are_not_there() -> None:
+def test_missing_arguments_are_an_empty_object() -> None:
     assert API.decode_response(answer({"functionCall": {"name": "f", "args": None}})).tool_calls[0].arguments == {}
 
 
-def test_pitfall_14_arguments_as_text() -> None:
+def test_arguments_may_be_json_text() -> None:
     read = API.decode_response(answer({"functionCall": {"name": "f", "args": '{"a": 1}'}}))
     assert read.tool_calls[0].arguments == {"a": 1}
     read = API.decode_response(answer({"functionCall": {"name": "f", "args": [1]}}))
     assert (read.tool_calls, len(read.incomplete), len(read.problems)) == ((), 1, 1)
 
 
-def test_pitfall_18_signatures_stay_on_their_part() -> None:
+def test_signature_stays_on_its_part() -> None:
     parts = [
         {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"},
         {"functionCall": {"name": "f", "args": {}}},
@@ -449,13 +444,13 @@ def test_pitfall_18_signatures_stay_on_their_part() -> None:
     assert contents(Message("assistant", read.parts))[0]["parts"] == parts
 
 
-def test_pitfall_18_a_signature_on_empty_text_does_not_move_to_the_call_behind_it() -> None:
+def test_signature_on_empty_text_does_not_move_to_the_next_call() -> None:
     parts = [{"text": "", "thoughtSignature": "c2ln"}, {"functionCall": {"name": "f", "args": {}}}]
     read = API.decode_response(answer(*parts))
     assert contents(Message("assistant", read.parts))[0]["parts"] == parts
 
 
-def test_pitfall_18_gemini_3_takes_the_dummy_for_calls_of_others() -> None:
+def test_gemini_3_gets_the_placeholder_signature_for_foreign_calls() -> None:
     notes = Notes()
     said = Message("assistant", (ReasoningPart("hm", "abc", "anthropic_messages"), called(), called("clock", "x2")))
     parts = contents(USER, said, model="gemini-3-pro-preview", notes=notes)[1]["parts"]
@@ -466,14 +461,14 @@ def test_pitfall_18_gemini_3_takes_the_dummy_for_calls_of_others() -> None:
         assert "skip_thought" not in json.dumps(contents(USER, message, model=model))
 
 
-def test_pitfall_19_an_id_goes_back_only_if_gemini_gave_it() -> None:
+def test_id_is_sent_back_only_if_gemini_gave_it() -> None:
     for id, shown in (("abcd1234", ["abcd1234"] * 2), ("call_0123456789abcdef", [None, None])):
         made = contents(USER, Message("assistant", (called(id=id),)), Message("tool", (ToolResult(id, "weather", 1),)))
         parts = [made[1]["parts"][0]["functionCall"], made[2]["parts"][0]["functionResponse"]]
         assert [part.get("id") for part in parts] == shown
 
 
-def test_pitfall_23_all_results_of_a_turn_in_one_content() -> None:
+def test_results_of_a_turn_are_one_content() -> None:
     said = Message("assistant", (called(), called("clock", "x2")))
     results = [Message("tool", (ToolResult(id, "", 1),)) for id in ("x2", "x1")]
     made = contents(USER, said, *results, USER)
@@ -487,7 +482,7 @@ def test_pitfall_23_all_results_of_a_turn_in_one_content() -> None:
 
 @pytest.mark.mission("E20")
 @pytest.mark.need(22)
-def test_pitfall_24_schemas_are_lowered_with_notes_or_not_at_all() -> None:
+def test_schemas_are_translated_with_notes_or_kept() -> None:
     schema = {
         "type": "object",
         "$defs": {"c": {"type": "string", "const": "x"}},
@@ -504,13 +499,13 @@ def test_pitfall_24_schemas_are_lowered_with_notes_or_not_at_all() -> None:
     assert notes
 
 
-def test_pitfall_24_references_in_results_are_text() -> None:
+def test_result_with_references_becomes_text() -> None:
     value = {"items": [{"$ref": "#/x"}]}
     [made] = API.encode_results([ToolResult("x1", "f", value)])
     assert made["parts"][0]["functionResponse"]["response"] == {"result": json.dumps(value)}
 
 
-def test_pitfall_25_an_image_alone_is_a_result() -> None:
+def test_image_alone_is_a_result() -> None:
     [made] = API.encode_results([ToolResult("x1", "f", images=(ImagePart("AA=="), ImagePart(url="https://x/y.png")))])
     assert made["parts"][0]["functionResponse"]["parts"] == [
         {"inlineData": {"mimeType": "image/png", "data": "AA=="}},

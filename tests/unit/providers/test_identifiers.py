@@ -10,14 +10,14 @@ NINE = Alphabet("a-zA-Z0-9", 9, least=9)
 GOOGLE = Alphabet("a-zA-Z0-9_.:-", 64, first="a-zA-Z_")
 
 
-def test_what_is_taken_stays_as_it_is() -> None:
+def test_accepted_names_are_unchanged() -> None:
     assert WORD_64.fit("get_weather") == "get_weather"
     assert NINE.fit("D681PevKs") == "D681PevKs"
     assert GOOGLE.fit("a.b:c") == "a.b:c"
 
 
 @pytest.mark.need(36)
-def test_what_is_not_taken_keeps_what_it_can() -> None:
+def test_other_names_keep_their_accepted_characters() -> None:
     fitted = WORD_64.fit("files.read")
     assert fitted.startswith("files_read_")
     assert WORD_64.takes(fitted)
@@ -27,7 +27,7 @@ def test_what_is_not_taken_keeps_what_it_can() -> None:
 
 @pytest.mark.need(20, 23, 36)
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_all_texts_fit_and_none_becomes_another(one: str, two: str) -> None:
+def test_every_text_fits_and_stays_unique(one: str, two: str) -> None:
     for alphabet in (WORD_64, NINE, GOOGLE, Alphabet(r"\x21-\x7e", 40)):
         fitted = alphabet.fit(one)
         assert alphabet.takes(fitted)

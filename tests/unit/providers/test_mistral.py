@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
-from tests.streams import streamed
+from tests.unit.providers.conftest import USER, chat_stream, decoded
 
 import toolwire as tw
 from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Finish, replay
@@ -25,18 +26,9 @@ from toolwire.providers.request import Notes
 from toolwire.tools import ToolDefinition
 
 API = tw.get_api("mistral")
+decode = partial(decoded, API)
+stream = partial(chat_stream, last={"content": ""}, reason="tool_calls")
 TOOL = ToolDefinition("f", "", {"type": "object", "properties": {}}, annotations={"strict": True})
-USER = Message("user", (TextPart("hi"),))
-
-
-def decode(data: bytes, size: int = 0) -> ParsedResponse:
-    return tw.collect(streamed(API, data, size))
-
-
-def stream(*deltas: dict[str, Any]) -> bytes:
-    made = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-    made.append({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "tool_calls"}]})
-    return b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in made) + b"data: [DONE]\n\n"
 
 
 def thinking(text: str, **members: Any) -> dict[str, Any]:
@@ -48,7 +40,7 @@ def thinking(text: str, **members: Any) -> dict[str, Any]:
     ("choice", "written"),
     [("required", "any"), ("none", "none"), ("f", {"type": "function", "function": {"name": "f"}})],
 )
-def test_definitions_and_choice(choice: str, written: Any) -> None:
+def test_request_contains_tools_and_tool_choice(choice: str, written: Any) -> None:
     notes = Notes()
     body = API.encode_request([USER], tools=[TOOL], tool_choice=choice, parallel=False, max_tokens=5, notes=notes)
     function = {"name": "f", "description": "", "parameters": TOOL.parameters}
@@ -58,7 +50,7 @@ def test_definitions_and_choice(choice: str, written: Any) -> None:
     assert API.decode_request(body).tool_choice == tw.ToolChoice.of(choice)
 
 
-def test_calls_results_and_reasoning_of_a_history() -> None:
+def test_history_is_written_with_reasoning_as_content() -> None:
     history = [
         USER,
         Message("assistant", (ReasoningPart("hm"), TextPart("Wait."), ToolCall("f", {"x": 1}, "abcdefgh1"))),
@@ -76,7 +68,7 @@ def test_calls_results_and_reasoning_of_a_history() -> None:
     assert API.decode_request(body).messages[:2] == tuple(history[:2])
 
 
-def test_reasoning_of_others_is_dropped_and_its_own_seal_is_kept() -> None:
+def test_only_own_signatures_are_sent_back() -> None:
     notes = Notes()
     own, foreign = ReasoningPart("a", "S", "mistral"), ReasoningPart("b", "S", "anthropic_messages")
     body = API.encode_request([USER, Message("assistant", (own, foreign, TextPart("x")))], notes=notes)
@@ -85,7 +77,7 @@ def test_reasoning_of_others_is_dropped_and_its_own_seal_is_kept() -> None:
     assert API.decode_request(body).messages[1].parts[0] == own
 
 
-def test_a_message_of_the_user_behind_results_is_noted() -> None:
+def test_user_message_after_results_is_noted() -> None:
     image = ImagePart("QUJD", "image/png")
     history = [
         USER,
@@ -98,7 +90,7 @@ def test_a_message_of_the_user_behind_results_is_noted() -> None:
     assert [note.where for note in notes] == ["messages/3"]
 
 
-def test_a_response() -> None:
+def test_response_is_decoded() -> None:
     response = API.decode_response(
         {
             "choices": [
@@ -125,7 +117,7 @@ def test_a_response() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 7])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     response = decode(
         stream(
             {"role": "assistant", "content": [thinking("h")]},
@@ -151,7 +143,7 @@ def test_a_stream(size: int) -> None:
         ("error", FinishReason.ERROR),
     ],
 )
-def test_how_it_ends(word: str, reason: FinishReason) -> None:
+def test_finish_reasons_are_read(word: str, reason: FinishReason) -> None:
     response = API.decode_response({"choices": [{"message": {"content": "x"}, "finish_reason": word}]})
     assert response.finish_reason is reason
     again = API.encode_response(response)["choices"][0]["finish_reason"]
@@ -167,7 +159,7 @@ ANSWER = ParsedResponse(
 )
 
 
-def test_an_answer_is_decoded_again() -> None:
+def test_encoded_response_is_decoded_again() -> None:
     body = API.encode_response(ANSWER)
     assert body["choices"][0]["message"]["content"] == [thinking("hm"), {"type": "text", "text": "Wait."}]
     assert API.decode_response(body) == ANSWER
@@ -176,7 +168,7 @@ def test_an_answer_is_decoded_again() -> None:
         assert decode(data, size) == ANSWER
 
 
-def test_a_stream_gives_each_call_whole() -> None:
+def test_written_stream_contains_whole_calls() -> None:
     text = b"".join(API.encode_stream(replay(ANSWER))).decode()
     deltas = [json.loads(line[6:])["choices"][0]["delta"] for line in text.split("\n\n") if '"tool_calls":' in line]
     assert [delta["tool_calls"][0]["function"]["arguments"] for delta in deltas] == ['{"x": 1}', "{}"]
@@ -186,7 +178,7 @@ def test_a_stream_gives_each_call_whole() -> None:
 
 
 @pytest.mark.need(23)
-def test_pitfall_15_ids_of_nine_letters_and_digits() -> None:
+def test_ids_have_nine_letters_and_digits() -> None:
     ids = ["call_0123456789abcdef", "call_0123456789abcdeg", "abcdefgh1", "short", ""]
     history = [
         USER,

@@ -25,7 +25,7 @@ TOOL = ToolDefinition("f", "Does it.", {"type": "object", "properties": {"a": {"
         ("gemini", "nobody-knows", "gemini", "auto"),
     ],
 )
-def test_what_is_known_settles_it(provider: str, model: str, definitions: str, calls: str) -> None:
+def test_profile_of_the_model_decides(provider: str, model: str, definitions: str, calls: str) -> None:
     negotiator = FormatNegotiator()
     plan = negotiator.negotiate(provider, model)
     assert (plan.definitions, plan.calls, plan.results) == (definitions, calls, definitions)
@@ -35,7 +35,7 @@ def test_what_is_known_settles_it(provider: str, model: str, definitions: str, c
 
 
 @pytest.mark.mission("F21", "F24")
-def test_configuration_comes_first() -> None:
+def test_configuration_takes_precedence() -> None:
     config = ToolsConfig(definition_format="anthropic", call_parser="qwen_xml", result_format="openai")
     plan = FormatNegotiator(config).negotiate("ollama", "qwen3:8b")
     assert (plan.definitions, plan.calls, plan.results) == ("anthropic_xml", "utp_xml", "openai_chat")
@@ -45,7 +45,7 @@ def test_configuration_comes_first() -> None:
 
 
 @pytest.mark.mission("D5", "D57", "D61")
-def test_xml_may_be_asked_for_and_the_team_has_the_last_word() -> None:
+def test_team_setting_for_xml_takes_precedence() -> None:
     xml, own = ToolsConfig(use_xml_tool_format=True), ToolsConfig(use_xml_tool_format=False)
     assert FormatNegotiator(xml).detect_format("openai", "gpt-5") == "autobyteus_xml"
     assert FormatNegotiator(own, team=xml).detect_format("openai", "gpt-5") == "autobyteus_xml"
@@ -54,7 +54,7 @@ def test_xml_may_be_asked_for_and_the_team_has_the_last_word() -> None:
 
 
 @pytest.mark.mission("D4", "F5", "F6", "F22")
-def test_definitions() -> None:
+def test_definition_adapter_renders_fields_or_text() -> None:
     negotiator = FormatNegotiator()
     native = negotiator.get_definition_adapter("anthropic_messages")
     assert native.render([TOOL])[0]["name"] == "f"
@@ -68,7 +68,7 @@ def test_definitions() -> None:
 
 
 @pytest.mark.mission("F7", "F8", "F22", "F25")
-def test_calls_are_read_wherever_they_stand() -> None:
+def test_call_parser_reads_fields_and_text() -> None:
     negotiator = FormatNegotiator()
     text = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
     response = toolwire.get_api("openai_chat").encode_response(toolwire.ParsedResponse(text))
@@ -85,7 +85,7 @@ def test_calls_are_read_wherever_they_stand() -> None:
 
 
 @pytest.mark.mission("F22")
-def test_results() -> None:
+def test_result_adapter_renders_messages_or_text() -> None:
     negotiator = FormatNegotiator()
     result = ToolResult("c1", "f", "rain")
     assert negotiator.get_result_adapter("openai_chat").render([result]) == [
@@ -108,7 +108,7 @@ call_parser = "auto"
 
 
 @pytest.mark.mission("F24")
-def test_a_file(tmp_path: Path) -> None:
+def test_configuration_file_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "models.toml"
     path.write_text(CONFIG)
     profile = load_configuration(path).profiles["coder"]
@@ -135,13 +135,13 @@ def test_a_file(tmp_path: Path) -> None:
         ('[profiles.x]\ntools.call_parser = "y"\n', r"models.toml:2: profiles.x.tools.call_parser"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+def test_error_in_a_configuration_file_names_its_line(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "models.toml"
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
         load_configuration(path)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_configuration_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
         load_configuration(tmp_path / "none.toml")

@@ -1,15 +1,16 @@
 """Ollama's chat API: bodies and streams, read and written."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.streams import streamed
+from tests.unit.providers.conftest import CITY, CLOCK, USER, WEATHER
 
 import toolwire
 from toolwire import collect, get_api
 from toolwire.errors import DefinitionError
-from toolwire.events import Event
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -22,17 +23,9 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
-from toolwire.tools import ToolDefinition
 
 API = get_api("ollama")
-USER = Message("user", (TextPart("hi"),))
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WEATHER = ToolDefinition("weather", "Tells it.", CITY)
-CLOCK = ToolDefinition("clock", "The time.")
-
-
-def fed(data: bytes, size: int = 0) -> list[Event]:
-    return streamed(API, data, size)
+fed = partial(streamed, API)
 
 
 def lines(*values: Any) -> bytes:
@@ -50,7 +43,7 @@ def call(name: str, arguments: Any = None, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.mission("F5")
-def test_definitions() -> None:
+def test_request_contains_tools() -> None:
     body = API.encode_request([USER], tools=[WEATHER], model="qwen3")
     function = {"name": "weather", "description": "Tells it.", "parameters": CITY}
     assert body == {
@@ -71,7 +64,7 @@ def test_definitions() -> None:
         (ToolChoice("auto", ("clock",)), ["clock"], 1),
     ],
 )
-def test_choice(choice: Any, offered: list[str], noted: int) -> None:
+def test_tool_choice_limits_the_offered_tools(choice: Any, offered: list[str], noted: int) -> None:
     notes = Notes()
     body = API.encode_request([USER], tools=[WEATHER, CLOCK], tool_choice=choice, notes=notes)
     assert "tool_choice" not in body
@@ -79,7 +72,7 @@ def test_choice(choice: Any, offered: list[str], noted: int) -> None:
     assert [note.where for note in notes] == ["tool_choice"] * noted
 
 
-def test_options() -> None:
+def test_sampling_settings_are_options() -> None:
     notes = Notes()
     request = ChatRequest((USER,), parallel=True, max_tokens=5, temperature=0.0, top_p=0.9, stop=("x",), stream=True)
     body = API.encode_request(request, notes=notes)
@@ -90,7 +83,7 @@ def test_options() -> None:
     assert (back.max_tokens, back.temperature, back.top_p, back.stop) == (5, 0.0, 0.9, ("x",))
 
 
-def test_what_only_ollama_has_stays() -> None:
+def test_members_that_only_ollama_has_are_kept() -> None:
     body = {
         "model": "m",
         "messages": [{"role": "user", "content": "hi"}],
@@ -105,14 +98,14 @@ def test_what_only_ollama_has_stays() -> None:
 
 
 @pytest.mark.parametrize(("body", "stream"), [({}, True), ({"stream": None}, True), ({"stream": False}, False)])
-def test_a_stream_is_what_it_does_by_itself(body: Any, stream: bool) -> None:
+def test_streaming_is_the_default(body: Any, stream: bool) -> None:
     assert API.decode_request({"messages": [], **body}).stream is stream
 
 
 @pytest.mark.parametrize(
     "body", [{}, {"messages": ["x"]}, {"messages": [], "options": [[]]}, {"messages": [], "tools": [{}]}]
 )
-def test_what_is_no_request_is_refused(body: Any) -> None:
+def test_invalid_request_is_refused(body: Any) -> None:
     with pytest.raises(DefinitionError):
         API.decode_request(body)
 
@@ -146,12 +139,12 @@ WRITTEN = [
 
 
 @pytest.mark.mission("F2", "G9")
-def test_a_history_in_both_directions() -> None:
+def test_history_is_written_and_read() -> None:
     assert API.encode_request(HISTORY)["messages"] == WRITTEN
     assert API.decode_request({"messages": WRITTEN}).messages == HISTORY
 
 
-def test_errors_other_values_and_addresses() -> None:
+def test_results_of_every_kind_are_written() -> None:
     notes = Notes()
     results = [ToolResult("a", "f", error="no"), ToolResult("b", "f", {"a": 1}, images=(ImagePart(url="https://x"),))]
     made = API.encode_results(results, notes=notes)
@@ -167,14 +160,14 @@ def test_results_without_a_name_answer_the_calls_in_order() -> None:
     assert made[1]["tool_call_id"] == made[0]["tool_calls"][0]["id"]
 
 
-def test_reasoning_of_others_is_left_out() -> None:
+def test_reasoning_of_other_apis_is_left_out() -> None:
     notes = Notes()
     said = Message("assistant", (ReasoningPart("x", "sig", "anthropic_messages"), TextPart("y")))
     assert API.encode_request([said], notes=notes)["messages"] == [{"role": "assistant", "content": "y"}]
     assert len(notes) == 1
 
 
-def test_a_whole_answer() -> None:
+def test_response_is_decoded() -> None:
     calls = [call("weather", {"city": "Oslo"}, id="call_1"), call("clock")]
     read = API.decode_response(message(done=True, content="Looking.", thinking="hm", tool_calls=calls))
     assert (read.content, read.reasoning) == ("Looking.", "hm")
@@ -193,7 +186,7 @@ def test_a_whole_answer() -> None:
         ({}, "error", ["malformed"]),
     ],
 )
-def test_how_answers_end(response: Any, reason: str, kinds: list[str]) -> None:
+def test_finish_reasons_are_read(response: Any, reason: str, kinds: list[str]) -> None:
     read = API.decode_response(response)
     assert read.finish_reason == reason
     assert [problem.kind for problem in read.problems] == kinds
@@ -211,14 +204,14 @@ STREAM = lines(
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     read = collect(fed(STREAM, size))
     assert (read.content, read.reasoning) == ("Blå himmel", "hm")
     assert [one.arguments for one in read.tool_calls] == [{"city": "Oslo"}, {"city": "Bergen"}]
     assert (read.finish_reason, read.usage) == (FinishReason.TOOL_CALLS, Usage(5, 7))
 
 
-def test_an_error_in_a_stream() -> None:
+def test_error_in_a_stream_becomes_a_problem() -> None:
     read = collect(fed(lines(message(content="x"), {"error": "gone"})))
     assert (read.content, read.finish_reason, read.problems[0].kind) == ("x", "error", "provider_error")
 
@@ -227,13 +220,13 @@ CALLS = (ToolCall("weather", {"city": "Oslo"}, "toolu_1"), ToolCall("clock", {},
 RESPONSE = ParsedResponse("Looking.", "hm", CALLS, finish_reason=FinishReason.TOOL_CALLS, usage=Usage(5, 7))
 
 
-def test_an_answer_written_and_read_again() -> None:
+def test_encoded_response_is_decoded_again() -> None:
     body = API.encode_response(RESPONSE, model="m", created=1767225600)
     assert (body["created_at"], body["done_reason"]) == ("2026-01-01T00:00:00Z", "stop")
     assert API.decode_response(body) == RESPONSE
 
 
-def test_a_stream_written_and_read_again() -> None:
+def test_encoded_stream_is_decoded_again() -> None:
     data = b"".join(API.encode_stream(toolwire.replay(RESPONSE), model="m", created=1767225600))
     written = [json.loads(line) for line in data.splitlines()]
     assert [one["done"] for one in written] == [False] * 4 + [True]
@@ -242,7 +235,7 @@ def test_a_stream_written_and_read_again() -> None:
     assert (back, back.usage) == (RESPONSE, RESPONSE.usage)
 
 
-def test_a_cut_call_is_not_written() -> None:
+def test_truncated_call_is_not_written() -> None:
     cut = ParsedResponse(incomplete=(ToolCall("f", {}, "a"),))
     notes = Notes()
     assert "tool_calls" not in API.encode_response(cut, notes=notes)["message"]
@@ -250,7 +243,7 @@ def test_a_cut_call_is_not_written() -> None:
     assert b"tool_calls" not in b"".join(API.encode_stream(toolwire.replay(cut)))
 
 
-def test_a_signature_is_lost_with_a_note() -> None:
+def test_signature_is_dropped_with_a_note() -> None:
     notes = Notes()
     response = ParsedResponse(parts=(ReasoningPart("hm", "sig", "anthropic_messages"), TextPart("x")))
     assert API.encode_response(response, notes=notes)["message"]["thinking"] == "hm"
@@ -258,7 +251,7 @@ def test_a_signature_is_lost_with_a_note() -> None:
 
 
 @pytest.mark.need(12)
-def test_pitfall_07_ids_indexes_and_the_reason() -> None:
+def test_calls_get_ids_indexes_and_a_finish_reason() -> None:
     twice = [call("f", {"a": 1}), call("f", {"a": 2})]
     for one in twice:
         one["function"]["index"] = 0
@@ -273,7 +266,7 @@ def test_pitfall_07_ids_indexes_and_the_reason() -> None:
     assert [one[0]["function"]["index"] for one in said if one] == [0, 1]
 
 
-def test_pitfall_12_arguments_that_are_not_there() -> None:
+def test_missing_arguments_are_an_empty_object() -> None:
     given: tuple[Any, ...] = (None, "", "null", {})
     for arguments in given:
         read = API.decode_response(message(done=True, tool_calls=[call("f", arguments)]))
@@ -281,7 +274,7 @@ def test_pitfall_12_arguments_that_are_not_there() -> None:
 
 
 @pytest.mark.mission("G9")
-def test_pitfall_14_arguments_as_text() -> None:
+def test_arguments_may_be_json_text() -> None:
     read = API.decode_response(message(done=True, tool_calls=[call("f", '{"a": 1}'), call("g", "nonsense")]))
     assert [one.arguments for one in read.tool_calls] == [{"a": 1}]
     assert [one.name for one in read.incomplete] == ["g"]
@@ -290,7 +283,7 @@ def test_pitfall_14_arguments_as_text() -> None:
     assert made[0]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
 
 
-def test_pitfall_25_an_image_alone_is_a_result() -> None:
+def test_image_alone_is_a_result() -> None:
     [made] = API.encode_results([ToolResult("a", "f", images=(ImagePart("AA=="),))])
     assert (made["content"], made["images"]) == ("", ["AA=="])
     said = {"role": "assistant", "content": "", "tool_calls": [call("f", {}, id="a")]}

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.streams import streamed
+from tests.unit.providers.conftest import SQL, USER, chat_stream, decoded
 
 import toolwire as tw
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Finish, replay
@@ -22,7 +22,6 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers.base import ProviderApi
 from toolwire.providers.openai_chat import GEMINI_CHAT
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.providers.response_builder import ResponseBuilder
@@ -35,25 +34,10 @@ WEATHER = ToolDefinition(
     "The weather of a city.",
     {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 )
-SQL = ToolDefinition(
-    "sql",
-    "Runs SQL.",
-    {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
-    annotations={"custom": {"format": {"type": "text"}}},
-)
-USER = Message("user", (TextPart("hi"),))
-
-
-def decode(api: ProviderApi, data: bytes, size: int = 0) -> ParsedResponse:
-    return tw.collect(streamed(api, data, size))
 
 
 def chunks(*deltas: dict[str, Any], reason: str | None = "tool_calls") -> bytes:
-    """A stream of these deltas."""
-    made = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-    if reason is not None:
-        made.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-    return b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in made) + b"data: [DONE]\n\n"
+    return chat_stream(*deltas, reason=reason)
 
 
 def piece(index: Any = 0, arguments: Any = None, name: Any = None, id: Any = None) -> dict[str, Any]:
@@ -71,7 +55,7 @@ def calls(response: ParsedResponse) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.mission("E20", "F5")
-def test_a_definition() -> None:
+def test_request_contains_tools() -> None:
     body = CHAT.encode_request([USER], tools=[WEATHER])
     assert body["tools"] == [
         {
@@ -86,7 +70,7 @@ def test_a_definition() -> None:
     assert "tool_choice" not in body
 
 
-def test_strict_mode() -> None:
+def test_strict_mode_is_written_where_the_api_has_it() -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}}
     strict = ToolDefinition("w", "", {**schema, "required": ["city"]}, annotations={"strict": True})
     function = CHAT.encode_request([USER], tools=[strict])["tools"][0]["function"]
@@ -124,7 +108,7 @@ def test_strict_mode() -> None:
         ),
     ],
 )
-def test_a_choice(choice: Any, written: Any) -> None:
+def test_tool_choice_is_written_and_read(choice: Any, written: Any) -> None:
     body = CHAT.encode_request([USER], tools=[WEATHER, SQL], tool_choice=choice, parallel=False)
     assert body["tool_choice"] == written
     assert body["parallel_tool_calls"] is False
@@ -135,7 +119,7 @@ CALLED = Message("assistant", (ToolCall("get_weather", {"city": "Rome"}, "a"), T
 
 
 @pytest.mark.mission("F2", "F9")
-def test_results() -> None:
+def test_results_are_messages_of_the_role_tool() -> None:
     results = Message(
         "tool",
         (
@@ -163,7 +147,7 @@ def test_results() -> None:
     ]
 
 
-def test_calls_of_custom_tools_are_written_as_such_where_the_tool_is_offered() -> None:
+def test_calls_of_offered_custom_tools_are_written_as_custom() -> None:
     history = [
         USER,
         Message("assistant", (ToolCall("sql", {"input": "SELECT 1"}, "a"),)),
@@ -179,7 +163,7 @@ def test_calls_of_custom_tools_are_written_as_such_where_the_tool_is_offered() -
     assert CHAT.encode_request(history)["messages"][1]["tool_calls"][0]["type"] == "function"
 
 
-def test_a_request_round_trips() -> None:
+def test_request_survives_a_round_trip() -> None:
     body = {
         "model": "m",
         "messages": [
@@ -215,7 +199,7 @@ RESPONSE = ParsedResponse(
 
 
 @pytest.mark.mission("F2", "F26")
-def test_a_response() -> None:
+def test_response_is_decoded() -> None:
     response = CHAT.decode_response(
         {
             "choices": [
@@ -259,30 +243,30 @@ STREAM = chunks(
 
 @pytest.mark.mission("E18")
 @pytest.mark.parametrize("size", [0, 1, 7])
-def test_a_stream(size: int) -> None:
-    response = decode(CHAT, STREAM, size)
+def test_stream_is_decoded_in_any_split(size: int) -> None:
+    response = decoded(CHAT, STREAM, size)
     assert calls(response) == [("get_weather", {"city": "Rome"}), ("now", {})]
     assert [call.id for call in response.tool_calls] == ["a", "b"]
     assert (response.content, response.reasoning) == ("Sí", "hm")
     assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
-def test_a_stream_that_breaks_off_ends_no_call() -> None:
-    response = decode(CHAT, chunks(piece(0, "", "delete_all", "a"), reason=None))
+def test_truncated_stream_has_no_complete_call() -> None:
+    response = decoded(CHAT, chunks(piece(0, "", "delete_all", "a"), reason=None))
     assert not response.tool_calls
     assert [call.name for call in response.incomplete] == ["delete_all"]
     assert response.problems[0].kind == "truncated"
 
 
 @pytest.mark.parametrize("api", ["openai_chat", "groq", "openrouter", "vllm"])
-def test_what_is_encoded_is_decoded_again(api: str) -> None:
+def test_encoded_response_is_decoded_again(api: str) -> None:
     one = tw.get_api(api)
     assert one.decode_response(one.encode_response(RESPONSE)) == RESPONSE
     for size in (0, 1):
-        assert decode(one, b"".join(one.encode_stream(replay(RESPONSE))), size) == RESPONSE
+        assert decoded(one, b"".join(one.encode_stream(replay(RESPONSE))), size) == RESPONSE
 
 
-def test_what_was_signed_travels_back_through_a_stream() -> None:
+def test_signed_reasoning_survives_a_stream() -> None:
     parts = (
         ReasoningPart("first", "S1", "anthropic_messages"),
         ReasoningPart("", "", "anthropic_messages", {"type": "redacted_thinking", "data": "X"}),
@@ -291,19 +275,19 @@ def test_what_was_signed_travels_back_through_a_stream() -> None:
         ToolCall("f", {}, "a"),
     )
     response = ParsedResponse(parts=parts)
-    assert decode(CHAT, b"".join(CHAT.encode_stream(replay(response)))).parts == parts
+    assert decoded(CHAT, b"".join(CHAT.encode_stream(replay(response)))).parts == parts
     batch = CHAT.decode_response(CHAT.encode_response(response)).parts
     assert len(batch) == len(parts) and all(part in batch for part in parts)  # the order of the kinds is fixed there
 
 
-def test_the_details_of_a_stream_have_places_of_their_own() -> None:
+def test_streamed_reasoning_details_have_different_indexes() -> None:
     response = ParsedResponse(parts=(ReasoningPart("a", "S1", "x"), ReasoningPart("b", "S2", "x")))
     lines = b"".join(CHAT.encode_stream(replay(response))).split(b"\n\n")
     deltas = [json.loads(line[6:])["choices"][0]["delta"] for line in lines if b"reasoning_details" in line]
     assert [delta["reasoning_details"][0]["index"] for delta in deltas] == [0, 1]
 
 
-def test_an_error_in_place_of_an_answer() -> None:
+def test_error_body_becomes_a_problem() -> None:
     body = {"error": {"code": "tool_use_failed", "message": "Failed to call", "failed_generation": "<f>"}}
     response = CHAT.decode_response(body)
     assert (response.finish_reason, response.problems[0].kind) == (FinishReason.ERROR, "malformed")
@@ -313,12 +297,12 @@ def test_an_error_in_place_of_an_answer() -> None:
 # -- pitfalls --------------------------------------------------------------------------------------------------------
 
 
-def test_pitfall_04_empty_tool_calls_beside_content() -> None:
-    response = decode(CHAT, chunks({"content": "a", "tool_calls": []}, {"content": "b", "tool_calls": None}))
+def test_empty_list_of_calls_beside_content_is_ignored() -> None:
+    response = decoded(CHAT, chunks({"content": "a", "tool_calls": []}, {"content": "b", "tool_calls": None}))
     assert (response.content, response.tool_calls, response.incomplete) == ("ab", (), ())
 
 
-def test_pitfall_06_written_indexes_are_dense() -> None:
+def test_written_indexes_are_consecutive() -> None:
     events = [
         ContentDelta("x"),
         CallStart(3, "a", "1"),
@@ -336,70 +320,70 @@ def test_pitfall_06_written_indexes_are_dense() -> None:
 
 
 @pytest.mark.need(12)
-def test_pitfall_07_one_id_for_all_chunks_and_ids_for_calls() -> None:
+def test_all_chunks_have_one_id_and_calls_have_ids() -> None:
     lines = b"".join(CHAT.encode_stream(replay(RESPONSE))).decode().split("\n\n")
     assert len({json.loads(line[6:])["id"] for line in lines if line and "[DONE]" not in line}) == 1
-    response = decode(CHAT, chunks(piece(0, {"x": 1}, "f"), piece(0, {"x": 2}, "f"), reason="stop"))
+    response = decoded(CHAT, chunks(piece(0, {"x": 1}, "f"), piece(0, {"x": 2}, "f"), reason="stop"))
     assert calls(response) == [("f", {"x": 1}), ("f", {"x": 2})]
     assert len({call.id for call in response.tool_calls}) == 2
     assert response.finish_reason is FinishReason.TOOL_CALLS
 
 
 @pytest.mark.need(12)
-def test_pitfall_08_an_index_that_is_used_again() -> None:
-    response = decode(CHAT, chunks(piece(0, '{"a": 1}', "f", "x"), piece(0, '{"b": 2}', "f", "y")))
+def test_reused_index_begins_another_call() -> None:
+    response = decoded(CHAT, chunks(piece(0, '{"a": 1}', "f", "x"), piece(0, '{"b": 2}', "f", "y")))
     assert calls(response) == [("f", {"a": 1}), ("f", {"b": 2})]
 
 
-def test_pitfall_09_names_and_ids_in_every_delta() -> None:
-    response = decode(CHAT, chunks(*(piece(0, text, "my_tool", "0") for text in ("{", '"a": 1', "}"))))
+def test_names_and_ids_may_be_repeated_in_every_delta() -> None:
+    response = decoded(CHAT, chunks(*(piece(0, text, "my_tool", "0") for text in ("{", '"a": 1', "}"))))
     assert [(call.name, call.arguments, call.id) for call in response.tool_calls] == [("my_tool", {"a": 1}, "0")]
 
 
 @pytest.mark.parametrize("index", [None, "0"])
-def test_pitfall_10_no_index_or_text(index: Any) -> None:
-    response = decode(CHAT, chunks(piece(index, "", "f", "x"), piece(index, '{"a":', None), piece(index, "1}")))
+def test_index_may_be_missing_or_text(index: Any) -> None:
+    response = decoded(CHAT, chunks(piece(index, "", "f", "x"), piece(index, '{"a":', None), piece(index, "1}")))
     assert calls(response) == [("f", {"a": 1})]
 
 
 @pytest.mark.need(12)
-def test_pitfall_11_another_id_in_every_delta() -> None:
-    response = decode(CHAT, chunks(piece(0, "", "f", "x"), piece(0, '{"a":', None, "y"), piece(0, "1}", None, "z")))
+def test_id_may_change_in_every_delta() -> None:
+    response = decoded(CHAT, chunks(piece(0, "", "f", "x"), piece(0, '{"a":', None, "y"), piece(0, "1}", None, "z")))
     assert [(call.id, call.arguments) for call in response.tool_calls] == [("x", {"a": 1})]
 
 
 @pytest.mark.mission("D23")
 @pytest.mark.parametrize("nothing", ["", " ", "null", None, "{}"])
-def test_pitfall_12_no_arguments(nothing: Any) -> None:
+def test_missing_arguments_are_an_empty_object(nothing: Any) -> None:
     function = {"name": "f"} if nothing is None else {"name": "f", "arguments": nothing}
     message = {"tool_calls": [{"id": "a", "type": "function", "function": function}]}
     assert calls(CHAT.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})) == [
         ("f", {})
     ]
-    assert calls(decode(CHAT, chunks(piece(0, nothing, "f", "a")))) == [("f", {})]
+    assert calls(decoded(CHAT, chunks(piece(0, nothing, "f", "a")))) == [("f", {})]
     request = CHAT.decode_request({"messages": [{"role": "assistant", **message}]})
     assert CHAT.encode_request(request)["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_pitfall_13_arguments_encoded_twice() -> None:
-    response = decode(CHAT, chunks(piece(0, json.dumps('{"a": "1"}'), "f", "a")))
+def test_doubly_encoded_arguments_are_repaired() -> None:
+    response = decoded(CHAT, chunks(piece(0, json.dumps('{"a": "1"}'), "f", "a")))
     assert calls(response) == [("f", {"a": "1"})]
     assert response.tool_calls[0].repairs == ("double_encoded",)
-    response = decode(CHAT, chunks(piece(0, '{"a": "{\\"b\\": 1}"}', "f", "a")))
+    response = decoded(CHAT, chunks(piece(0, '{"a": "{\\"b\\": 1}"}', "f", "a")))
     assert calls(response) == [("f", {"a": '{"b": 1}'})]
 
 
 @pytest.mark.mission("D24", "D25", "E18", "F26")
-def test_pitfall_14_arguments_that_are_no_json_or_no_text() -> None:
-    response = decode(CHAT, chunks(piece(0, '{"a": nope}', "f", "a")))
+def test_malformed_arguments_make_an_incomplete_call() -> None:
+    response = decoded(CHAT, chunks(piece(0, '{"a": nope}', "f", "a")))
     assert not response.tool_calls
     assert (response.incomplete[0].name, response.problems[0].kind) == ("f", "malformed")
     assert response.incomplete[0].raw == '{"a": nope}'
-    assert calls(decode(CHAT, chunks(piece(0, {"a": 1}, "f", "a")))) == [("f", {"a": 1})]
+    assert calls(decoded(CHAT, chunks(piece(0, {"a": 1}, "f", "a")))) == [("f", {"a": 1})]
 
 
 @pytest.mark.need(23)
-def test_pitfall_16_ids_that_are_too_long() -> None:
+def test_long_ids_are_shortened() -> None:
     long = ["chatcmpl-tool-" + "0" * 40 + end for end in "ab"]
     history = [
         USER,
@@ -412,7 +396,7 @@ def test_pitfall_16_ids_that_are_too_long() -> None:
     assert [message["tool_call_id"] for message in messages[2:]] == ids
 
 
-def test_pitfall_22_reasoning_goes_back_with_calls() -> None:
+def test_reasoning_is_sent_back_with_calls() -> None:
     history = [USER, Message("assistant", (ReasoningPart("hm"), ToolCall("f", {}, "a")))]
     deepseek = tw.get_api("deepseek")
     assert deepseek.encode_request(history)["messages"][1]["reasoning_content"] == "hm"
@@ -422,7 +406,7 @@ def test_pitfall_22_reasoning_goes_back_with_calls() -> None:
     assert [note.where for note in notes] == ["reasoning"]
 
 
-def test_pitfall_25_what_is_unknown_is_dropped_with_a_note() -> None:
+def test_unknown_parts_are_dropped_with_a_note() -> None:
     notes = Notes()
     CHAT.encode_request([Message("user", (OpaquePart({"type": "document"}, "anthropic_messages"),))], notes=notes)
     assert [note.where for note in notes] == ["document"]
@@ -430,36 +414,36 @@ def test_pitfall_25_what_is_unknown_is_dropped_with_a_note() -> None:
     assert CHAT.encode_request(request)["messages"][0]["content"] == [{"type": "file", "file": {}}, {"x": 1}]
 
 
-def test_extra_members_stay_with_their_api() -> None:
+def test_extra_members_are_kept_for_their_api_alone() -> None:
     request = CHAT.decode_request({"messages": [], "seed": 1})
     assert request == ChatRequest(provider="openai_chat", extra={"seed": 1})
     assert CHAT.encode_request(request) == {"messages": [], "seed": 1}
 
 
-def test_pitfall_10_an_index_that_begins_at_one_or_changes() -> None:
-    response = decode(CHAT, chunks(piece(1, "", "f", "x"), piece(1, '{"a": 1}'), piece(2, "{}", "g", "y")))
+def test_index_may_begin_at_one_or_change() -> None:
+    response = decoded(CHAT, chunks(piece(1, "", "f", "x"), piece(1, '{"a": 1}'), piece(2, "{}", "g", "y")))
     assert calls(response) == [("f", {"a": 1}), ("g", {})]
-    response = decode(CHAT, chunks(piece(0, None, "f", "x"), piece(1, '{"a": 1}')))  # the id and the arguments
+    response = decoded(CHAT, chunks(piece(0, None, "f", "x"), piece(1, '{"a": 1}')))  # the id and the arguments
     assert calls(response) == [("f", {"a": 1})]
 
 
-def test_empty_members_of_other_shapes_are_no_calls() -> None:
+def test_empty_members_of_other_shapes_are_ignored() -> None:
     call = {"id": "a", "type": "function", "custom": None, "function": {"name": "f", "arguments": "{}"}}
     message = {"content": None, "function_call": {"name": "", "arguments": ""}, "tool_calls": [call]}
     response = CHAT.decode_response({"choices": [{"message": message, "finish_reason": ""}]})
     assert (calls(response), response.problems) == ([("f", {})], ())
-    assert calls(decode(CHAT, chunks(message))) == [("f", {})]
+    assert calls(decoded(CHAT, chunks(message))) == [("f", {})]
 
 
-def test_an_error_in_a_stream() -> None:
+def test_error_in_a_stream_becomes_a_problem() -> None:
     failed = {"error": {"code": "tool_use_failed", "message": "m", "failed_generation": "<f>"}}
     data = chunks({"content": "x"}, reason=None).replace(b"data: [DONE]", b"data: " + json.dumps(failed).encode())
-    response = decode(tw.get_api("groq"), data)
+    response = decoded(tw.get_api("groq"), data)
     assert (response.content, response.finish_reason) == ("x", FinishReason.ERROR)
     assert response.problems[0].raw == "<f>"
 
 
-def test_the_older_shape_of_functions() -> None:
+def test_legacy_functions_are_read() -> None:
     body = {
         "messages": [
             {"role": "user", "content": "hi"},
@@ -477,7 +461,7 @@ def test_the_older_shape_of_functions() -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"messages": [1]}, {"messages": [{}]}, {"messages": [], "tools": [3]}])
-def test_a_body_that_is_no_request(body: Any) -> None:
+def test_invalid_request_is_refused(body: Any) -> None:
     with pytest.raises(tw.DefinitionError):
         CHAT.decode_request(body)
 
@@ -493,7 +477,7 @@ def sealed(**members: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": [{**call, **members}]}
 
 
-def test_openrouter_gets_back_what_it_signed() -> None:
+def test_openrouter_gets_its_signed_reasoning_back() -> None:
     api, notes = tw.get_api("openrouter"), Notes()
     message = {**sealed(), "reasoning": "hm", "reasoning_details": SEALED}
     response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
@@ -509,18 +493,18 @@ def test_openrouter_gets_back_what_it_signed() -> None:
     assert {note.where for note in notes} == {"reasoning"}
 
 
-def test_openrouters_stream_gives_the_same() -> None:
+def test_openrouter_stream_has_the_same_reasoning_as_its_response() -> None:
     api = tw.get_api("openrouter")
     first = {"reasoning": "h", "reasoning_details": [{"type": "reasoning.text", "text": "h", "index": 0}]}
     second = {"reasoning": "m", "reasoning_details": [{"type": "reasoning.text", "text": "m", "index": 0}]}
     last = {"reasoning_details": [{**SEALED[0], "text": ""}]}
-    response = decode(api, chunks(first, second, last, piece(0, "{}", "f", "c1")))
+    response = decoded(api, chunks(first, second, last, piece(0, "{}", "f", "c1")))
     written = api.encode_request([USER, Message("assistant", response.parts)])["messages"][1]
     assert written["reasoning_details"] == SEALED[:1]
     assert "reasoning" not in written
 
 
-def test_googles_signature_goes_back_on_its_call() -> None:
+def test_google_signature_is_sent_back_on_its_call() -> None:
     api, notes = tw.get_api(GEMINI_CHAT), Notes()
     message = sealed(extra_content={"google": {"thought_signature": "c2ln"}})
     response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
@@ -540,7 +524,7 @@ CUSTOM = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "4 + 
 ITEM = {"type": "custom_tool_call", "call_id": "c1", "name": "sql", "input": "4 + 4"}
 
 
-def test_calls_whose_input_is_text_stay_such_calls() -> None:
+def test_calls_with_text_input_keep_it() -> None:
     responses = tw.get_api("openai_responses")
     answer = responses.decode_response({"object": "response", "status": "completed", "output": [ITEM]})
     assert answer.tool_calls[0].free
@@ -554,7 +538,7 @@ def test_calls_whose_input_is_text_stay_such_calls() -> None:
         data = b"".join(api.encode_stream(replay(answer)))
         assert b'"custom' in data
         assert b"function" not in data
-        again = decode(api, data, 7)
+        again = decoded(api, data, 7)
         assert again.tool_calls == answer.tool_calls
         assert again.tool_calls[0].free
     notes = Notes()
@@ -563,7 +547,7 @@ def test_calls_whose_input_is_text_stay_such_calls() -> None:
     assert len(notes) == 1
 
 
-def test_such_calls_of_a_history_stay_with_their_results() -> None:
+def test_calls_with_text_input_stay_paired_with_their_results() -> None:
     responses = tw.get_api("openai_responses")
     output = {"type": "custom_tool_call_output", "call_id": "c1", "output": "8"}
     request = responses.decode_request({"input": [ITEM, output]})
@@ -573,16 +557,16 @@ def test_such_calls_of_a_history_stay_with_their_results() -> None:
     assert CHAT.encode_request(CHAT.decode_request({"messages": written}))["messages"] == written
 
 
-def test_such_a_call_that_was_cut_is_no_call() -> None:
+def test_truncated_call_with_text_input_is_incomplete() -> None:
     for api in (CHAT, tw.get_api("openai_responses")):
         cut = ToolCall("sql", {"input": "4 +"}, "c1", raw="4 +", free=True)
         events = replay(ParsedResponse(incomplete=(cut,), finish_reason=FinishReason.LENGTH))
-        read = decode(api, b"".join(api.encode_stream(events)))
+        read = decoded(api, b"".join(api.encode_stream(events)))
         assert not read.tool_calls
         assert read.incomplete[0].arguments == {"input": "4 +"}
 
 
-def test_many_open_calls_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_calls_are_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
     whole = ResponseBuilder.is_whole
 
@@ -594,7 +578,7 @@ def test_many_open_calls_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ResponseBuilder, "is_whole", counted)
     count = 300
     many = [piece(at, "{", "f", f"c{at}") for at in range(count)] + [piece(at, "}") for at in range(count)]
-    assert len(decode(CHAT, chunks(*many)).tool_calls) == count
+    assert len(decoded(CHAT, chunks(*many)).tool_calls) == count
     assert asked < 5 * count
 
 
@@ -610,7 +594,7 @@ def test_results_follow_the_message_with_their_calls(name: str) -> None:
     assert "sorry" in str(written[1]["content"])
 
 
-def test_a_result_of_a_nameless_tool_has_no_name() -> None:
+def test_result_of_a_nameless_tool_has_no_name() -> None:
     for name in tw.apis():
         api = tw.get_api(name)
         made = api.encode_results([ToolResult("call00001", "", "x")])
@@ -618,7 +602,7 @@ def test_a_result_of_a_nameless_tool_has_no_name() -> None:
         assert api.names.fit("") == "" or api.names.fit("") not in str(made), name
 
 
-def test_marks_on_text_come_back() -> None:
+def test_cache_marks_are_kept() -> None:
     block = {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}
     body = {"messages": [{"role": role, "content": [block]} for role in ("system", "user", "assistant")]}
     assert tw.get_api("openrouter").encode_request(CHAT.decode_request(body)) == body

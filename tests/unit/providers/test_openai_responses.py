@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
-from tests.streams import streamed
+from tests.unit.providers.conftest import USER, decoded, sse_stream
 
 import toolwire as tw
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Finish, replay
@@ -29,6 +30,8 @@ from toolwire.providers.responses_stream import OutputReader
 from toolwire.tools import ToolDefinition
 
 API = tw.get_api("openai_responses")
+decode = partial(decoded, API)
+stream = partial(sse_stream, event="x")
 KIND = "openai_responses"
 WEATHER = ToolDefinition("get_weather", "Weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 SQL = ToolDefinition(
@@ -37,17 +40,8 @@ SQL = ToolDefinition(
     {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
     annotations={"custom": {"format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}}},
 )
-USER = Message("user", (TextPart("hi"),))
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 REASONING = ReasoningPart("", "", KIND, THOUGHT)
-
-
-def decode(data: bytes, size: int = 0) -> ParsedResponse:
-    return tw.collect(streamed(API, data, size))
-
-
-def stream(*events: dict[str, Any]) -> bytes:
-    return b"".join(b"event: x\ndata: " + json.dumps(event).encode() + b"\n\n" for event in events)
 
 
 def event(type: str, at: int = 0, **members: Any) -> dict[str, Any]:
@@ -75,7 +69,7 @@ def calls(response: ParsedResponse) -> list[tuple[str, dict[str, Any], str]]:
 # -- requests --------------------------------------------------------------------------------------------------------
 
 
-def test_definitions_are_flat_and_always_say_whether_they_are_strict() -> None:
+def test_definitions_are_flat_and_always_state_strict() -> None:
     tools = API.encode_request([USER], tools=[WEATHER, SQL])["tools"]
     assert tools[0] == {
         "type": "function",
@@ -97,7 +91,7 @@ def test_definitions_are_flat_and_always_say_whether_they_are_strict() -> None:
     assert tool["parameters"]["properties"]["city"]["type"] == ["string", "null"]
 
 
-def test_grammars_of_custom_tools_fit_both_apis() -> None:
+def test_grammar_of_a_custom_tool_is_written_for_both_apis() -> None:
     chat = tw.get_api("openai_chat")
     nested = chat.encode_request([USER], tools=[SQL])["tools"][0]["custom"]["format"]
     assert nested == {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /.+/"}}
@@ -122,13 +116,13 @@ def test_grammars_of_custom_tools_fit_both_apis() -> None:
         ),
     ],
 )
-def test_a_choice(choice: Any, written: Any) -> None:
+def test_tool_choice_is_written_and_read(choice: Any, written: Any) -> None:
     body = API.encode_request([USER], tools=[WEATHER, SQL], tool_choice=choice, parallel=True)
     assert (body["tool_choice"], body["parallel_tool_calls"]) == (written, True)
     assert API.decode_request(body).tool_choice == ToolChoice.of(choice)
 
 
-def test_a_choice_of_the_providers_own_tools_stays_as_it_is() -> None:
+def test_choice_of_a_provider_tool_is_kept() -> None:
     body = {
         "input": [{"role": "user", "content": "hi"}],
         "tools": [{"type": "web_search"}],
@@ -137,7 +131,7 @@ def test_a_choice_of_the_providers_own_tools_stays_as_it_is() -> None:
     assert API.encode_request(API.decode_request(body)) == body
 
 
-def test_instructions_and_the_rest_of_the_body() -> None:
+def test_request_contains_instructions_and_settings() -> None:
     body = API.encode_request(
         ChatRequest(
             (Message("system", (TextPart("A"),)), Message("system", (TextPart("B"),)), USER),
@@ -179,7 +173,7 @@ CALLED = Message(
 )
 
 
-def test_calls_and_results() -> None:
+def test_calls_and_results_are_items() -> None:
     image = ImagePart("QUJD", "image/png")
     results = Message(
         "tool", (ToolResult("b", "sql", error="no table"), ToolResult("a", "get_weather", "sun", images=(image,)))
@@ -206,7 +200,7 @@ def test_calls_and_results() -> None:
     assert API.encode_request(read) == body
 
 
-def test_items_of_the_provider_stay_where_they_are() -> None:
+def test_items_of_the_provider_keep_their_position() -> None:
     items = [
         {"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_file", "file_id": "f"}]},
         {"type": "web_search_call", "id": "ws_1", "status": "completed"},
@@ -225,7 +219,7 @@ def test_items_of_the_provider_stay_where_they_are() -> None:
     assert dropped == {"input_file", "web_search_call", "item_reference", "tool_search_call", "function_call_output"}
 
 
-def test_a_file_of_a_result_follows_it() -> None:
+def test_file_of_a_result_follows_the_result() -> None:
     file = {"type": "input_file", "file_id": "f"}
     items = [
         {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
@@ -238,14 +232,14 @@ def test_a_file_of_a_result_follows_it() -> None:
     ]
 
 
-def test_results_of_calls_that_the_provider_keeps() -> None:
+def test_results_of_calls_stored_by_the_provider_are_kept() -> None:
     output = {"type": "function_call_output", "call_id": "a", "output": "sun"}
     kept = {"input": [output], "previous_response_id": "resp_1"}
     assert API.encode_request(API.decode_request(kept)) == kept
     assert API.encode_request(API.decode_request({"input": [output]}))["input"][0]["role"] == "user"
 
 
-def test_tools_keep_what_only_this_api_knows() -> None:
+def test_tools_keep_members_of_this_api() -> None:
     tool = {"type": "function", "name": "f", "description": "", "parameters": {"type": "object", "properties": {}}}
     body = {"input": [], "tools": [{**tool, "strict": False, "defer_loading": True}]}
     assert API.encode_request(API.decode_request(body)) == body
@@ -265,7 +259,7 @@ SPOKEN = {"type": "reasoning", "id": "rs_2", "summary": [{"text": "one"}, {"text
 OUTPUT = (SPOKEN, message("Sí"), call('{"city":"Rome"}'), call("", "fc_2", "call_2", name="now"))
 
 
-def test_a_response() -> None:
+def test_response_is_decoded() -> None:
     response = API.decode_response(completed(*OUTPUT, usage=USAGE)["response"])
     assert calls(response) == [("get_weather", {"city": "Rome"}, "call_1"), ("now", {}, "call_2")]
     assert (response.content, response.reasoning) == ("Sí", "one\n\ntwo")
@@ -286,7 +280,7 @@ def test_a_response() -> None:
         ({"status": "failed"}, FinishReason.ERROR, ["provider_error"]),
     ],
 )
-def test_how_a_response_ends(members: dict[str, Any], reason: FinishReason, problems: list[str]) -> None:
+def test_status_becomes_a_finish_reason(members: dict[str, Any], reason: FinishReason, problems: list[str]) -> None:
     end = completed(message("x"), **members)
     for response in (API.decode_response(end["response"]), decode(stream(end))):
         assert (response.content, response.finish_reason) == ("x", reason)
@@ -296,7 +290,7 @@ def test_how_a_response_ends(members: dict[str, Any], reason: FinishReason, prob
 
 
 @pytest.mark.need(15)
-def test_a_cut_call_never_runs() -> None:
+def test_truncated_call_is_never_complete() -> None:
     for arguments in ("", '{"city": "Ro'):
         cut = call(arguments, status="incomplete")
         end = completed(cut, status="incomplete")
@@ -340,7 +334,7 @@ STREAM = stream(
 
 
 @pytest.mark.parametrize("size", [0, 1, 7])
-def test_a_stream(size: int) -> None:
+def test_stream_is_decoded_in_any_split(size: int) -> None:
     whole = API.decode_response(completed(*OUTPUT, usage=USAGE)["response"])
     response = decode(STREAM, size)
     assert response == whole
@@ -359,7 +353,7 @@ def test_a_stream(size: int) -> None:
     ],
     ids=["only done", "done and completed", "added and completed", "only completed", "twice", "no stream"],
 )
-def test_every_item_is_read_once(data: bytes) -> None:
+def test_repeated_items_are_read_once(data: bytes) -> None:
     response = decode(data)
     assert response.content == "Sí"
     assert {*(one.id for one in response.tool_calls)} == {"call_1", "call_2"}
@@ -367,7 +361,7 @@ def test_every_item_is_read_once(data: bytes) -> None:
     assert not response.problems
 
 
-def test_items_whose_ids_change() -> None:
+def test_items_with_changing_ids_are_matched() -> None:
     data = stream(
         event("output_item.added", 0, item={**message("", "x1"), "content": []}),
         event("output_text.delta", 0, item_id="x2", delta="Hello"),
@@ -382,7 +376,7 @@ def test_items_whose_ids_change() -> None:
     assert (response.content, calls(response)) == ("Hello", [("get_weather", {}, "call_1")])
 
 
-def test_free_text_and_what_the_provider_did() -> None:
+def test_text_input_and_items_of_the_provider_are_read() -> None:
     custom = {"type": "custom_tool_call", "id": "ctc", "call_id": "c", "name": "sql", "input": ""}
     search = {"type": "web_search_call", "id": "ws", "status": "completed"}
     response = decode(
@@ -409,7 +403,7 @@ def test_free_text_and_what_the_provider_did() -> None:
         {"type": "response.failed", "response": {"status": "failed", "error": {"message": "m"}}},
     ],
 )
-def test_an_error_in_a_stream(bad: dict[str, Any]) -> None:
+def test_error_in_a_stream_becomes_a_problem(bad: dict[str, Any]) -> None:
     response = decode(stream(event("output_text.delta", item_id="m", delta="x"), bad))
     assert (response.content, response.finish_reason) == ("x", FinishReason.ERROR)
     assert response.problems[0].kind == "provider_error"
@@ -441,7 +435,7 @@ ANSWER = ParsedResponse(
 )
 
 
-def test_an_answer_is_decoded_again() -> None:
+def test_encoded_response_is_decoded_again() -> None:
     body = API.encode_response(ANSWER, model="m", id="1", created=9)
     assert [item["id"] for item in body["output"]] == ["rs_1_0", "rs_1", "msg_1_2", "fc_1_3", "fc_1_4"]
     assert (body["status"], body["created_at"], body["usage"]["total_tokens"]) == ("completed", 9, 8)
@@ -453,7 +447,7 @@ def test_an_answer_is_decoded_again() -> None:
         assert decode(data, size) == ANSWER
 
 
-def test_the_order_of_a_stream() -> None:
+def test_written_events_are_in_the_documented_order() -> None:
     lines = [part for part in b"".join(API.encode_stream(replay(ANSWER), id="1")).decode().split("\n\n") if part]
     events = [json.loads(line.partition("data: ")[2]) for line in lines]
     assert [line.split("\n")[0] for line in lines] == [f"event: {one['type']}" for one in events]
@@ -475,7 +469,7 @@ def test_the_order_of_a_stream() -> None:
     assert events[-1]["response"]["output"] == done
 
 
-def test_calls_do_not_interleave() -> None:
+def test_interleaved_calls_become_consecutive_items() -> None:
     mixed = [
         CallStart(0, "a", "1"),
         CallStart(1, "b", "2"),
@@ -502,7 +496,7 @@ def test_calls_do_not_interleave() -> None:
     ],
     ids=lambda part: f"{part.provider or 'none'}-{part.text[:3]}",
 )
-def test_reasoning_of_any_api_travels_back_through_clients(part: ReasoningPart) -> None:
+def test_sealed_reasoning_of_any_api_survives_a_client(part: ReasoningPart) -> None:
     item = reasoning_item(part, "rs_x")
     assert reasoning_part({"type": "reasoning", **item}) == part
     response = ParsedResponse(parts=(part, TextPart("so")))
@@ -514,26 +508,26 @@ def test_reasoning_of_any_api_travels_back_through_clients(part: ReasoningPart) 
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "null", None, "{}", {}])
-def test_pitfall_12_no_arguments(nothing: Any) -> None:
+def test_missing_arguments_are_an_empty_object(nothing: Any) -> None:
     item = call(nothing)
     assert calls(API.decode_response(completed(item)["response"])) == [("get_weather", {}, "call_1")]
     request = API.decode_request({"input": [item]})
     assert API.encode_request(request)["input"][0]["arguments"] == "{}"
 
 
-def test_pitfall_13_arguments_encoded_twice() -> None:
+def test_doubly_encoded_arguments_are_repaired() -> None:
     response = API.decode_response(completed(call(json.dumps('{"city": "1"}')))["response"])
     assert calls(response) == [("get_weather", {"city": "1"}, "call_1")]
 
 
 @pytest.mark.parametrize("bad", ['{"city": nope}', "[1]", [1], 3])
-def test_pitfall_14_arguments_that_are_no_object(bad: Any) -> None:
+def test_malformed_arguments_make_an_incomplete_call(bad: Any) -> None:
     response = API.decode_response(completed(call(bad), message("x"))["response"])
     assert (calls(response), response.content) == ([], "x")
     assert response.problems[0].index == 0
 
 
-def test_pitfall_16_ids_that_are_too_long() -> None:
+def test_long_ids_are_shortened() -> None:
     history = [
         USER,
         Message("assistant", (ToolCall("f", {}, "x" * 65),)),
@@ -544,7 +538,7 @@ def test_pitfall_16_ids_that_are_too_long() -> None:
     assert len(called["call_id"]) <= 64
 
 
-def test_pitfall_17_calls_are_paired_by_their_call_id_alone() -> None:
+def test_calls_are_paired_by_call_id_alone() -> None:
     items = [call("{}"), {"type": "function_call_output", "id": "fco_1", "call_id": "call_1", "output": "sun"}]
     made = API.encode_request(API.decode_request({"input": items}))["input"]
     assert [(item.get("id"), item["call_id"]) for item in made] == [(None, "call_1"), (None, "call_1")]
@@ -552,7 +546,7 @@ def test_pitfall_17_calls_are_paired_by_their_call_id_alone() -> None:
     assert (body["output"][0]["call_id"], body["output"][0]["id"][:3]) == ("call_1", "fc_")
 
 
-def test_pitfall_21_reasoning_goes_back_whole_before_its_call_or_not_at_all() -> None:
+def test_reasoning_is_sent_back_before_its_call_or_not_at_all() -> None:
     called = ToolCall("f", {}, "a")
     stored = ReasoningPart("", "", KIND, {"type": "reasoning", "id": "rs_2", "summary": []})
     foreign = ReasoningPart("hm", "S", "anthropic_messages")
@@ -570,7 +564,7 @@ def test_pitfall_21_reasoning_goes_back_whole_before_its_call_or_not_at_all() ->
     assert kept[1] == stored.data  # the provider has stored it
 
 
-def test_pitfall_25_an_unknown_block_of_a_result_is_not_lost() -> None:
+def test_unknown_block_of_a_result_is_kept() -> None:
     items = [call("{}"), {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "odd", "x": 1}]}]
     parts = [part for one in API.decode_request({"input": items}).messages for part in one.parts]
     assert OpaquePart({"type": "odd", "x": 1}, KIND) in parts
@@ -579,24 +573,24 @@ def test_pitfall_25_an_unknown_block_of_a_result_is_not_lost() -> None:
 @pytest.mark.parametrize(
     "body", [{"input": [1]}, {"input": [{}]}, {"input": [{"type": "function_call"}]}, {"input": [], "tools": [3]}]
 )
-def test_a_body_that_is_no_request(body: Any) -> None:
+def test_invalid_request_is_refused(body: Any) -> None:
     with pytest.raises(tw.DefinitionError):
         API.decode_request(body)
 
 
 @pytest.mark.parametrize("body", [{}, {"output": 3}, {"output": [None, {}]}, {"status": "failed", "error": 3}])
-def test_a_body_that_is_no_response(body: Any) -> None:
+def test_invalid_response_becomes_a_problem(body: Any) -> None:
     assert not API.decode_response(body).tool_calls
     assert not decode(stream({"type": "response.completed", "response": body})).tool_calls
 
 
 @pytest.mark.parametrize("bad", [{}, {"type": "response.output_item.done"}, event("output_item.added", item=None)])
-def test_a_part_of_a_stream_that_cannot_be_read_costs_nothing_else(bad: Any) -> None:
+def test_unreadable_event_does_not_affect_the_others(bad: Any) -> None:
     response = decode(stream(bad, completed(message("x"))))
     assert response.content == "x"
 
 
-def test_many_parts_of_an_item_are_known_at_once() -> None:
+def test_parts_of_an_item_are_looked_up_in_constant_time() -> None:
     count = 3000
 
     class Counted(tuple[str, int]):

@@ -40,7 +40,7 @@ def body(content: str, *calls: ToolCall) -> dict[str, Any]:
 
 @pytest.mark.need(1)
 @pytest.mark.parametrize("api", toolwire.apis())
-def test_a_response_is_known_by_its_shape(api: str) -> None:
+def test_api_of_a_response_is_detected_by_its_shape(api: str) -> None:
     known = toolwire.get_api(api)
     response = known.encode_response(ParsedResponse("hi", tool_calls=(NATIVE,)))
     read = toolwire.parse(response, tools=[TOOL])
@@ -49,11 +49,11 @@ def test_a_response_is_known_by_its_shape(api: str) -> None:
     assert toolwire.parse(response, api=api).tool_calls == known.decode_response(response).tool_calls
 
 
-def test_text_is_still_text() -> None:
+def test_text_is_parsed_as_text() -> None:
     assert toolwire.parse(COPY, format="hermes").tool_calls[0].format == "hermes"
 
 
-def test_what_is_no_response_says_so() -> None:
+def test_invalid_responses_are_refused() -> None:
     with pytest.raises(DefinitionError, match="keys a belongs to no known API"):
         toolwire.parse({"a": 1})
     with pytest.raises(DefinitionError, match="neither a dict nor"):
@@ -64,7 +64,7 @@ def test_what_is_no_response_says_so() -> None:
 
 @pytest.mark.mission("F14", "F18", "F25", "F31")
 @pytest.mark.need(1)
-def test_calls_in_the_text_come_behind_native_ones() -> None:
+def test_calls_in_the_text_follow_native_calls() -> None:
     read = toolwire.parse(body(f"see {OTHER} there", NATIVE))
     assert [(call.arguments, call.format) for call in read.tool_calls] == [
         ({"a": 1}, "openai_chat"),
@@ -75,7 +75,7 @@ def test_calls_in_the_text_come_behind_native_ones() -> None:
 
 
 @pytest.mark.mission("F18", "F31")
-def test_a_copy_of_a_native_call_is_dropped_once() -> None:
+def test_copy_of_a_native_call_is_dropped_once() -> None:
     assert toolwire.parse(body(COPY, NATIVE)).tool_calls == (NATIVE,)
     assert len(toolwire.parse(body(COPY + COPY, NATIVE)).tool_calls) == 2
     assert len(toolwire.parse(body("", NATIVE, ToolCall("f", {"a": 1}, "c2"))).tool_calls) == 2
@@ -83,25 +83,25 @@ def test_a_copy_of_a_native_call_is_dropped_once() -> None:
 
 @pytest.mark.mission("F25")
 @pytest.mark.need(25)
-def test_a_call_in_the_text_alone_is_a_reason_to_go_on() -> None:
+def test_call_in_the_text_changes_the_finish_reason() -> None:
     read = toolwire.parse(body(COPY))
     assert (read.finish_reason, len(read.tool_calls)) == (FinishReason.TOOL_CALLS, 1)
     assert toolwire.parse(body(COPY), tool_choice="none").content == COPY
 
 
-def test_reasoning_in_the_text_is_told_from_content() -> None:
+def test_reasoning_in_the_text_is_separated_from_content() -> None:
     read = toolwire.parse(body("<think>hm</think>hi"))
     assert (read.reasoning, read.content) == ("hm", "hi")
 
 
 @pytest.mark.mission("F33")
-def test_a_broken_call_in_the_text_is_shown_with_its_problem() -> None:
+def test_malformed_call_in_the_text_has_a_problem() -> None:
     read = toolwire.parse(body('<tool_call>\n{"name": "f", "arguments": {"a": ', NATIVE), format="hermes")
     assert [call.name for call in read.incomplete] == ["f"]
     assert [(problem.kind, problem.index) for problem in read.problems] == [("truncated", 1)]
 
 
-def test_text_passes_while_calls_of_the_text_wait() -> None:
+def test_text_is_emitted_before_calls_of_the_text() -> None:
     response = ParsedResponse(f"before {OTHER} after", tool_calls=(NATIVE,))
     events = list(merge_text(replay(response), format="hermes"))
     kinds = [type(event).__name__ for event in events]
@@ -123,19 +123,19 @@ def said(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def test_text_stays_on_its_side_of_a_native_call() -> None:
+def test_text_keeps_its_order_with_native_calls() -> None:
     read = toolwire.parse(blocks(said("is 1 <"), USE, said("end <tool")), tools=[TOOL])
     assert read.parts == (TextPart("is 1 <"), NATIVE, TextPart("end <tool"))
     assert read.content == "is 1 <end <tool"
 
 
-def test_a_signature_stays_on_its_own_text() -> None:
+def test_signature_stays_on_its_text() -> None:
     parts = [{"text": "a <"}, {"text": "b", "thoughtSignature": "c2ln"}]
     answer = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
     assert toolwire.parse(answer).parts == (TextPart("a <"), ReasoningPart("", "c2ln", "gemini"), TextPart("b"))
 
 
-def test_calls_of_several_texts_come_last_with_ids_of_their_own() -> None:
+def test_calls_of_several_texts_come_last_with_unique_ids() -> None:
     broken = '<tool_call>{"name": 5}'
     read = toolwire.parse(
         blocks(said("x" + OTHER), USE, said(OTHER + COPY), {**USE, "id": "c2"}, said("y" + broken)),
@@ -153,7 +153,7 @@ def test_calls_of_several_texts_come_last_with_ids_of_their_own() -> None:
     assert problem.position == len("x" + OTHER + OTHER + COPY + "y")
 
 
-def test_a_call_of_the_text_that_has_begun_goes_on_behind_other_events() -> None:
+def test_open_call_of_the_text_continues_after_other_events() -> None:
     half = len(OTHER) // 2
     events = [
         ContentDelta(OTHER[:half]),
@@ -164,13 +164,13 @@ def test_a_call_of_the_text_that_has_begun_goes_on_behind_other_events() -> None
     assert [call.arguments["a"] for call in read.tool_calls] == [1, 2]
 
 
-def test_a_prompt_begins_the_first_text_alone() -> None:
+def test_prompt_precedes_the_first_text_only() -> None:
     read = toolwire.parse(blocks(said("hm</think>a"), USE, said("b")), format="hermes", reasoning_started=True)
     assert (read.reasoning, read.content) == ("hm", "ab")
 
 
 @pytest.mark.parametrize("name", toolwire.apis())
-def test_an_error_in_the_middle_stays_one_in_every_api(name: str) -> None:
+def test_provider_error_in_a_stream_survives_every_api(name: str) -> None:
     api = toolwire.get_api(name)
     problem = toolwire.ProblemFound(toolwire.Problem("provider_error", 0, "", "Overloaded."))
     events = [ContentDelta("half"), problem, toolwire.Finish(FinishReason.ERROR)]

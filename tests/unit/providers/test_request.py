@@ -27,7 +27,7 @@ def done(conversation: list[Message]) -> tuple[list[Message], Notes]:
 
 
 @pytest.mark.need(17)
-def test_what_is_in_order_stays() -> None:
+def test_conversation_in_order_is_unchanged() -> None:
     conversation = [
         user("q"),
         says(A, B),
@@ -46,31 +46,31 @@ def test_results_come_in_one_message_in_the_order_of_the_calls() -> None:
     assert not notes
 
 
-def test_what_the_user_says_between_comes_behind_the_results() -> None:
+def test_user_message_before_the_results_moves_after_them() -> None:
     made, _ = done([says(A), user("hurry"), answers(ToolResult("1", "a", 1))])
     assert made == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
 
 
 @pytest.mark.mission("D52", "G7")
 @pytest.mark.need(17)
-def test_a_call_without_a_result_gets_an_error() -> None:
+def test_call_without_a_result_gets_an_error() -> None:
     made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
     assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
     assert [note.kind for note in notes] == ["changed"]
 
 
-def test_calls_at_the_end_wait_for_their_results() -> None:
+def test_calls_at_the_end_stay_open() -> None:
     assert done([user("q"), says(A)])[0] == [user("q"), says(A)]
 
 
 @pytest.mark.need(17)
-def test_a_result_without_a_call_becomes_text() -> None:
+def test_result_without_a_call_becomes_text() -> None:
     made, notes = done([user("q"), answers(ToolResult("9", "z", "found"))])
     assert made == [user("q"), user("Result of z: found")]
     assert len(notes) == 1
 
 
-def test_a_result_with_a_strange_id_is_taken_for_the_only_call_that_waits() -> None:
+def test_result_with_an_unknown_id_answers_the_only_open_call() -> None:
     made, notes = done([says(A), answers(ToolResult("other", "", "x"))])
     assert made == [says(A), answers(ToolResult("1", "a", "x"))]
     assert len(notes) == 1
@@ -105,12 +105,12 @@ def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
     assert done([says(first, second)])[0] == done([says(first, second)])[0]
 
 
-def test_a_model_that_goes_on_is_answered_once() -> None:
+def test_consecutive_messages_of_the_model_are_answered_together() -> None:
     both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
     assert done([says(A), says(B), both])[0] == [says(A), says(B), both]
 
 
-def test_what_the_model_says_behind_a_call_joins_it_where_results_have_to_follow() -> None:
+def test_text_after_a_call_joins_the_message_with_the_call() -> None:
     sorry = says(TextPart("sorry"))
     made, _ = done([says(A), sorry, user("go on")])
     missing = answers(ToolResult("1", "a", error=MISSING_RESULT))
@@ -121,7 +121,7 @@ def test_what_the_model_says_behind_a_call_joins_it_where_results_have_to_follow
 
 
 @pytest.mark.parametrize("between", [(), (user("hm"),)])
-def test_a_late_result_goes_to_its_own_call(between: tuple[Message, ...]) -> None:
+def test_late_result_moves_to_its_call(between: tuple[Message, ...]) -> None:
     late = answers(ToolResult("1", "a", "of a"))
     made, notes = done([says(A), user("well"), says(B), *between, late])
     assert made[:4] == [says(A), answers(ToolResult("1", "a", "of a")), user("well"), says(B)]
@@ -129,7 +129,7 @@ def test_a_late_result_goes_to_its_own_call(between: tuple[Message, ...]) -> Non
     assert len(notes) == 1 + len(between)
 
 
-def test_a_result_is_never_taken_for_another_calls() -> None:
+def test_result_never_answers_another_call() -> None:
     made, _ = done([says(A, B), answers(ToolResult("1", "a", "one"), ToolResult("1", "a", "two"))])
     assert made[1] == answers(ToolResult("1", "a", "one"), ToolResult("2", "b", error=MISSING_RESULT))
     assert made[2] == user("Result of a: two")
@@ -152,13 +152,13 @@ def test_images_of_a_result_without_a_call_are_kept() -> None:
     ("given", "mode", "names"),
     [(None, "auto", ()), ("any", "required", ()), ("none", "none", ()), ("f", "required", ("f",))],
 )
-def test_choices(given: str | None, mode: str, names: tuple[str, ...]) -> None:
+def test_tool_choice_is_made_from_a_mode_or_a_name(given: str | None, mode: str, names: tuple[str, ...]) -> None:
     choice = ToolChoice.of(given)
     assert (choice.mode, choice.names) == (mode, names)
     assert ToolChoice.of(choice) is choice
 
 
-def test_a_choice_that_is_none() -> None:
+def test_invalid_tool_choice_is_refused() -> None:
     for wrong in ("", 5, ["f"]):
         with pytest.raises(DefinitionError, match="tool choice"):
             ToolChoice.of(wrong)  # type: ignore[arg-type]

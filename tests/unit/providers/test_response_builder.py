@@ -34,7 +34,7 @@ def read(
 
 @pytest.mark.mission("E18")
 @given(st.dictionaries(st.text(max_size=6), JSON, max_size=4), st.integers(1, 9), st.booleans())
-def test_arguments_come_whole_from_any_pieces(arguments: dict[str, object], size: int, ascii: bool) -> None:
+def test_arguments_are_assembled_from_any_pieces(arguments: dict[str, object], size: int, ascii: bool) -> None:
     text = json.dumps(arguments, ensure_ascii=ascii)
     response, joined = read([text[at : at + size] for at in range(0, len(text), size)])
     assert [call.arguments for call in response.tool_calls] == [arguments]
@@ -63,7 +63,7 @@ def test_no_arguments_are_an_empty_object(text: str) -> None:
         ('{"a": "x\ny"}', {"a": "x\ny"}, {"raw_control"}),
     ],
 )
-def test_repairs(text: str, arguments: dict[str, object], repairs: set[str], size: int) -> None:
+def test_arguments_are_repaired(text: str, arguments: dict[str, object], repairs: set[str], size: int) -> None:
     response, joined = read([text[at : at + size] for at in range(0, len(text), size)])
     (call,) = response.tool_calls
     assert call.arguments == arguments == json.loads(joined)
@@ -85,14 +85,14 @@ def test_repairs(text: str, arguments: dict[str, object], repairs: set[str], siz
         ("nothing at all", "malformed"),
     ],
 )
-def test_what_is_no_object_never_becomes_a_call(text: str, kind: str, size: int) -> None:
+def test_arguments_other_than_an_object_make_an_incomplete_call(text: str, kind: str, size: int) -> None:
     response, _ = read([text[at : at + size] for at in range(0, len(text), size)])
     assert not response.tool_calls
     assert [call.name for call in response.incomplete] == ["f"]
     assert [(problem.kind, problem.index, problem.raw) for problem in response.problems] == [(kind, 0, text)]
 
 
-def test_of_cut_arguments_those_that_are_whole_are_shown() -> None:
+def test_truncated_call_shows_its_whole_arguments() -> None:
     for size in (1, 4, 100):
         text = '{"a": 1, "b": [2, {"c": 3}], "d": {"e": 4'
         response, _ = read([text[at : at + size] for at in range(0, len(text), size)])
@@ -100,7 +100,7 @@ def test_of_cut_arguments_those_that_are_whole_are_shown() -> None:
 
 
 @pytest.mark.need(11)
-def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
+def test_truncated_answer_makes_no_call_without_arguments() -> None:
     for reason in (FinishReason.LENGTH, FinishReason.ERROR, None):
         response, _ = read([], reason)
         assert not response.tool_calls
@@ -108,7 +108,7 @@ def test_a_cut_answer_does_not_make_a_call_without_arguments() -> None:
     assert read(['{"a": 1}'], FinishReason.LENGTH)[0].tool_calls
 
 
-def test_a_name_that_comes_late_and_one_that_never_comes() -> None:
+def test_name_may_come_late_or_never() -> None:
     builder = ResponseBuilder("test")
     builder.begin_call("k")
     builder.add_arguments("k", '{"a":')
@@ -125,17 +125,17 @@ def test_a_name_that_comes_late_and_one_that_never_comes() -> None:
     assert [problem.kind for problem in response.problems] == ["missing_name"]
 
 
-def test_an_id_is_made_where_none_came() -> None:
+def test_missing_id_is_derived() -> None:
     assert read(["{}"], id=None)[0].tool_calls[0].id == call_id("", 0, "f")
 
 
-def test_input_that_is_no_json() -> None:
+def test_text_input_is_one_argument() -> None:
     response, joined = read(["4 ", "+ 4"], free=True)
     assert response.tool_calls[0].arguments == {"input": "4 + 4"} == json.loads(joined)
 
 
 @pytest.mark.mission("E19")
-def test_halves_of_a_character_are_joined() -> None:
+def test_split_surrogate_pairs_are_joined() -> None:
     builder = ResponseBuilder("test")
     for piece in ("a\ud83d", "\ude00b", "\ude00", "c\ud83d"):
         builder.add_text(piece)
@@ -156,7 +156,7 @@ def test_halves_of_a_character_are_joined() -> None:
         (FinishReason.ERROR, False, "error"),
     ],
 )
-def test_why_it_ended(told: FinishReason | None, called: bool, reason: str) -> None:
+def test_finish_reason_depends_on_complete_calls(told: FinishReason | None, called: bool, reason: str) -> None:
     builder = ResponseBuilder("test")
     if called:
         builder.add_call("f", {"a": 1}, "c")
@@ -166,7 +166,7 @@ def test_why_it_ended(told: FinishReason | None, called: bool, reason: str) -> N
 
 
 @pytest.mark.parametrize("word", ["content_filter", "insufficient_system_resource", "abort", "nobody knows this"])
-def test_a_call_that_an_odd_end_left_without_arguments_is_none(word: str) -> None:
+def test_call_without_arguments_is_incomplete_after_an_unknown_finish_reason(word: str) -> None:
     builder = ResponseBuilder("openai_chat")
     builder.begin_call(0, "delete_all", "c")
     builder.reason = read_reason("openai_chat", word)
@@ -176,7 +176,7 @@ def test_a_call_that_an_odd_end_left_without_arguments_is_none(word: str) -> Non
     assert [problem.kind for problem in response.problems] == ["truncated"]
 
 
-def test_many_keys_take_as_many_steps() -> None:
+def test_arguments_are_read_in_linear_time() -> None:
     """Cut or in single quotes they are read without the fast scanner; what is whole is kept without counting again."""
     keys = 20_000
     text = "{" + ", ".join(f"'k{number}': {number}" for number in range(keys)) + ", 'cut': "

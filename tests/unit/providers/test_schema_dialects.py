@@ -17,7 +17,7 @@ def of(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def test_json_schema_stays() -> None:
+def test_json_schema_is_unchanged() -> None:
     schema = {**of(a={"$ref": "#/$defs/A"}), "$defs": {"A": {"type": "string"}}, "additionalProperties": False}
     assert lowered(schema, JSON_SCHEMA) == (schema, [])
     assert lowered({"properties": {}}, JSON_SCHEMA)[0] == of()
@@ -58,7 +58,9 @@ def test_json_schema_stays() -> None:
         ),
     ],
 )
-def test_the_openapi_subset(inner: dict[str, Any], expected: dict[str, Any], notes: int) -> None:
+def test_schema_is_translated_to_the_openapi_subset(
+    inner: dict[str, Any], expected: dict[str, Any], notes: int
+) -> None:
     schema = {**of(a=inner), "$defs": {"A": {"type": "string", "description": "a"}}}
     made, told = lowered(schema, OPENAPI)
     assert made == of(a=expected)
@@ -66,21 +68,21 @@ def test_the_openapi_subset(inner: dict[str, Any], expected: dict[str, Any], not
     assert all(note.where.startswith("f/properties/a") for note in told)
 
 
-def test_a_schema_that_holds_itself_ends() -> None:
+def test_recursive_schema_is_cut_at_the_cycle() -> None:
     schema = {**of(tree={"$ref": "#/$defs/T"}), "$defs": {"T": of(child={"$ref": "#/$defs/T"})}}
     made, notes = lowered(schema, OPENAPI)
     assert made == of(tree=of(child={"type": "object"}))
     assert len(notes) == 1
 
 
-def test_inlining_has_an_end() -> None:
+def test_inlining_is_limited() -> None:
     levels = {f"L{n}": of(a={"$ref": f"#/$defs/L{n + 1}"}, b={"$ref": f"#/$defs/L{n + 1}"}) for n in range(30)}
     with pytest.raises(DefinitionError, match="too large"):
         lowered({**of(a={"$ref": "#/$defs/L0"}), "$defs": {**levels, "L30": of()}}, OPENAPI)
 
 
 @pytest.mark.need(22)
-def test_strict_mode_requires_everything() -> None:
+def test_strict_mode_requires_every_property() -> None:
     made, notes = lowered({**of(a={"type": "string"}, b={"type": "integer", "default": 1}), "required": ["a"]}, STRICT)
     assert made == {
         **of(a={"type": "string"}, b={"type": ["integer", "null"]}),
@@ -93,13 +95,13 @@ def test_strict_mode_requires_everything() -> None:
             lowered(of(a=free), STRICT)
 
 
-def test_no_alternatives_at_the_root() -> None:
+def test_alternatives_at_the_root_are_dropped() -> None:
     made, notes = lowered({**of(a={}), "anyOf": [{"required": ["a"]}]}, PLAIN_ROOT)
     assert made == of(a={})
     assert len(notes) == 1
 
 
-def test_what_is_no_schema_is_refused() -> None:
+def test_invalid_schema_is_refused() -> None:
     for schema in ({"type": "string"}, {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}):
         with pytest.raises(DefinitionError):
             lowered(schema, OPENAPI)
@@ -117,7 +119,7 @@ def test_what_is_no_schema_is_refused() -> None:
     ],
 )
 @pytest.mark.parametrize("dialect", [JSON_SCHEMA, OPENAPI])
-def test_one_that_holds_itself_behind_alternatives_ends(again: dict[str, Any], dialect: Dialect) -> None:
+def test_recursive_schema_behind_alternatives_is_cut(again: dict[str, Any], dialect: Dialect) -> None:
     node = {"type": "object", "properties": {"value": {"type": "integer"}, "next": again}}
     made, _ = lowered({**of(list={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}}, dialect)
     if dialect is OPENAPI:
