@@ -1,4 +1,4 @@
-"""What tools give back becomes JSON as pydantic writes it; what cannot is named with its place."""
+"""Results of tools become JSON values as pydantic writes them, or an error names the place."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -60,12 +60,12 @@ ORDER = Order(itemName="tea")
         ({date(2026, 1, 2): 1}, {"2026-01-02": 1}),
     ],
 )
-def test_what_pydantic_writes_is_a_result(value: Any, form: Any) -> None:
+def test_values_that_pydantic_writes_become_json_values(value: Any, form: Any) -> None:
     assert to_json_value(value) == form
 
 
 @pytest.mark.parametrize("value", [None, "a", True, 1, 1.5, {"a": [1, {"b": None}]}, [], {1: 2}])
-def test_json_stays_the_very_same(value: Any) -> None:
+def test_json_values_are_returned_as_the_same_object(value: Any) -> None:
     assert to_json_value(value) is value
 
 
@@ -96,7 +96,7 @@ for _ in range(5_000):
         (DEEP, "it is nested too deeply."),
     ],
 )
-def test_what_has_no_form_is_named_with_its_place(value: Any, said: str) -> None:
+def test_an_error_names_the_place_that_cannot_be_converted(value: Any, said: str) -> None:
     with pytest.raises(ToolError) as caught:
         to_json_value(value)
     assert said in str(caught.value)

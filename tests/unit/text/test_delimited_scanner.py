@@ -1,4 +1,4 @@
-"""Arguments whose strings stand between tokens, and keyword arguments, become JSON text in any chunking."""
+"""Arguments with delimited strings, and keyword arguments, become JSON text in any chunking."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ def read(scanner: JsonScanner, text: str, size: int) -> tuple[Any, str]:
         ("{word:hello,flag:false,date:2024-01-02}", {"word": "hello", "flag": False, "date": "2024-01-02"}),
     ],
 )
-def test_tokens(text: str, value: Any, size: int) -> None:
+def test_delimited_arguments_become_json_in_any_chunking(text: str, value: Any, size: int) -> None:
     assert read(DelimitedScanner(QUOTE), text, size) == (value, "")
 
 
@@ -59,11 +59,11 @@ def test_tokens(text: str, value: Any, size: int) -> None:
         ("{a:" + "9" * 4400, f"a word of more than {MAX_WORD} characters"),
     ],
 )
-def test_what_is_no_value_between_tokens(text: str, error: str, size: int) -> None:
+def test_invalid_delimited_arguments_are_refused(text: str, error: str, size: int) -> None:
     assert read(DelimitedScanner(QUOTE), text, size) == (None, error)
 
 
-def test_a_cut_value_is_not_done() -> None:
+def test_a_truncated_value_is_not_complete() -> None:
     for text in ('{a:<|"|>x', '{a:<|"|>x<|', "{a:1", "{a", '{a:<|"|>x<|"|>'):
         scanner = DelimitedScanner(QUOTE)
         scanner.scan(text, 0, True)
@@ -83,7 +83,7 @@ def test_a_cut_value_is_not_done() -> None:
         ("(a='(=)', b=\"),\")", {"a": "(=)", "b": "),"}),
     ],
 )
-def test_keyword_arguments(text: str, value: Any, size: int) -> None:
+def test_keyword_arguments_become_json_in_any_chunking(text: str, value: Any, size: int) -> None:
     assert read(KeywordScanner(), text, size) == (value, "")
 
 
@@ -101,5 +101,5 @@ def test_keyword_arguments(text: str, value: Any, size: int) -> None:
         ("{a=1}", "( is missing"),
     ],
 )
-def test_what_are_no_keyword_arguments(text: str, error: str, size: int) -> None:
+def test_invalid_keyword_arguments_are_refused(text: str, error: str, size: int) -> None:
     assert read(KeywordScanner(), text, size) == (None, error)

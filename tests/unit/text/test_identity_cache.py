@@ -1,4 +1,4 @@
-"""A cache keyed by object identity: what it remembers, and what it forgets."""
+"""A cache keyed by object identity returns cached results and drops the oldest."""
 
 from toolwire.text.identity_cache import IdentityCache
 

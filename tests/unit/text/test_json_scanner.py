@@ -1,4 +1,4 @@
-"""The JSON machine: what it reads, what it repairs, what it refuses; the same in pieces as at once."""
+"""The JSON scanner: values, repairs and refusals are the same in chunks as at once."""
 
 import json
 from typing import Any
@@ -68,13 +68,13 @@ def in_pieces(text: str, size: int) -> tuple[str, str, bool, int, list[str]]:
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_plain_json_is_read_as_json_reads_it(text: str) -> None:
+def test_valid_json_is_read_as_the_json_module_reads_it(text: str) -> None:
     assert read_json(text) == (json.loads(text), [])
 
 
 @pytest.mark.need(4)
 @pytest.mark.parametrize(("text", "value", "repairs"), REPAIRED)
-def test_repairs_are_made_and_named(text: str, value: Any, repairs: list[str]) -> None:
+def test_repairs_are_applied_and_named(text: str, value: Any, repairs: list[str]) -> None:
     assert read_json(text) == (value, repairs)
     with pytest.raises(JsonError):
         read_json(text, repair=False)
@@ -83,19 +83,19 @@ def test_repairs_are_made_and_named(text: str, value: Any, repairs: list[str]) -
 @pytest.mark.need(4)
 @pytest.mark.parametrize(("text", "why"), REFUSED)
 @pytest.mark.parametrize("padding", ["", " " * 100], ids=["incremental", "whole"])
-def test_what_is_not_json_is_refused(text: str, why: str, padding: str) -> None:
+def test_invalid_json_is_refused_with_the_reason(text: str, why: str, padding: str) -> None:
     with pytest.raises(JsonError, match=why):
         read_json(text + padding)
 
 
 @pytest.mark.mission("E13")
 @pytest.mark.parametrize("text", PLAIN + [row[0] for row in REPAIRED] + [row[0] for row in REFUSED])
-def test_pieces_of_any_size_give_the_same(text: str) -> None:
+def test_chunks_of_any_size_give_the_same_result(text: str) -> None:
     outcomes = {repr(in_pieces(text + " ", size)) for size in (1, 2, 3, 7, len(text) + 1)}
     assert len(outcomes) == 1
 
 
-def test_the_fast_try_keeps_the_same_rules() -> None:
+def test_the_fast_reader_applies_the_same_rules() -> None:
     fast = FastJsonReader()
     padded = " " * 100
     assert fast.read('{"a": [1, 2]}' + padded, 0) == ({"a": [1, 2]}, 13)
@@ -103,14 +103,14 @@ def test_the_fast_try_keeps_the_same_rules() -> None:
         assert fast.read(text + padded, 0) is None
 
 
-def test_the_fast_try_gives_up_after_some_failures() -> None:
+def test_the_fast_reader_gives_up_after_some_failures() -> None:
     fast = FastJsonReader()
     for _ in range(20):
         fast.read("{" + " " * 100, 0)
     assert fast.read('{"a": 1}' + " " * 100, 0) is None
 
 
-def test_soundness_of_values() -> None:
+def test_values_beyond_the_limits_are_recognised() -> None:
     deep: Any = []
     for _ in range(MAX_DEPTH - 1):
         deep = [deep]

@@ -1,4 +1,4 @@
-"""Python literals: spellings that models write, and nothing evaluated."""
+"""Python literals are read in the spellings that models write, and never evaluated."""
 
 import json
 from typing import Any
@@ -59,7 +59,7 @@ def scanned(text: str, size: int) -> PythonScanner:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize(("text", "value"), READ)
-def test_literals(text: str, value: Any, size: int) -> None:
+def test_python_literals_become_json_in_any_chunking(text: str, value: Any, size: int) -> None:
     scanner = scanned(text + " ", size)
     assert scanner.done, scanner.error
     read = json.loads("".join(scanner.ready))
@@ -69,7 +69,7 @@ def test_literals(text: str, value: Any, size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_no_literal_is_refused(text: str, size: int) -> None:
+def test_invalid_literals_are_refused(text: str, size: int) -> None:
     scanner = scanned(text + " ,", size)
     rest_is_left = scanner.done and text == "1 + 1x"  # the literal is 1; what follows is the caller's to refuse
     assert scanner.error or rest_is_left

@@ -1,4 +1,4 @@
-"""Secrets go, whatever they stand in, and other text stays."""
+"""Secrets are redacted in every kind of text, and other text is unchanged."""
 
 import json
 
@@ -69,7 +69,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         ("<parameter=pin>\n1234\n</parameter>", "<parameter=pin>\n[redacted]\n</parameter>"),
     ],
 )
-def test_secrets_go(text: str, clean: str) -> None:
+def test_secrets_are_redacted(text: str, clean: str) -> None:
     assert redact(text) == clean
     assert redact(clean) == clean
 
@@ -108,11 +108,11 @@ def test_secrets_go(text: str, clean: str) -> None:
         "see https://hooks.slack.com/docs",
     ],
 )
-def test_other_text_stays(text: str) -> None:
+def test_text_without_secrets_is_unchanged(text: str) -> None:
     assert redact(text) == text
 
 
-def test_names_are_told_by_their_words() -> None:
+def test_names_of_secrets_are_recognised_by_their_words() -> None:
     secret = ("password", "userPassword", "API_KEY", "x-api-key", "auth", "client_secret", "refresh_token", "Cookie")
     assert [name for name in secret if not is_secret_name(name)] == []
     plain = ("author", "tokens", "max_tokens", "key", "monkey", "path", "secretary")
@@ -126,7 +126,7 @@ def login(user: str, password: str, options: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("format", toolwire.formats())
-def test_arguments_are_found_in_every_format(format: str) -> None:
+def test_secret_arguments_are_redacted_in_every_wire_format(format: str) -> None:
     call = toolwire.ToolCall("login", {"user": "ubert", "password": "hunter2xx", "options": {"api_key": "zzz999qq"}})
     try:
         text = toolwire.render_calls([call], format=format, tools=[login])
@@ -139,13 +139,13 @@ def test_arguments_are_found_in_every_format(format: str) -> None:
     assert clean.count(REDACTED) == 2
 
 
-def test_what_is_known_goes_everywhere() -> None:
+def test_known_secrets_are_redacted_everywhere() -> None:
     known = secrets_in({"password": "correct horse", "list": [{"token": "staple!"}], "user": "me", "secret": "ab"})
     assert known == ("correct horse", "staple!")
     assert redact("I typed correct horse, then staple!, ab.", known) == "I typed [redacted], then [redacted], ab."
 
 
-def test_values_are_cleaned_in_place() -> None:
+def test_secrets_in_nested_values_are_redacted() -> None:
     value = {
         "password": "x",
         "pin_token": 1234,
@@ -182,5 +182,5 @@ def test_values_are_cleaned_in_place() -> None:
         "pin\": ", "pin: ", "&sig=", "hooks.slack.com/services/", "password is 1",
     ],
 )  # fmt: skip
-def test_floods_are_done_with(piece: str) -> None:
+def test_redaction_of_long_hostile_text_takes_linear_time(piece: str) -> None:
     redact(piece * (200_000 // len(piece)))

@@ -1,4 +1,4 @@
-"""Tokens counted or estimated."""
+"""Token counts, exact and estimated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolwire.text.tokens import TokenCount, count_tokens
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("日本", 2), ("\ud800", 1)])
-def test_an_estimate_says_so(text: str, tokens: int) -> None:
+def test_an_estimate_is_marked_as_one(text: str, tokens: int) -> None:
     found = count_tokens(text)
     assert (found.tokens, found.estimated) == (tokens, True)
     assert "estimate" in found.by
@@ -42,11 +42,11 @@ class Encodings:
         (Encodings(), TokenCount(3, False, "Encodings")),
     ],
 )
-def test_any_tokenizer_counts(tokenizer: object, expected: TokenCount) -> None:
+def test_any_kind_of_tokenizer_is_accepted(tokenizer: object, expected: TokenCount) -> None:
     assert count_tokens("one two three", tokenizer) == expected
     assert str(expected) == "3 tokens"
 
 
-def test_what_counts_nothing_is_said() -> None:
+def test_an_object_that_is_not_a_tokenizer_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="int is not a tokenizer"):
         count_tokens("a", 5)

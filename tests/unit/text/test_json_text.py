@@ -1,0 +1,29 @@
+"""JSON text is written as prompts have it and decoded strictly."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire.text.json_text import DuplicateKeyError, JsonError, decode, json_text, refuse_constant, unique_members
+
+
+def test_json_is_written_without_ascii_escapes() -> None:
+    assert json_text({"ü": [1, None]}) == '{"ü": [1, null]}'
+    with pytest.raises(ValueError, match="Out of range"):
+        json_text(float("nan"))
+
+
+def test_a_duplicate_key_is_named() -> None:
+    assert json.loads('{"a": {"b": 1}}', object_pairs_hook=unique_members) == {"a": {"b": 1}}
+    with pytest.raises(DuplicateKeyError, match="the key 'b' is given twice") as caught:
+        json.loads('{"a": {"b": 1, "c": 2, "b": 3}}', object_pairs_hook=unique_members)
+    assert caught.value.key == "b"
+
+
+def test_constants_and_lone_surrogates_are_refused() -> None:
+    with pytest.raises(ValueError, match="NaN is not JSON"):
+        json.loads("[NaN]", parse_constant=refuse_constant)
+    with pytest.raises(JsonError, match="surrogate"):
+        decode('"\ud83d"')
