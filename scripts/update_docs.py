@@ -210,7 +210,7 @@ def _unwrapped(text: str | None) -> str:
 
 
 def _configuration() -> str:
-    sections = {
+    sections: dict[str, type[BaseModel]] = {
         "[profiles.NAME]": ModelProfile,
         "[profiles.NAME.tools]": Tools,
         "[agents.NAME]": AgentTable,
@@ -413,45 +413,44 @@ def _tasks() -> str:
     return _table(("model", "format", *names), rows) + f"\nMade on: {where}.\n"
 
 
-def _security() -> str:
+def _rows_of(folder: str) -> Any:
+    """Import the module `rows` of a folder of tests."""
     sys.path.insert(0, str(ROOT))
-    from tests.security.rows import ROWS, named_tests
+    return importlib.import_module(f"tests.{folder}.rows")
 
-    tests = named_tests()
-    rows = ((label, "<br>".join(f"`{name}`" for name in tests[key])) for key, label in ROWS.items())
+
+def _security() -> str:
+    rows_module = _rows_of("security")
+    tests = rows_module.named_tests()
+    rows = ((label, "<br>".join(f"`{name}`" for name in tests[key])) for key, label in rows_module.ROWS.items())
     return _table(("what went wrong", "tests"), rows)
 
 
 def _mission() -> str:
-    sys.path.insert(0, str(ROOT))
-    from tests.mission.rows import SECTIONS, marked
-
-    tests = marked("mission")
+    rows_module = _rows_of("mission")
+    tests = rows_module.marked("mission")
     return "\n".join(
         f"## {letter}. {title}\n\n"
         + _table(
             ("row", "what is asked", "tests that show it, or the decision"),
             ((row.key, row.asked, _shown_by(row.answer, tests.get(row.key, []))) for row in rows),
         )
-        for letter, (title, rows) in SECTIONS.items()
+        for letter, (title, rows) in rows_module.SECTIONS.items()
     )
 
 
 def _needs() -> str:
-    sys.path.insert(0, str(ROOT))
-    from tests.mission.rows import NEEDS, marked
-
-    tests = marked("need")
-    rows = ((row.key, row.asked, row.answer, _shown_by("", tests.get(row.key, []))) for row in NEEDS)
+    rows_module = _rows_of("mission")
+    tests = rows_module.marked("need")
+    rows = ((row.key, row.asked, row.answer, _shown_by("", tests.get(row.key, []))) for row in rows_module.NEEDS)
     return _table(("", "what hurts", "what Toolwire does", "tests"), rows)
 
 
 def _contradictions() -> str:
-    sys.path.insert(0, str(ROOT))
-    from tests.mission.rows import CONTRADICTIONS
-
+    rows_module = _rows_of("mission")
     return _table(
-        ("topic", "what they say", "what Toolwire does"), ((row.key, row.asked, row.answer) for row in CONTRADICTIONS)
+        ("topic", "what they say", "what Toolwire does"),
+        ((row.key, row.asked, row.answer) for row in rows_module.CONTRADICTIONS),
     )
 
 

@@ -22,7 +22,6 @@ import toolwire
 from toolwire.cli import program
 from toolwire.messages import REPAIRS, ProblemKind
 
-README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PACKAGE = ROOT / "src" / "toolwire"
 FILES_OF_USERS = {"te.toml", "toolwire.toml"}
@@ -86,7 +85,7 @@ def test_generated_parts_are_up_to_date() -> None:
 
 def test_outdated_part_is_regenerated() -> None:
     update = _update()
-    text = README.read_text("utf-8")
+    text = (ROOT / "docs" / "how-to" / "local-models.md").read_text("utf-8")
     broken = text.replace("-instruct-q4_k_m |", "-instruct-q5_k_m |")
     assert broken != text
     assert update["updated"](broken) == text
