@@ -15,6 +15,7 @@ from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.policy import (
     HEURISTIC,
     Allow,
+    AnyOf,
     Ask,
     Command,
     Context,
@@ -23,7 +24,6 @@ from toolwire.policy.policy import (
     Limit,
     Matcher,
     Number,
-    OneOf,
     PathGlob,
     Policy,
     Rule,
@@ -57,7 +57,7 @@ matchers: st.SearchStrategy[Matcher] = st.one_of(
     st.builds(PathGlob, st.sampled_from(["/src/**", "**", "*"]), st.sampled_from(["/", "/src"])),
     st.builds(Command, st.sampled_from([("npm",), ("npm", "install"), ("*",)]), st.booleans()),
     st.builds(Host, st.sampled_from(["*", "private", "*.org", "a.org"])),
-    st.builds(OneOf, st.sampled_from([(1,), (True,), ("a", 2)])),
+    st.builds(AnyOf, st.sampled_from([(1,), (True,), ("a", 2)])),
     st.builds(Number, st.sampled_from([None, -1]), st.sampled_from([None, 1])),
 )
 

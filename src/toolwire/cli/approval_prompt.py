@@ -28,7 +28,7 @@ FOR_THE_SESSION = {
 }
 
 
-class Consent:
+class ApprovalPrompt:
     """Shows on standard error exactly what would run, and reads the answer from the terminal.
 
     Args:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from toolwire.agent.run_events import AgentEvent, RunEnded, ToolFinished
 from toolwire.cli.agent_options import Wanted
-from toolwire.cli.approval_prompt import Consent
+from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.console import console, say
 from toolwire.cli.event_printer import Ends, InTurn, Telling, emit_event
 from toolwire.cli.open_agent import Opened, opened
@@ -16,7 +16,7 @@ async def answered(
     question: str, wanted: Wanted, *, agree: bool, trace: bool, json: bool
 ) -> tuple[RunEnded, bool, bool]:
     """Ask, and show what happens: the end of the run, whether a tool ran, and whether there were any."""
-    consent = InTurn(Consent(agree=agree, remember=True))
+    consent = InTurn(ApprovalPrompt(agree=agree, remember=True))
     async with opened(wanted, consent) as found:
         tooled = bool(len(found.agent.registry))
         if not tooled:

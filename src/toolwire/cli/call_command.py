@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwire.cli.approval_prompt import Consent
+from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.console import CliError, console, emit, output_is_ours, plain, safe, say
 from toolwire.cli.input_files import loads, read_json
 from toolwire.cli.tool_options import Roots, ToolFiles, gather
@@ -62,7 +62,7 @@ def call(
     rules = load_configuration(policy).policy.made() if policy else Policy()
     with output_is_ours():
         registry = gather(root, tools)
-        executor = ToolExecutor(registry, policy=rules, confirm=Consent(agree=yes), timeout=timeout)
+        executor = ToolExecutor(registry, policy=rules, confirm=ApprovalPrompt(agree=yes), timeout=timeout)
         outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), session))
         status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
         if json:

@@ -23,7 +23,7 @@ from toolwire.agent.run_events import (
     TurnStarted,
 )
 from toolwire.cli.agent_options import BY_WORDS, Wanted
-from toolwire.cli.approval_prompt import Consent
+from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.ask_run import ends_of
 from toolwire.cli.console import CliError, console, leave, say, styled
 from toolwire.cli.event_printer import InTurn, Telling
@@ -50,7 +50,7 @@ async def talk(wanted: Wanted, file: str, *, agree: bool, trace: bool) -> None:
     history = load(str(newest().path) if file == LAST else file) if file else ()
     file = "" if file == LAST else file
     copy = Copy.standard()  # a new one, since the other terminal may go on too
-    confirm = InTurn(_Aside(Consent(agree=agree, remember=True)))
+    confirm = InTurn(_Aside(ApprovalPrompt(agree=agree, remember=True)))
     async with opened(wanted, confirm) as found:
         made = Chat(found, confirm, history=history, file=file, copy=copy, trace=trace)
         await made.converse(lines({f"/{name}": told for name, (told, _) in made.commands.items()}, made.below))
@@ -59,7 +59,7 @@ async def talk(wanted: Wanted, file: str, *, agree: bool, trace: bool) -> None:
 class _Aside:
     """Asks while what is typed shows, and forgets what was typed before."""
 
-    def __init__(self, consent: Consent) -> None:
+    def __init__(self, consent: ApprovalPrompt) -> None:
         self._consent = consent
 
     async def __call__(self, approval: Approval) -> Agreement:

@@ -19,7 +19,7 @@ import typer
 from rich.status import Status
 
 from toolwire._surface import needs_extra
-from toolwire.cli.approval_prompt import Consent, somebody
+from toolwire.cli.approval_prompt import ApprovalPrompt, somebody
 from toolwire.cli.call_command import DENIED, STATUS, described
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
 from toolwire.cli.input_files import read_pieces
@@ -179,7 +179,7 @@ def call(
         if read.value is None:
             why = read.problem.message if read.problem else "they are no JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
-        asked = _Asked(Consent(agree=yes and one.state == "agreed"), one, server, yes=yes)
+        asked = _Asked(ApprovalPrompt(agree=yes and one.state == "agreed"), one, server, yes=yes)
         executor = ToolExecutor(registry, policy=rules, confirm=asked)
         with _SIGN.waiting("the tool works"):
             return await executor.run(ToolCall(one.called, read.value, "call_1"), Session(tier=reached)), read.repairs
@@ -402,7 +402,7 @@ def agreed_to(question: str, *, yes: bool) -> bool:
 class _Asked:
     """Asks about a call while nothing moves; --yes agrees to no description that nobody has seen."""
 
-    def __init__(self, consent: Consent, tool: ToolStatus, server: str, *, yes: bool) -> None:
+    def __init__(self, consent: ApprovalPrompt, tool: ToolStatus, server: str, *, yes: bool) -> None:
         self._consent, self._tool, self._server, self._yes = consent, tool, server, yes
 
     async def __call__(self, approval: Approval) -> Agreement:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.grammar import Document, Header, Section, count_lines
+from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines
 from toolwire.envelope.layout import compose_text, pieces
 from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
@@ -102,12 +102,12 @@ class Envelope:
             return self._items(cmd, value)
         if isinstance(value, str):
             kind = content_type(value if len(value) < 1 << 20 else value[:2_000] + value[-200:])
-            header = Header(cmd=cmd, lines=count_lines(value), content_type=None if kind == TEXT else kind)
+            header = EnvelopeHeader(cmd=cmd, lines=count_lines(value), content_type=None if kind == TEXT else kind)
             return self._text(header, value)
         if value is None:
-            return Document(Header(cmd=cmd, lines=0), (Section(""),))
+            return Document(EnvelopeHeader(cmd=cmd, lines=0), (Section(""),))
         text = json.dumps(value, ensure_ascii=False)
-        return self._text(Header(cmd=cmd, size=len(text), content_type="json"), text)
+        return self._text(EnvelopeHeader(cmd=cmd, size=len(text), content_type="json"), text)
 
     def chunk(self, handle: str, number: int = 1) -> Document:
         """A piece of a result that is kept for this reader, in an envelope; pieces are numbered from 1.
@@ -119,7 +119,7 @@ class Envelope:
         kept, text = self.store.get(handle, agent=settings.agent, session=settings.session or None)
         return page(kept, text, number, budget=self.budget)
 
-    def keep(self, text: str, header: Header) -> str | None:
+    def keep(self, text: str, header: EnvelopeHeader) -> str | None:
         """Keep a whole result; its handle, or None if it cannot be kept."""
         settings = self.settings
         try:
@@ -133,7 +133,7 @@ class Envelope:
         except ToolError:
             return None
 
-    def _text(self, header: Header, text: str) -> Document:
+    def _text(self, header: EnvelopeHeader, text: str) -> Document:
         return compose_text(text, header, limit=self.budget, keep=self.keep, lines=self._preview)
 
     def _items(self, cmd: str, items: list[Any] | tuple[Any, ...]) -> Document:
@@ -143,7 +143,7 @@ class Envelope:
         places = [place[1] for place in map(_PLACE.match, lines) if place] if plain else []
         placed = len(places) == len(lines)
         zones = Counter(map(zone_of, places)) if placed else Counter[str]()
-        header = Header(
+        header = EnvelopeHeader(
             cmd=cmd,
             matches=len(lines),
             hot_zone=hot_zone(zones, len(lines)),
@@ -197,7 +197,7 @@ def page(
     Raises:
         ToolError: there is no such piece.
     """
-    head = Header(cmd="handle", lines=kept.lines, content_type=kept.content_type or None, handle=kept.handle)
+    head = EnvelopeHeader(cmd="handle", lines=kept.lines, content_type=kept.content_type or None, handle=kept.handle)
     whole = Document(head, (Section(text),))
     if number == 1 and len(written(whole) if written else whole.text) <= budget:
         return whole
@@ -212,7 +212,7 @@ def page(
     return pages[number - 1]
 
 
-def _pages(kept: Kept, text: str, head: Header, room: int) -> list[Document]:
+def _pages(kept: Kept, text: str, head: EnvelopeHeader, room: int) -> list[Document]:
     found = list(pieces(text, room))
     made: list[Document] = []
     before = 0

@@ -63,7 +63,7 @@ _CRUMB_LINE = re.compile(r"(?:\A|\n)# TE: ?([^\n]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class EnvelopeHeader:
     """What stands before the content; it cannot be made without a magnitude, unless it says what went wrong.
 
     Attributes:
@@ -106,7 +106,7 @@ class Header:
             raise EnvelopeError(f"a header without an error has one of {', '.join(MAGNITUDES)}")
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Header:
+    def of(cls, meta: Mapping[str, Any]) -> EnvelopeHeader:
         """A header from its JSON object; members that are not known are left out.
 
         Raises:
@@ -146,7 +146,7 @@ class Section:
 class Document:
     """An envelope: a header and sections, each but the last with its breadcrumbs; without sections a header alone."""
 
-    header: Header
+    header: EnvelopeHeader
     sections: tuple[Section, ...] = ()
 
     def __post_init__(self) -> None:
@@ -198,7 +198,7 @@ def read_envelope(text: str) -> Document:
         raise EnvelopeError(f"the header holds no JSON: {error}") from error
     if not isinstance(meta, dict):
         raise EnvelopeError("the header holds no JSON object")
-    header = Header.of(meta)
+    header = EnvelopeHeader.of(meta)
     rest = text[found.end() :]
     if rest in ("", "\n"):
         return Document(header)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolwire.envelope.grammar import Document, Header, Section, count_lines, extra
+from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines, extra
 from toolwire.envelope.store import MAX_KEPT
 
-Keep = Callable[[str, Header], str | None]
+Keep = Callable[[str, EnvelopeHeader], str | None]
 """Keeps a whole text and gives its handle back; None if it cannot be kept."""
 
 CRUMBS: Final = 420
@@ -21,7 +21,7 @@ CRUMBS: Final = 420
 
 def compose_text(
     text: str,
-    header: Header,
+    header: EnvelopeHeader,
     *,
     limit: int,
     keep: Keep,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolwire.envelope.grammar import Document, Header, Section, extra
+from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, extra
 from toolwire.envelope.layout import CRUMBS, Keep
 from toolwire.envelope.ranking import (
     Definitions,
@@ -119,7 +119,7 @@ class Findings:
             stopped: why the search did not come to its end, in words.
         """
         ranked = _Ranked(self._hits, self._zones, self._counts, annotate=annotate, texts=self._definitions is not None)
-        header = Header(
+        header = EnvelopeHeader(
             cmd=cmd,
             matches=self.total if lines is None else lines,
             files=self.files if lines is not None or self._definitions is not None else None,

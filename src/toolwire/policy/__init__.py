@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "policy.hosts": "Host",
         "policy.intent": "Intent IntentDetector TierGate",
         "policy.lint": "Misnomer checked misnomers",
-        "policy.matchers": "Matcher Number OneOf PathGlob Text",
+        "policy.matchers": "AnyOf Matcher Number PathGlob Text",
         "policy.policy": "Allow Ask Context Decision Deny Limit Policy Rule full_name",
         "policy.rule_tables": "PolicyTable as_table",
         "policy.session": "Session",

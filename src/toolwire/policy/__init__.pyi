@@ -14,9 +14,9 @@ from toolwire.policy.intent import TierGate as TierGate
 from toolwire.policy.lint import Misnomer as Misnomer
 from toolwire.policy.lint import checked as checked
 from toolwire.policy.lint import misnomers as misnomers
+from toolwire.policy.matchers import AnyOf as AnyOf
 from toolwire.policy.matchers import Matcher as Matcher
 from toolwire.policy.matchers import Number as Number
-from toolwire.policy.matchers import OneOf as OneOf
 from toolwire.policy.matchers import PathGlob as PathGlob
 from toolwire.policy.matchers import Text as Text
 from toolwire.policy.policy import Allow as Allow
@@ -36,6 +36,7 @@ from toolwire.tools import Tier as Tier
 __all__ = [
     "Agreement",
     "Allow",
+    "AnyOf",
     "Approval",
     "Ask",
     "Command",
@@ -49,7 +50,6 @@ __all__ = [
     "Matcher",
     "Misnomer",
     "Number",
-    "OneOf",
     "PathGlob",
     "Policy",
     "PolicyTable",

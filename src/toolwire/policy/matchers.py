@@ -79,7 +79,7 @@ class PathGlob:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class AnyOf:
     """Values that are equal to one of these; 1 is not true, and text is no number."""
 
     values: tuple[Any, ...]

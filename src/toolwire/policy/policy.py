@@ -22,9 +22,9 @@ from toolwire.messages import ToolCall
 from toolwire.policy.commands import Command as Command
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.hosts import Host as Host
+from toolwire.policy.matchers import AnyOf as AnyOf
 from toolwire.policy.matchers import Matcher
 from toolwire.policy.matchers import Number as Number
-from toolwire.policy.matchers import OneOf as OneOf
 from toolwire.policy.matchers import PathGlob as PathGlob
 from toolwire.policy.matchers import Text as Text
 from toolwire.policy.provenance import vouched

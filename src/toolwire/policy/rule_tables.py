@@ -28,7 +28,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from toolwire.errors import ConfigurationError
 from toolwire.policy.matchers import Matcher
-from toolwire.policy.policy import REMEMBERED, Command, Effect, Host, Limit, Number, OneOf, PathGlob, Policy, Rule, Text
+from toolwire.policy.policy import REMEMBERED, AnyOf, Command, Effect, Host, Limit, Number, PathGlob, Policy, Rule, Text
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tier
 
@@ -138,7 +138,7 @@ def _one_of(table: Mapping[str, Any]) -> Matcher:
     values = table["one_of"]
     if not isinstance(values, list) or not values:
         raise ValueError("one_of is a list of values that is not empty")
-    return OneOf(tuple(values))
+    return AnyOf(tuple(values))
 
 
 def _number(table: Mapping[str, Any]) -> Matcher:
@@ -346,7 +346,7 @@ def _matcher_table(matcher: Matcher) -> dict[str, Any]:
             return {"begins": list(words)} | ({"options": list(options)} if options else {})
         case Host(glob):
             return {"host": glob}
-        case OneOf(values) if None not in values:
+        case AnyOf(values) if None not in values:
             return {"one_of": list(values)}
         case Number(low, high):
             ends = {"at_least": low, "at_most": high}

@@ -28,8 +28,8 @@ from toolwire.messages import (
 )
 from toolwire.providers.anthropic_stream import (
     KIND,
-    StreamReader,
-    StreamWriter,
+    AnthropicStreamReader,
+    AnthropicStreamWriter,
     add_error,
     add_usage,
     event_of,
@@ -257,7 +257,7 @@ class AnthropicMessages(ProviderApi):
 
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the events of one stream."""
-        return StreamReader(builder).read
+        return AnthropicStreamReader(builder).read
 
     def write_error(self, message: str) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
@@ -265,7 +265,7 @@ class AnthropicMessages(ProviderApi):
 
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the events of a stream: blocks one after another, each of one type."""
-        return StreamWriter(head, end).write(events)
+        return AnthropicStreamWriter(head, end).write(events)
 
 
 def _only_text(blocks: list[Json]) -> str:

@@ -20,7 +20,7 @@ from toolwire.providers.stream_codec import Head
 KIND = "anthropic_messages"
 
 
-class StreamReader:
+class AnthropicStreamReader:
     """Reads the events of one stream."""
 
     def __init__(self, builder: ResponseBuilder) -> None:
@@ -115,7 +115,7 @@ _DELTAS: dict[str | None, tuple[str, str]] = {
 }
 
 
-class StreamWriter(BlockWriter):
+class AnthropicStreamWriter(BlockWriter):
     """Writes the events of one stream."""
 
     def first(self) -> Iterator[bytes]:

@@ -37,7 +37,7 @@ from toolwire.providers.chat_parts import (
     with_signature,
     write_usage,
 )
-from toolwire.providers.chat_stream import StreamReader, StreamWriter
+from toolwire.providers.chat_stream import ChatStreamReader, ChatStreamWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame
 from toolwire.providers.identifiers import WORD_64, Alphabet
@@ -351,7 +351,7 @@ class ChatCompletions(ChatMessages):
 
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the chunks of one stream."""
-        return StreamReader(builder).read
+        return ChatStreamReader(builder).read
 
     def reasoning_delta(self, text: str) -> Json:
         """Return a delta of reasoning."""
@@ -360,7 +360,9 @@ class ChatCompletions(ChatMessages):
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the chunks of a stream."""
         facts = self.facts
-        writer = StreamWriter(self.kind, head, self.reasoning_delta, whole_calls=facts.whole_calls, custom=facts.custom)
+        writer = ChatStreamWriter(
+            self.kind, head, self.reasoning_delta, whole_calls=facts.whole_calls, custom=facts.custom
+        )
         return writer.write(events, end)
 
 

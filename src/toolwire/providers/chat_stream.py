@@ -28,7 +28,7 @@ from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head, StreamEnd
 
 
-class StreamReader:
+class ChatStreamReader:
     """Reads the chunks of one stream."""
 
     def __init__(self, builder: ResponseBuilder) -> None:
@@ -133,7 +133,7 @@ class StreamReader:
         return bool(name and arguments and not id and builder.is_whole(key))
 
 
-class StreamWriter:
+class ChatStreamWriter:
     """Writes the chunks of one stream.
 
     Args:

@@ -31,8 +31,8 @@ from toolwire.messages import (
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.gemini_stream import (
+    GeminiStreamReader,
     Signer,
-    StreamReader,
     answer_of,
     camel,
     is_gemini_id,
@@ -290,7 +290,7 @@ class Gemini(ProviderApi):
 
     def read_response(self, response: Json, builder: ResponseBuilder) -> None:
         """Report the content of a response to the builder."""
-        StreamReader(builder).answer(response, whole=True)
+        GeminiStreamReader(builder).answer(response, whole=True)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
@@ -301,7 +301,7 @@ class Gemini(ProviderApi):
 
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the responses of one stream."""
-        reader = StreamReader(builder)
+        reader = GeminiStreamReader(builder)
         return lambda frame: reader.answer(frame.value)
 
     def write_error(self, message: str) -> bytes:

@@ -103,7 +103,7 @@ _USAGE = UsageReader(
 )
 
 
-class StreamReader:
+class GeminiStreamReader:
     """Reads a response, or those of one stream."""
 
     def __init__(self, builder: ResponseBuilder) -> None:

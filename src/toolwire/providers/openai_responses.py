@@ -40,7 +40,7 @@ from toolwire.providers.request import (
 )
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_items import KIND, input_text, output_items, reasoning_part, response_body
-from toolwire.providers.responses_stream import OutputReader, StreamWriter
+from toolwire.providers.responses_stream import OutputReader, ResponsesStreamWriter
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
@@ -149,7 +149,7 @@ class OpenAIResponses(ProviderApi):
 
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the events of a stream."""
-        return StreamWriter(head, end).write(events)
+        return ResponsesStreamWriter(head, end).write(events)
 
 
 # -- writing messages --------------------------------------------------------------------------------------------

@@ -263,7 +263,7 @@ class OutputReader:
 # -- writing -----------------------------------------------------------------------------------------------------
 
 
-class StreamWriter(BlockWriter):
+class ResponsesStreamWriter(BlockWriter):
     """Writes the events of one stream: one item after another."""
 
     def __init__(self, head: Head, end: StreamEnd) -> None:

@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "telemetry.defaults": "flush keeps_content standard_archive standard_observers",
         "telemetry.otel": "Tracing",
         "telemetry.recorder": "MOST_BYTES MOST_DAYS WAITING_BYTES OutcomeRecord Recorder",
-        "telemetry.records": "NATIVE CallRecord Consent EndRecord Observer RunRecord TurnRecord",
+        "telemetry.records": "NATIVE ApprovalRecord CallRecord EndRecord Observer RunRecord TurnRecord",
         "telemetry.row_codec": "MAX_RAW MAX_TEXT",
         "text.redaction": "redact",
     },

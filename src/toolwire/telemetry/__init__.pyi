@@ -27,8 +27,8 @@ from toolwire.telemetry.recorder import WAITING_BYTES as WAITING_BYTES
 from toolwire.telemetry.recorder import OutcomeRecord as OutcomeRecord
 from toolwire.telemetry.recorder import Recorder as Recorder
 from toolwire.telemetry.records import NATIVE as NATIVE
+from toolwire.telemetry.records import ApprovalRecord as ApprovalRecord
 from toolwire.telemetry.records import CallRecord as CallRecord
-from toolwire.telemetry.records import Consent as Consent
 from toolwire.telemetry.records import EndRecord as EndRecord
 from toolwire.telemetry.records import Observer as Observer
 from toolwire.telemetry.records import RunRecord as RunRecord
@@ -48,12 +48,12 @@ __all__ = [
     "NATIVE",
     "WAITING_BYTES",
     "Advice",
+    "ApprovalRecord",
     "Archive",
     "CallRecord",
     "Choice",
     "Coach",
     "CoachedBackend",
-    "Consent",
     "EndRecord",
     "Figures",
     "Observer",

@@ -52,7 +52,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ApprovalRecord:
     """Somebody was asked about a call.
 
     Attributes:
@@ -84,7 +84,7 @@ class CallRecord:
     call: ToolCall
     result: ToolResult
     issue: Issue | None
-    consent: Consent | None
+    consent: ApprovalRecord | None
     seconds: float
     stepped: bool = False
 

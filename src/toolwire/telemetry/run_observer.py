@@ -19,8 +19,8 @@ from toolwire.policy.approval import Agreement, Approval
 from toolwire.providers.parsing import parse
 from toolwire.runtime.foreign_code import Caught
 from toolwire.telemetry.records import (
+    ApprovalRecord,
     CallRecord,
-    Consent,
     EndRecord,
     Observer,
     RunRecord,
@@ -102,7 +102,7 @@ class Watch:
 
     def asking(self, approval: Approval, by: str) -> None:
         """Somebody is asked about a call."""
-        self._consents.append(_Question(approval, Consent(approval.reason, by, None, monotonic())))
+        self._consents.append(_Question(approval, ApprovalRecord(approval.reason, by, None, monotonic())))
 
     def consented(self, approval: Approval, answer: Agreement | bool) -> None:
         """They answered."""
@@ -111,7 +111,7 @@ class Watch:
             if one.approval is approval:
                 one.consent = replace(one.consent, agreed=agreed, seconds=monotonic() - one.consent.seconds)
 
-    def _consent(self, call: ToolCall) -> Consent | None:
+    def _consent(self, call: ToolCall) -> ApprovalRecord | None:
         """What was said about a call; of several with one id, about the one that asked for the same."""
         found = [one for one in self._consents if one.approval.call.id == call.id]
         if not found:
@@ -171,7 +171,7 @@ class _Question:
     """Somebody is asked about a call; until they answer, the seconds are those of the clock when they were."""
 
     approval: Approval
-    consent: Consent
+    consent: ApprovalRecord
 
 
 class Asked:

@@ -18,7 +18,7 @@ import pytest
 from tests.unit.envelope.tree import build, te
 
 from toolwire.envelope.envelope import Envelope
-from toolwire.envelope.grammar import CRUMB, Document, Header, Section, read_envelope
+from toolwire.envelope.grammar import CRUMB, Document, EnvelopeHeader, Section, read_envelope
 from toolwire.envelope.ranking import hot_zone
 from toolwire.envelope.search_results import Findings
 from toolwire.envelope.te_tools import te_run
@@ -61,7 +61,7 @@ def sdd_4_1_header(tree: Path) -> str:
     header = document.header
     assert (header.matches, header.files, header.truncated) == (847, 37, True)
     assert header.handle is not None
-    plain = Header(cmd="grep", matches=847, files=37, truncated=True, handle="res_01H...")
+    plain = EnvelopeHeader(cmd="grep", matches=847, files=37, truncated=True, handle="res_01H...")
     return plain.text
 
 
@@ -90,7 +90,7 @@ def sdd_1_2_mpd(tree: Path) -> str:
 
 
 def sdd_4_1_hint(_: Path) -> str:
-    return Header(cmd="grep", matches=0, hint="rag search available").text
+    return EnvelopeHeader(cmd="grep", matches=0, hint="rag search available").text
 
 
 def library(name: str, hits: list[str]) -> str:
@@ -114,24 +114,24 @@ def uat_4_8(_: Path) -> str:
 
 
 def unit_basic(_: Path) -> str:
-    return Document(Header(cmd="grep", matches=10, files=3)).text
+    return Document(EnvelopeHeader(cmd="grep", matches=10, files=3)).text
 
 
 def unit_none_excluded(_: Path) -> str:
-    return Document(Header(cmd="grep", matches=5, files=None, hot_zone=None, error=None)).text
+    return Document(EnvelopeHeader(cmd="grep", matches=5, files=None, hot_zone=None, error=None)).text
 
 
 def unit_truncated(_: Path) -> str:
-    return Document(Header(cmd="grep", matches=100, truncated=True, handle="res_abc123")).text
+    return Document(EnvelopeHeader(cmd="grep", matches=100, truncated=True, handle="res_abc123")).text
 
 
 def unit_render(_: Path) -> str:
     section = Section("file.py:1: def foo():\nfile.py:5: def bar():", ("more results available",))
-    return Document(Header(cmd="grep", matches=2), (section,)).text
+    return Document(EnvelopeHeader(cmd="grep", matches=2), (section,)).text
 
 
 def unit_breadcrumb(_: Path) -> str:
-    text = Document(Header(cmd="x", size=0), (Section("x", ("42 more in tools/",)),)).text
+    text = Document(EnvelopeHeader(cmd="x", size=0), (Section("x", ("42 more in tools/",)),)).text
     return text[text.index("\n" + CRUMB) :]
 
 

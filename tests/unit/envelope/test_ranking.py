@@ -20,7 +20,7 @@ DEFINITIONS = [
     ("ts", "  async fetch(a: string): Promise<void> {", "fetch"),
     ("ts", "export interface Options<T> {", "Options"),
     ("ts", "type Handler = (a: string) => void", "Handler"),
-    ("go", "func (s *Server) Start(ctx context.Context) error {", "Start"),
+    ("go", "func (s *Server) Start(ctx context.CommandContext) error {", "Start"),
     ("go", "func New() *Server {", "New"),
     ("go", "type Server struct {", "Server"),
     ("go", "type Celsius float64", "Celsius"),

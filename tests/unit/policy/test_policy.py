@@ -8,6 +8,7 @@ from toolwire import Tier, ToolCall, ToolDefinition
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.policy import (
     Allow,
+    AnyOf,
     Ask,
     Command,
     Context,
@@ -15,7 +16,6 @@ from toolwire.policy.policy import (
     Host,
     Limit,
     Number,
-    OneOf,
     PathGlob,
     Policy,
     Rule,
@@ -275,12 +275,12 @@ def test_hosts() -> None:
 
 
 def test_values_and_numbers() -> None:
-    one = OneOf(("read", 1, True))
+    one = AnyOf(("read", 1, True))
     assert [one.surely(value) for value in ("read", 1, True, 1.0, "READ", 0, False, "1")] == [
         *(True, True, True, True, False, False, False, False),
     ]
     assert [one.maybe(value) for value in (" READ", 2, False, [], {})] == [True, False, False, True, True]
-    assert not OneOf((1,)).surely(True)
+    assert not AnyOf((1,)).surely(True)
     amount = Number(at_most=100)
     assert [amount.surely(value) for value in (100, -5, 100.5, True, "5", float("nan"))] == [
         *(True, True, False, False, False, False),

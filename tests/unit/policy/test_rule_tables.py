@@ -15,6 +15,7 @@ from toolwire import ConfigurationError, Tier, ToolCall, ToolDefinition
 from toolwire.config.tables import load_configuration
 from toolwire.policy.policy import (
     Allow,
+    AnyOf,
     Ask,
     Command,
     Context,
@@ -22,7 +23,6 @@ from toolwire.policy.policy import (
     Limit,
     Matcher,
     Number,
-    OneOf,
     PathGlob,
     Policy,
     Rule,
@@ -81,7 +81,7 @@ POLICY = Policy(
         Rule(
             "allow",
             "write_file",
-            {"path": PathGlob("src/**", "/srv"), "mode": OneOf(("w", 1, True))},
+            {"path": PathGlob("src/**", "/srv"), "mode": AnyOf(("w", 1, True))},
             "sources are ours",
             even_untrusted=True,
         ),
@@ -150,7 +150,7 @@ class Own:
         return True
 
 
-@pytest.mark.parametrize("matcher", [Own(), OneOf((None,))])
+@pytest.mark.parametrize("matcher", [Own(), AnyOf((None,))])
 def test_what_toml_has_no_words_for_cannot_be_written(matcher: Matcher) -> None:
     with pytest.raises(ConfigurationError, match="cannot be written"):
         as_table(Policy((Rule("deny", arguments={"a": matcher}),)))

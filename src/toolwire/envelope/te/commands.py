@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from toolwire.envelope.te.options import Command, Option
+from toolwire.envelope.te.options import CommandSpec, Option
 from toolwire.runtime.allowed_roots import AllowedRoots
 
 FAILED: Final = 1
@@ -16,7 +16,7 @@ _ROOT: Final = Option("--root", "the directory to stay in, instead of the workin
 _LINES: Final = Option("--lines", "only these lines, counted from 1", "A-B")
 _PREVIEW: Final = Option("--preview", "lines that are shown (50)", "N")
 
-TE: Final = Command(
+TE: Final = CommandSpec(
     "te [OPTION]... COMMAND [ARGUMENT]...",
     "What commands give, with a header that says how much it is, cut to what its reader can hold.",
     (
@@ -46,7 +46,7 @@ examples:
 TE_BUDGET. Exit status: the command's; 1 it could not be started, 2 wrong usage, 124 too slow, 130 interrupted.""",
     mixed=False,
 )
-GREP: Final = Command(
+GREP: Final = CommandSpec(
     "te grep [OPTION]... PATTERN [PATH]...",
     "Search files: definitions come first and tests last. Without a path, all of the working directory.",
     (
@@ -76,13 +76,13 @@ GREP: Final = Command(
 -r, -n, -H and -E are what happens anyway. Exit status: 0 found, 1 nothing found, 2 wrong usage or a pattern that
 cannot be read, 124 too slow.""",
 )
-CAT: Final = Command(
+CAT: Final = CommandSpec(
     "te cat [OPTION]... FILE...",
     "Show files, one behind the other; - is standard input.",
     (_LINES, _PREVIEW, _ROOT),
     "examples:\n  te cat src/app.py\n  te cat --lines 120-180 src/app.py\n  make 2>&1 | te cat -",
 )
-READ: Final = Command(
+READ: Final = CommandSpec(
     "te repo read [OPTION]... --path FILE",
     "Show a file of a repository.",
     (
@@ -92,7 +92,7 @@ READ: Final = Command(
     ),
     "example:\n  te repo read --root . --path src/app.py",
 )
-FIND: Final = Command(
+FIND: Final = CommandSpec(
     "te find [PATH]... [OPTION]...",
     "List files and directories; those of tests come last. Without a path, all below the working directory.",
     (
@@ -107,7 +107,7 @@ FIND: Final = Command(
     "examples:\n  te find src -name '*.py'\n  te find -type d\n\nOptions may have one stroke, as find has them; "
     "`te -i find` is find itself.",
 )
-RUN: Final = Command(
+RUN: Final = CommandSpec(
     "te run COMMAND [ARGUMENT]...",
     "Run a command, and show what it gives in an envelope; its exit status is ours.",
     (),

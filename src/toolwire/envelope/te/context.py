@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from toolwire.envelope.grammar import Document, Header, Section
+from toolwire.envelope.grammar import Document, EnvelopeHeader, Section
 from toolwire.envelope.layout import compose_text
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
@@ -46,7 +46,7 @@ class Done:
 
 
 @dataclass
-class Context:
+class CommandContext:
     """One run of `te`.
 
     Attributes:
@@ -105,8 +105,8 @@ class Context:
             return document.text
         return dumped({"meta": document.header.meta, "content": document.body})
 
-    def text(self, text: str, header: Header, *, limit: int, lines: int | None, tail: float = 0.0, more: str = "",
-             status: int = 0) -> Done:  # fmt: skip
+    def text(self, text: str, header: EnvelopeHeader, *, limit: int, lines: int | None, tail: float = 0.0,
+             more: str = "", status: int = 0) -> Done:  # fmt: skip
         """Write a text in an envelope; see `compose_text`."""
         keep = self.keep()
         return self.answer(
@@ -115,18 +115,18 @@ class Context:
             status=status,
         )
 
-    def keep(self) -> Callable[[str, Header], str | None]:
+    def keep(self) -> Callable[[str, EnvelopeHeader], str | None]:
         """Keeps a result, once, however often it is asked to."""
         kept: list[str | None] = []
 
-        def keep(text: str, header: Header) -> str | None:
+        def keep(text: str, header: EnvelopeHeader) -> str | None:
             if not kept:
                 kept.append(self._kept(text, header))
             return kept[0]
 
         return keep
 
-    def _kept(self, text: str, header: Header) -> str | None:
+    def _kept(self, text: str, header: EnvelopeHeader) -> str | None:
         try:
             return self.store.put(
                 text,
@@ -143,7 +143,7 @@ class Context:
         said = SAID.get(error, message)
         if message and message != said:
             warn(message)
-        document = Document(Header(cmd=cmd, error=error), (Section(f"[TE] {said[:MAX_ERROR]}"),))
+        document = Document(EnvelopeHeader(cmd=cmd, error=error), (Section(f"[TE] {said[:MAX_ERROR]}"),))
         return self.answer(lambda _: document, status=status)
 
     def close(self) -> None:

@@ -14,12 +14,12 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.grammar import Document, Header, Section, count_lines
+from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines
 from toolwire.envelope.search_results import Findings
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.commands import CAT, FAILED, FIND, NONE_FOUND, READ, root_of
-from toolwire.envelope.te.context import Context, Done
-from toolwire.envelope.te.options import Command, Given
+from toolwire.envelope.te.context import CommandContext, Done
+from toolwire.envelope.te.options import CommandSpec, Given
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.process_groups import TIMED_OUT
@@ -50,7 +50,7 @@ class _Text:
     late: bool = False
 
 
-def cat(context: Context, arguments: Sequence[str]) -> Done:
+def cat(context: CommandContext, arguments: Sequence[str]) -> Done:
     """Files in an envelope."""
     given = CAT.read(arguments)
     if not given.arguments:
@@ -58,7 +58,7 @@ def cat(context: Context, arguments: Sequence[str]) -> Done:
     return _shown(context, CAT, given, "cat", given.arguments)
 
 
-def read(context: Context, arguments: Sequence[str]) -> Done:
+def read(context: CommandContext, arguments: Sequence[str]) -> Done:
     """A file of a repository in an envelope."""
     given = READ.read(arguments)
     if given.arguments or not given.last("path"):
@@ -66,7 +66,7 @@ def read(context: Context, arguments: Sequence[str]) -> Done:
     return _shown(context, READ, given, "repo read", given.all("path"))
 
 
-def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Sequence[str]) -> Done:
+def _shown(context: CommandContext, command: CommandSpec, given: Given, cmd: str, paths: Sequence[str]) -> Done:
     asked = _range(command, given)
     limits = context.settings.cat
     try:
@@ -81,7 +81,7 @@ def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Se
         return context.failed(cmd, "not_readable", error.strerror or "cannot be read", status=FAILED)
     size = sum(one.size for one in read)
     if not all(one.is_text for one in read):
-        header = Header(cmd=cmd, size=size, content_type="binary", truncated=True)
+        header = EnvelopeHeader(cmd=cmd, size=size, content_type="binary", truncated=True)
         said = f"{size} bytes, which are no text"
         return context.answer(lambda _: Document(header, (Section("", (said,)),)))
     text = "".join(one.text for one in read)
@@ -89,7 +89,7 @@ def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Se
     kind = kinds.pop() if len(kinds) == 1 else TEXT
     lines = sum(one.lines for one in read)
     late = any(one.late for one in read)
-    header = Header(
+    header = EnvelopeHeader(
         cmd=cmd, lines=lines, content_type=None if kind == TEXT else kind, error="timeout" if late else None
     )
     left = lines - count_lines(text)
@@ -105,7 +105,7 @@ def _shown(context: Context, command: Command, given: Given, cmd: str, paths: Se
     )
 
 
-def _range(command: Command, given: Given) -> tuple[int, int] | None:
+def _range(command: CommandSpec, given: Given) -> tuple[int, int] | None:
     """The lines that are asked for, or None."""
     if not given.has("lines"):
         return None
@@ -191,7 +191,7 @@ def _after(piece: bytes, breaks: int) -> int:
 _ONE_STROKE: Final = frozenset({"-name", "-iname", "-path", "-type", "-maxdepth"})
 
 
-def find(context: Context, arguments: Sequence[str]) -> Done:
+def find(context: CommandContext, arguments: Sequence[str]) -> Done:
     """Names of files in an envelope."""
     given = FIND.read([f"-{one}" if one in _ONE_STROKE else one for one in arguments])
     kind = given.last("type")

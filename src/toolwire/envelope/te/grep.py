@@ -20,7 +20,7 @@ from toolwire.search.ripgrep import PinnedPath, RipgrepSearch, find_ripgrep
 
 if TYPE_CHECKING:
     from toolwire.envelope.search_results import Findings
-    from toolwire.envelope.te.context import Context, Done
+    from toolwire.envelope.te.context import CommandContext, Done
     from toolwire.search.re2_search import Re2Search
 
 MAX_PATTERN: Final = 4_096
@@ -202,7 +202,7 @@ def repeat_raw(search: Search) -> Done:
     return grep_raw(argv, root=root_of(search.root))
 
 
-def grep(search: Search, context: Context) -> Done:
+def grep(search: Search, context: CommandContext) -> Done:
     """Read a search that was begun, and write the best of it."""
     from toolwire.envelope.search_results import Findings
     from toolwire.envelope.te.context import warn

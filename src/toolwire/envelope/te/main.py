@@ -16,7 +16,7 @@ from toolwire.errors import ConfigurationError
 from toolwire.runtime.foreign_code import Caught
 
 if TYPE_CHECKING:
-    from toolwire.envelope.te.context import Context, Done
+    from toolwire.envelope.te.context import CommandContext, Done
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -68,9 +68,9 @@ def _run(given: Given) -> int:
             from toolwire.envelope.te.grep import Search
 
             begun = Search(argv[1:], stack)  # before all else is loaded
-        from toolwire.envelope.te.context import Context
+        from toolwire.envelope.te.context import CommandContext
 
-        context = Context(given.has("json"), raw, _seconds(given))
+        context = CommandContext(given.has("json"), raw, _seconds(given))
         if begun is not None:
             from toolwire.envelope.te.grep import grep, repeat_raw
 
@@ -96,7 +96,7 @@ def _seconds(given: Given) -> float | None:
     return seconds
 
 
-def _done(given: Given, context: Context) -> Done:
+def _done(given: Given, context: CommandContext) -> Done:
     """Do what is asked for; all but `grep`."""
     from toolwire.envelope.te import passthrough
 
@@ -127,7 +127,7 @@ def _done(given: Given, context: Context) -> Done:
 
 
 def _guarded(
-    context: Context, argv: Sequence[str], work: Callable[[], Done], repeat: Callable[[], Done] | None = None
+    context: CommandContext, argv: Sequence[str], work: Callable[[], Done], repeat: Callable[[], Done] | None = None
 ) -> Done:
     """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke.
 

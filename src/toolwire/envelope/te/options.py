@@ -1,4 +1,4 @@
-"""Command lines as grep takes them: options anywhere, `-e -x`, `-rn`, `--`; and the help that goes with them."""
+"""CommandSpec lines as grep takes them: options anywhere, `-e -x`, `-rn`, `--`; and the help that goes with them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Given(NamedTuple):
         return tuple(self.values.get(name, ()))
 
 
-class Command(NamedTuple):
+class CommandSpec(NamedTuple):
     """A command and its options.
 
     Attributes:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.grammar import BEGIN, Document, Header, Section, count_lines
+from toolwire.envelope.grammar import BEGIN, Document, EnvelopeHeader, Section, count_lines
 from toolwire.envelope.layout import cut
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.commands import FAILED, READ, RUN
-from toolwire.envelope.te.context import Context, Done, dumped, short, warn
+from toolwire.envelope.te.context import CommandContext, Done, dumped, short, warn
 from toolwire.runtime.process_groups import ProgramResult, run_program
 
 READING: Final = frozenset({"grep", "cat", "find", "repo"})
@@ -27,7 +27,7 @@ TAIL: Final = 0.5
 """The share of what is shown that is for the end: that is where commands say how it went."""
 
 
-def run_shown(context: Context, arguments: Sequence[str]) -> Done:
+def run_shown(context: CommandContext, arguments: Sequence[str]) -> Done:
     """`te run`: both outputs in one envelope."""
     argv = RUN.read(arguments).arguments
     if not argv:
@@ -35,12 +35,12 @@ def run_shown(context: Context, arguments: Sequence[str]) -> Done:
     return _json(context, argv) if context.as_json else _shaped(context, argv, passed=False)
 
 
-def pass_on(context: Context, argv: Sequence[str]) -> Done:
+def pass_on(context: CommandContext, argv: Sequence[str]) -> Done:
     """A command that `te` has no words for: as it is, as long as its reader has room for that."""
     return _json(context, argv) if context.as_json else _shaped(context, argv, passed=True)
 
 
-def _shaped(context: Context, argv: Sequence[str], *, passed: bool) -> Done:
+def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Done:
     cmd = short(argv[0])
     ran = _ran(context, argv, merge=not passed)
     if isinstance(ran, str):
@@ -55,7 +55,7 @@ def _shaped(context: Context, argv: Sequence[str], *, passed: bool) -> Done:
         return Done(ran.exit_status, cmd, "pass", out + err, error=error or "")
     text = out if not err else f"{out.removesuffix(chr(10))}\n{err}" if out else err
     kind = content_type(text[:2_000] + text[-200:])
-    header = Header(
+    header = EnvelopeHeader(
         cmd=cmd, lines=count_lines(text), content_type=None if kind in (TEXT, "json") else kind, error=error
     )
     more = f"{ran.left_out} bytes behind the first {MAX_KEPT >> 20} MB" if ran.left_out else ""
@@ -65,7 +65,7 @@ def _shaped(context: Context, argv: Sequence[str], *, passed: bool) -> Done:
     return done
 
 
-def _json(context: Context, argv: Sequence[str]) -> Done:
+def _json(context: CommandContext, argv: Sequence[str]) -> Done:
     """What a command gave as one JSON object, with the ends of its outputs where they are too long for the reader."""
     cmd = short(argv[0])
     ran = _ran(context, argv, merge=False)
@@ -85,7 +85,7 @@ def _json(context: Context, argv: Sequence[str]) -> Done:
     if len(text) > budget or ran.left_out:
         keep = context.keep()
         whole = value["stdout"] + value["stderr"]
-        header = Header(cmd=cmd, lines=count_lines(whole))
+        header = EnvelopeHeader(cmd=cmd, lines=count_lines(whole))
         handle = keep(whole, header) or ""
         value |= {"truncated": True} | ({"handle": handle} if handle else {})
         out, err = value["stdout"], value["stderr"]
@@ -105,11 +105,11 @@ def _ends(text: str, room: int) -> str:
     shown = cut(text, room, tail=TAIL)
     if not shown.left_out:
         return text
-    header = Header(cmd="run", lines=0)
+    header = EnvelopeHeader(cmd="run", lines=0)
     return Document(header, (Section(shown.head, (shown.left_out,)), Section(shown.tail))).body
 
 
-def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> ProgramResult | str:
+def _ran(context: CommandContext, argv: Sequence[str], *, merge: bool) -> ProgramResult | str:
     """What a command did, or why it could not be started."""
     try:
         context.ran = run_program(argv, seconds=_seconds(context), max_output=MAX_KEPT, separate_stderr=not merge)
@@ -119,11 +119,11 @@ def _ran(context: Context, argv: Sequence[str], *, merge: bool) -> ProgramResult
         return f"{argv[0]}: {reason}"
 
 
-def _late(context: Context, argv: Sequence[str]) -> str:
+def _late(context: CommandContext, argv: Sequence[str]) -> str:
     return f"command timed out after {_seconds(context):g}s: {shlex.join(argv)[:MAX_SAID]}"
 
 
-def _seconds(context: Context) -> float:
+def _seconds(context: CommandContext) -> float:
     return context.seconds or context.settings.seconds
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from toolwire.envelope.envelope import page
 from toolwire.envelope.te.commands import FAILED
-from toolwire.envelope.te.context import Context, Done, dumped, warn
+from toolwire.envelope.te.context import CommandContext, Done, dumped, warn
 from toolwire.envelope.usage_log import Telemetry
 from toolwire.errors import ToolError
 from toolwire.text.escape import escape_as_json
@@ -22,7 +22,7 @@ _CELL: Final = 100
 """Characters of a cell."""
 
 
-def stats(context: Context) -> Done:
+def stats(context: CommandContext) -> Done:
     """How often what was called, how much it gave and how long it took."""
     try:
         found = Telemetry.of(context.settings).stats()
@@ -38,7 +38,7 @@ def stats(context: Context) -> Done:
     return _newest(context, lines)
 
 
-def handles(context: Context) -> Done:
+def handles(context: CommandContext) -> Done:
     """What is kept, the newest first."""
     try:
         found = context.store.list()
@@ -52,7 +52,7 @@ def handles(context: Context) -> Done:
     return _newest(context, lines)
 
 
-def one_page(context: Context, handle: str, number: int) -> Done:
+def one_page(context: CommandContext, handle: str, number: int) -> Done:
     """A page of what is kept."""
     try:
         kept, text = context.store.get(handle)
@@ -82,7 +82,7 @@ def _cell(text: str) -> str:
     return shorten(escape_as_json(text), _CELL)
 
 
-def _newest(context: Context, lines: list[str]) -> Done:
+def _newest(context: CommandContext, lines: list[str]) -> Done:
     """Write the first lines, as many as the reader has room for, and how many more there are."""
     room = context.settings.budget - (_SAID if not context.as_json else 2)
     shown = 0
