@@ -6,7 +6,7 @@ Importing Toolwire must cost next to nothing, so this module imports almost noth
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import UnionType
@@ -109,21 +109,6 @@ def check_type(argument: str, value: object, kind: type | UnionType, expected: s
     """
     if not isinstance(value, kind):
         raise wrong_type(argument, value, expected)
-
-
-def check_options(function: str, options: Iterable[str], known: Collection[str]) -> None:
-    """Check the names of keyword arguments that are passed on as a dict.
-
-    Raises:
-        TypeError: a name is not known; the message suggests the nearest one.
-    """
-    for name in options:
-        if name not in known:
-            import difflib  # here, since only this needs it
-
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it takes {', '.join(sorted(known))}"
-            raise TypeError(f"{function}() has no argument {name!r}{hint}")
 
 
 def warn_deprecated(thing: str, version: str, *, instead: str = "") -> None:

@@ -12,12 +12,12 @@ from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
-from toolwire._surface import check_options
 from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
 from toolwire.schema.validation import check_schema
 from toolwire.text.json_scanner import read_json
+from toolwire.text.suggest import check_options
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,8 +8,9 @@ import warnings
 
 import pytest
 
-from toolwire._surface import check_options, needs_extra, warn_deprecated, wrong_type
+from toolwire._surface import needs_extra, warn_deprecated, wrong_type
 from toolwire.errors import MissingExtra, ToolwireDeprecationWarning
+from toolwire.text.suggest import check_options
 
 BLOCKED = """
 import sys
@@ -96,7 +97,7 @@ def test_a_deprecation_points_at_the_caller() -> None:
 
 def test_an_unknown_option_is_an_error_with_a_suggestion() -> None:
     check_options("f", {"format": 1}, {"format", "tools"})
-    with pytest.raises(TypeError, match=r"f\(\) has no argument 'formt'; did you mean 'format'\?"):
+    with pytest.raises(TypeError, match=r"f\(\) has no argument 'formt'; did you mean format\?"):
         check_options("f", {"formt": 1}, {"format", "tools"})
     with pytest.raises(TypeError, match=r"f\(\) has no argument 'zzz'; it takes format, tools"):
         check_options("f", {"zzz": 1}, {"format", "tools"})

@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from toolwire._surface import check_options, needs_extra
+from toolwire._surface import needs_extra
 from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget, Prices
 from toolwire.agent.config import AgentConfig
@@ -41,6 +41,7 @@ from toolwire.execution.tool_files import python_tools
 from toolwire.policy.intent import TierGate
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Policy
+from toolwire.text.suggest import check_options
 from toolwire.tools import Tier
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from toolwire._surface import check_options
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
 from toolwire.schema.signatures import ArgumentConverter, argument_converter
-from toolwire.text.suggest import closest, did_you_mean
+from toolwire.text.suggest import check_options, closest, did_you_mean
 from toolwire.tools import (
     DEFAULT_BEHAVIOR,
     BehaviorOptions,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from toolwire.execution.executor import Shaping
 from toolwire.mcp.definitions import Declared, cleaned
 from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
 from toolwire.schema.validation import validate
+from toolwire.text.json_text import json_text
 from toolwire.text.truncate import truncate
 
 PROVIDER = "mcp"
@@ -275,7 +275,7 @@ def _size(data: str) -> str:
 
 def _json(value: Any) -> str | None:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return json_text(value)
     except (TypeError, ValueError, RecursionError):
         return None
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
-from toolwire._surface import check_options
 from toolwire.errors import ProviderError, RenderError, ToolwireError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
 from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.providers.request import ChatRequest, Notes, RequestOptions, group_results
 from toolwire.runtime.foreign_code import Caught
 from toolwire.text.identity_cache import IdentityCache
+from toolwire.text.suggest import check_options
 from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import render_calls, render_results

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
-from toolwire._surface import check_options
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     CallEnd,
@@ -49,6 +48,7 @@ from toolwire.providers.stream_codec import (
     json_excerpt,
     open_truncated_calls,
 )
+from toolwire.text.suggest import check_options
 from toolwire.tools import ToolDefinition, definitions
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from toolwire._surface import check_options
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     ArgumentsDelta,
@@ -31,6 +30,7 @@ from toolwire.events import (
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.providers.api_registry import api_of, get_api
 from toolwire.providers.base import ProviderApi, as_dict
+from toolwire.text.suggest import check_options
 from toolwire.tools import definitions
 from toolwire.wire import stream_parser
 from toolwire.wire.stream_parser import ParseOptions, StreamParser

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 SIMILARITY = 0.5
 """Smallest similarity of a suggestion, from 0 to 1, as `difflib` measures it."""
@@ -30,3 +30,15 @@ def did_you_mean(names: Iterable[str]) -> str:
     """Return the end of a sentence that suggests these names, or "" if there are none."""
     listed = " or ".join(names)
     return f"; did you mean {listed}?" if listed else ""
+
+
+def check_options(function: str, options: Iterable[str], known: Collection[str]) -> None:
+    """Check the names of keyword arguments that are passed on as a dict.
+
+    Raises:
+        TypeError: a name is not known; the message suggests the nearest one.
+    """
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(closest(name, known)) or f"; it takes {', '.join(sorted(known))}"
+            raise TypeError(f"{function}() has no argument {name!r}{hint}")

@@ -20,6 +20,7 @@ from toolwire.envelope.usage_log import MAX_INPUT, Record, Telemetry, redacted_c
 from toolwire.errors import ToolError
 from toolwire.runtime.foreign_code import Caught
 from toolwire.runtime.process_groups import ProgramResult
+from toolwire.text.escape import escape_as_json
 
 MIN_ROOM: Final = 500
 """Characters in which a document says that it shows nothing, whatever it is of."""
@@ -182,8 +183,7 @@ class CommandContext:
 
 def dumped(value: Any) -> str:
     """JSON on one line; characters that a terminal obeys stand as escapes."""
-    line = json.dumps(value, ensure_ascii=False)
-    return line if line.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+    return escape_as_json(json.dumps(value, ensure_ascii=False))
 
 
 def write(text: str) -> None:
