@@ -1,4 +1,4 @@
-"""Floods: twice the text may take 2.3 times as long, not more, and nothing may raise.
+"""Floods: twice the text may take at most 2.3 times as long, and nothing may raise.
 
     python benchmarks/linear.py             # sizes as below; many minutes
     python benchmarks/linear.py --quick     # a sixteenth of the sizes
@@ -28,7 +28,7 @@ LIMIT = 2.3
 MEGABYTE = 1_000_000
 LONG_STREAMS = ("hermes", "qwen3_coder", "forge_xml", "auto")
 NOISE = 0.005
-"""Seconds of processor time that say nothing."""
+"""Processor time in seconds that is too short to be measured."""
 TRIES = 6
 
 TOOLS = list(definitions(texts.TOOLS).values())
@@ -41,7 +41,7 @@ MAIN_UNITS = ("<", "<a>", "&", "{", '"', "\\", "```\n", " ", "9", "</s>")
 
 
 def markers(wire: WireFormat) -> list[str]:
-    """The first marker of a call of this format, and its last one, whole and without its last character."""
+    """Return the first and the last marker of a call, complete and without the last character."""
     head, tail = texts.around(wire)
     opener = head[: head.index("write_file")].rstrip('"') or head[:1]
     closer = tail.strip().splitlines()[-1] if tail.strip() else ""
@@ -57,7 +57,7 @@ def markers(wire: WireFormat) -> list[str]:
 
 
 def floods(wires: Iterable[WireFormat], *, main: bool) -> Iterator[tuple[str, str]]:
-    """Prefixes and units for these formats."""
+    """Return prefixes and units for these formats."""
     wires = tuple(wires)
     units = list(MAIN_UNITS if main else UNITS)
     prefixes = ["text "] if main else ["", "text ", "<think>", "```\n"]
@@ -76,7 +76,7 @@ def floods(wires: Iterable[WireFormat], *, main: bool) -> Iterator[tuple[str, st
 
 
 def seconds(name: str, text: str, piece: int) -> float:
-    """Processor time of one reading; the collector, whose passes come in steps, is off meanwhile."""
+    """Return the processor time of one reading, with the garbage collector switched off."""
     gc.collect()
     gc.disable()
     start = process_time()
@@ -94,7 +94,7 @@ def seconds(name: str, text: str, piece: int) -> float:
 
 
 def ratio(name: str, prefix: str, unit: str, size: int, piece: int) -> tuple[float, float]:
-    """The time of twice the text in times of the text's, the least of some tries each; and the longer time."""
+    """Return the time for twice the text as a multiple of the time for the text, and the longer time."""
     texts_ = [prefix + unit * (n // len(unit)) for n in (size, 2 * size)]
     best = [float("inf"), float("inf")]
     for _ in range(TRIES):
@@ -106,7 +106,7 @@ def ratio(name: str, prefix: str, unit: str, size: int, piece: int) -> tuple[flo
 
 
 def main() -> int:
-    """Measure, print what is worst, and what is over the limit."""
+    """Measure, and print the worst cases and those over the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="only these")
     parser.add_argument("--quick", action="store_true", help="a sixteenth of the sizes")

@@ -1,4 +1,4 @@
-"""How fast texts are read, in relation to what nobody can beat: `json.loads`, and a `feed` that does nothing.
+"""Parsing speed in relation to lower bounds: `json.loads`, and a `feed` that does nothing.
 
     python benchmarks/parse.py              # all formats; some minutes
     python benchmarks/parse.py --quick      # smaller texts
@@ -48,11 +48,11 @@ COMMON: Row = {
 
 TOOLS = list(definitions(texts.TOOLS).values())
 BLOCK = 2000
-"""Pieces in one block of a stream."""
+"""Number of pieces in one block of a stream."""
 
 
 class Idle:
-    """What a parser costs at least."""
+    """A parser that does nothing, as a lower bound."""
 
     def feed(self, text: str) -> tuple[()]:
         """Do nothing."""
@@ -60,7 +60,7 @@ class Idle:
 
 
 def turns(engine: Callable[[], Any], reference: Callable[[], Any], rounds: int) -> float:
-    """The median time of one thing in medians of another, taking turns."""
+    """Return the median time of one function as a multiple of the median of another, measured in turns."""
     took: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for side, times in ((engine, took[0]), (reference, took[1])):
@@ -71,12 +71,12 @@ def turns(engine: Callable[[], Any], reference: Callable[[], Any], rounds: int) 
 
 
 def parsed(wire: WireFormat, text: str) -> toolwire.ParsedResponse:
-    """The whole text, read."""
+    """Parse the whole text."""
     return toolwire.parse(text, format=wire.name, tools=TOOLS)
 
 
 def whole(wire: WireFormat, value: str, rounds: int, *, entities: bool = False) -> float:
-    """`parse` in times of `json.loads`."""
+    """Return the time of `parse` as a multiple of `json.loads`."""
     text = texts.call(wire, value, entities=entities)
     arguments = {"path": "a.py", "content": value}
     if [call.arguments for call in parsed(wire, text).tool_calls] != [arguments]:
@@ -94,7 +94,7 @@ def _feed(feed: Callable[[str], Any], text: str, start: int, stop: int) -> float
 
 
 def stream(wire: WireFormat, value: str) -> list[float]:
-    """Each block of a stream in 4-character pieces, in times of an idle `feed` over the same block."""
+    """Return the time of each block of a stream in 4-character pieces, as a multiple of an idle `feed`."""
     text = texts.call(wire, value)
     parser, idle = toolwire.StreamParser(format=wire.name, tools=TOOLS), Idle()
     ratios = [
@@ -105,7 +105,7 @@ def stream(wire: WireFormat, value: str) -> list[float]:
 
 
 def growth(wire: WireFormat, value: str) -> float:
-    """The last tenth of a stream in times of the first tenth of another, which takes turns with it."""
+    """Return the time of the last tenth of a stream as a multiple of the first tenth of another, measured in turns."""
     text = texts.call(wire, value)
     tenth = len(text) // 10 // (4 * BLOCK) * 4 * BLOCK
     late = toolwire.StreamParser(format=wire.name, tools=TOOLS)
@@ -121,7 +121,7 @@ def growth(wire: WireFormat, value: str) -> float:
 
 
 def small(wire: WireFormat, rounds: int) -> tuple[float, float]:
-    """Milliseconds for a response of 300 characters (or little more, where its markers take as many already)."""
+    """Return milliseconds for a response of 300 characters, or little more where its markers are longer."""
     head, tail = texts.around(wire)
     value = texts.SOURCE * 2
     while value and len(head + texts.written(wire, value) + tail) > 300:
@@ -143,7 +143,7 @@ def small(wire: WireFormat, rounds: int) -> tuple[float, float]:
 
 
 def peaks(wire: WireFormat, value: str) -> tuple[float, float]:
-    """Peak of memory in times of the text's size: whole, and in 4-character pieces."""
+    """Return the memory peak as a multiple of the text's size: whole, and in 4-character pieces."""
     text = texts.call(wire, value)
     size = sys.getsizeof(text)
     peaks_measured: list[float] = []
@@ -162,7 +162,7 @@ def peaks(wire: WireFormat, value: str) -> tuple[float, float]:
 
 
 def measure(wire: WireFormat, *, quick: bool) -> Row:
-    """All columns for one format."""
+    """Return all columns for one format."""
     million = 200_000 if quick else 1_000_000
     rounds = 9 if quick else 25
     source = texts.fill(texts.SOURCE, million)
@@ -181,13 +181,13 @@ def measure(wire: WireFormat, *, quick: bool) -> Row:
 
 
 def missed(wire: WireFormat, row: Row) -> list[str]:
-    """The targets that a format misses."""
+    """Return the targets that a format misses."""
     targets = {**COMMON, **TARGETS[texts.kind(wire)]}
     return [f"{column} {row[column]:.2f} > {most}" for column, most in targets.items() if row.get(column, 0) > most]
 
 
 def main() -> int:
-    """Measure, print, compare."""
+    """Measure, print and compare with the targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="only these")
     parser.add_argument("--quick", action="store_true", help="smaller texts")

@@ -1,4 +1,4 @@
-"""Side by side with other parsers, in one run: how much each reads right, and how long each takes.
+"""Comparison with other parsers in one run: the share of rows that each reads right, and the time it takes.
 
     python -m venv /tmp/peers && /tmp/peers/bin/pip install agent-tool-parser llm-beacon json-repair langchain-core
     .venv/bin/python benchmarks/peers.py --packages /tmp/peers/lib/python3.11/site-packages
@@ -29,14 +29,14 @@ SOURCE = 'def f(a: str) -> None:\n    """Say "a" & <b>."""\n    print(f"{a!r}\\n
 
 
 def named(call: Any) -> tuple[str, Any]:
-    """Name and arguments of a call as some peer gives it."""
+    """Return name and arguments of a call in the shape of some peer."""
     if isinstance(call, dict):
         return call.get("name"), call.get("arguments", call.get("args", call.get("parameters")))
     return call.name, getattr(call, "args", None) if hasattr(call, "args") else call.arguments
 
 
 def peers() -> dict[str, tuple[Callable[[str], Calls], frozenset[str]]]:
-    """By name: how to read a text, and the formats that the peer's own documentation lists."""
+    """Return by name a function that reads a text, and the formats in the peer's own documentation."""
     parsers: dict[str, tuple[Callable[[str], Calls], frozenset[str]]] = {}
 
     def add(name: str, module: str, formats: str, make: Callable[[Any], Callable[[str], Calls]]) -> None:
@@ -73,12 +73,12 @@ def _objects(value: Any) -> Calls:
 
 
 def ours(text: str, **options: Any) -> Calls:
-    """Toolwire's reading."""
+    """Read a text with Toolwire."""
     return [(call.name, call.arguments) for call in toolwire.parse(text, **options).tool_calls]
 
 
 def right(read: Callable[[str], Calls], row: dict[str, Any]) -> bool:
-    """Whether the calls are those that the row expects; what is raised counts as no call."""
+    """Return whether the calls are those that the row expects; an exception counts as no call."""
     calls = quiet(read, row["text"])
     want = [(call["name"], call.get("arguments")) for call in row["expect"]["calls"]]
     return len(calls) == len(want) and all(
@@ -88,7 +88,7 @@ def right(read: Callable[[str], Calls], row: dict[str, Any]) -> bool:
 
 
 def correctness(folder: Path) -> None:
-    """Print how many rows each reads right."""
+    """Print the number of rows that each reads right."""
     rows = [
         json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()
     ]
@@ -106,7 +106,7 @@ def correctness(folder: Path) -> None:
 
 
 def least(run: Callable[[], Any], tries: int = 5) -> float:
-    """Milliseconds, the least of some tries."""
+    """Return milliseconds, the best of some attempts."""
     best = float("inf")
     for _ in range(tries):
         start = time.perf_counter()
@@ -118,7 +118,7 @@ def least(run: Callable[[], Any], tries: int = 5) -> float:
 
 
 def texts(size: int) -> Iterable[tuple[str, str]]:
-    """One call with a text of this size, in formats that several read."""
+    """Return a call with a text of this size, in formats that several parsers read."""
     arguments = {"path": "a.py", "content": (SOURCE * (size // len(SOURCE) + 1))[:size]}
     tool = {
         "name": "write_file",
@@ -148,7 +148,7 @@ def speed() -> None:
 
 
 def quiet(read: Callable[[str], Calls], text: str) -> Calls:
-    """The calls; none if it raises."""
+    """Return the calls, or none if the parser raises."""
     try:
         return read(text)
     except (KeyboardInterrupt, SystemExit):
@@ -166,7 +166,7 @@ def stream(text: str, **options: Any) -> None:
 
 
 def main() -> int:
-    """Compare."""
+    """Compare the parsers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packages", type=Path, help="a site-packages folder with the peers")
     parser.add_argument("--rows", type=Path, help="a folder with rows")

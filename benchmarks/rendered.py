@@ -1,4 +1,4 @@
-"""How much of the prompts that publishers' templates make Toolwire writes, character by character.
+"""Share of publishers' prompts that Toolwire renders character by character.
 
     .venv/bin/python -m benchmarks.rendered FOLDER      # the table in docs/explanation/comparison.md
 

@@ -1,4 +1,4 @@
-"""Texts for the benchmarks, written from the descriptions: a call with one long value in any format."""
+"""Texts for the benchmarks, made from the descriptions: a call with one long value in any format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SOURCE = (
     "        if pattern in line and line < limit:\n            found.append(f'{number}: {line.strip()}')\n"
     '    return found or ["nothing"]\n\n'
 )
-"""Source code: quotes, brackets, newlines and now and then a `<`."""
+"""Source code with quotes, brackets, newlines and a few `<`."""
 UNICODE = (
     "Die Übergröße kostet 3 €, «ça va» – naïve façade. Привет, как дела сегодня? 今日はとても良い天気ですね。\n"
     "Ελληνικά γράμματα και άλλα, 한국어 문장도 있습니다.\n"
@@ -41,11 +41,11 @@ PROSE = (
     "The quick brown fox jumps over the lazy dog while nobody looks and goes on through the wood for a long while.\n"
 )
 SPECIAL = 'a"]\n<\\&'
-"""Text of which every four characters hold one that is special in every format."""
+"""Text with a character in every four that is special in every format."""
 
 
 def walk(value: Any) -> Iterator[Any]:
-    """Every node of a description."""
+    """Yield every node of a description."""
     stack = [value]
     while stack:
         top = stack.pop()
@@ -57,7 +57,7 @@ def walk(value: Any) -> Iterator[Any]:
 
 
 def kind(wire: WireFormat) -> str:
-    """How values are written: "json", "raw", "elements", "python" or "none"."""
+    """Return the syntax of values: "json", "raw", "elements", "python" or "none"."""
     nodes = list(walk(wire.blocks[:1]))
     kinds = {type(node) for node in nodes}
     if any(isinstance(node, (syntax.TokenArgs, syntax.Elements)) and node.token for node in nodes):
@@ -69,17 +69,17 @@ def kind(wire: WireFormat) -> str:
 
 
 def formats(names: list[str] | None = None) -> list[WireFormat]:
-    """The formats that have calls, or those of them that are named."""
+    """Return the formats that have calls, or the named ones of them."""
     return [wire for wire in FORMATS if wire.blocks and (not names or wire.name in names)]
 
 
 def fill(unit: str, size: int) -> str:
-    """The unit again and again, up to about this many characters."""
+    """Repeat a unit up to about `size` characters."""
     return unit * max(1, size // len(unit))
 
 
 def written(wire: WireFormat, value: str, *, entities: bool = False) -> str:
-    """The value as the format writes it inside a call."""
+    """Return the value as the format writes it inside a call."""
     match kind(wire):
         case "json" | "python":
             text = json.dumps(value, ensure_ascii=False)[1:-1]
@@ -94,13 +94,13 @@ def written(wire: WireFormat, value: str, *, entities: bool = False) -> str:
 
 
 def around(wire: WireFormat) -> tuple[str, str]:
-    """The text of a call before and after its long value."""
+    """Return the text of a call before and after its long value."""
     call = ToolCall("write_file", {"path": "a.py", "content": "HERE"}, id="abc123456")
     head, _, tail = toolwire.render_calls([call], format=wire.name, tools=TOOLS).partition("HERE")
     return head, tail
 
 
 def call(wire: WireFormat, value: str, *, entities: bool = False) -> str:
-    """A message that calls `write_file` with this content."""
+    """Return a message that calls `write_file` with this content."""
     head, tail = around(wire)
     return head + written(wire, value, entities=entities) + tail

@@ -1,1 +1,1 @@
-"""Fuzzing: random messages against the laws, for as long as one likes."""
+"""A fuzzer that checks the laws with random messages, for any length of time."""

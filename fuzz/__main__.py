@@ -1,4 +1,4 @@
-"""Look for texts that break a law, in every format and in both directions.
+"""Search for texts that break a law, in every format and in both directions.
 
     .venv/bin/python -m fuzz                          # 30 seconds
     .venv/bin/python -m fuzz --seconds 3600           # an hour
@@ -31,11 +31,11 @@ PIECES = (
     "", " ", "\n", "\t", "é", "😀", "\ud83d", "0", '"', "'", "\\", "<", "&", "```", "```\n", "</s>", "<think>",
     "</think>",
 )  # fmt: skip
-"""What any text may be made of, besides what its format names."""
+"""Parts of texts in any format, besides the markup of the format."""
 
 
 class Fuzzer:
-    """Makes texts and calls of one format."""
+    """A generator of texts and calls in one format."""
 
     def __init__(self, name: str, chance: random.Random) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Fuzzer:
         self._targets = [wire.name for wire in wire_formats(name) if wire.blocks]
 
     def turn(self) -> str:
-        """Try one text; the text. Raises AssertionError (or anything else) where a law is broken."""
+        """Try one text and return it; raise AssertionError, or another exception, where a law is broken."""
         chance = self._chance
         text = chance.choice((self._message, self._soup))()
         options = {"format": self.name, "tools": texts.TOOLS if chance.random() < 0.8 else ()}
@@ -64,7 +64,7 @@ class Fuzzer:
 
     @property
     def last(self) -> dict[str, Any]:
-        """What was tried last: a format and a text to read, or calls to write."""
+        """The last attempt: a format, and a text to read or calls to write."""
         return self._last
 
     def _soup(self) -> str:
@@ -114,7 +114,7 @@ class Fuzzer:
 
 
 def main() -> int:
-    """Fuzz, and print what was found."""
+    """Run the fuzzer and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="only these")
     parser.add_argument("--seconds", type=float, default=30, help="how long; 30 if nothing is said")

@@ -1,4 +1,4 @@
-"""Prompts as publishers' templates make them, and what Toolwire writes in their place.
+"""Prompts of publishers' templates, and the text that Toolwire renders in their place.
 
 A row holds `family`, `format`, `tools`, `messages` and the `prompt`.
 """
@@ -17,12 +17,12 @@ from toolwire import ToolCall, ToolResult
 
 
 def prompts(folder: Path) -> list[Row]:
-    """The rows of all files in a folder."""
+    """Return the rows of all files in a folder."""
     return [row for path in sorted(folder.glob("*.jsonl")) for row in load(path)]
 
 
 def blocks(row: Row) -> Iterator[tuple[str, str]]:
-    """What Toolwire writes for a prompt: "definitions", "calls" or "results", and the text; "\\0" where it refuses."""
+    """Yield "definitions", "calls" or "results" and the text for a prompt; "\\0" where Toolwire refuses."""
     format, tools = row["format"], row.get("tools") or []
     tool_name = ""
     if tools:

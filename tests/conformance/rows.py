@@ -1,4 +1,4 @@
-"""Running conformance rows: a text, how to read it, and what should come out."""
+"""Running of conformance rows: a text, options for reading it, and the expected result."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ OWN = Path(__file__).parent / "own.jsonl"
 
 
 def load(path: Path) -> list[Row]:
-    """The rows of one file."""
+    """Return the rows of one file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def plain(value: Any) -> Any:
-    """Numbers compare by value, booleans apart from them."""
+    """Compare numbers by value, and keep booleans apart from numbers."""
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, dict):
@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def outcome(response: ParsedResponse) -> dict[str, Any]:
-    """What the ways of feeding a text must agree on."""
+    """Return everything that must not depend on the way a text is fed."""
     return {
         "calls": [(call.name, plain(call.arguments), call.id, call.repairs) for call in response.tool_calls],
         "incomplete": [(call.name, plain(call.arguments)) for call in response.incomplete],
@@ -42,7 +42,7 @@ def outcome(response: ParsedResponse) -> dict[str, Any]:
 
 
 def readings(row: Row) -> dict[str, ParsedResponse]:
-    """The row's text read whole, in 1- and 3-character pieces, and in its own pieces."""
+    """Read the row's text whole, in 1- and 3-character pieces, and in its own pieces."""
     options: dict[str, Any] = {"format": row["format"], "tools": row.get("tools") or []}
     for key in ("reasoning_started", "primed"):
         if key in row:
@@ -76,7 +76,7 @@ def _calls_as_wanted(calls: list[ToolCall], want: list[Row]) -> bool:
 
 
 def why_wrong(response: ParsedResponse, row: Row) -> str:
-    """What differs from the row's expectation, or "" where nothing does."""
+    """Return the difference from the row's expectation, or ""."""
     expect = row["expect"]
     truncated = row.get("kind") == "truncated"
     if expect.get("calls") is not None:
@@ -96,7 +96,7 @@ def why_wrong(response: ParsedResponse, row: Row) -> str:
 
 
 def verdict(row: Row) -> str:
-    """Why the row fails, or "". Ways of feeding that differ among themselves are a failure whatever it expects."""
+    """Return why the row fails, or "". Different results for different ways of feeding always fail."""
     by_mode = readings(row)
     first = outcome(by_mode["whole"])
     for name, response in by_mode.items():

@@ -1,4 +1,4 @@
-"""What four small models wrote when they were asked for calls, and what each output was read as by hand."""
+"""Output of four small models that were asked for calls, compared with a reading by hand."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ TOOLS = [
 
 @pytest.mark.need(1, 2)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_real_output(row: dict[str, Any]) -> None:
+def test_real_output_reads_as_recorded(row: dict[str, Any]) -> None:
     for format in (row["format"], "auto"):
         for size in (len(row["text"]), 3):
             parser = toolwire.StreamParser(format=format, tools=TOOLS, fallback=("bare_json", "pythonic"))

@@ -1,4 +1,4 @@
-"""Recorded traffic of providers: decoded whole and in pieces, and translated into every API and back."""
+"""Recorded traffic of providers, decoded whole and in pieces, and translated into every API and back."""
 
 import base64
 import json
@@ -27,10 +27,10 @@ WRONG = {
     "gemini-1345f65a5127": _PIECES,
     "gemini-9656c161fe62": _PIECES,
 }
-"""Recordings that say something else than the rules, and why they are held wrong."""
+"""Recordings that contradict the rules, with the reason why they are considered wrong."""
 
 QUARANTINED = {"cohere": 4}
-"""Recorded tools whose schema is none: types called `str` and `int`."""
+"""Recorded tools with invalid schemas: types called `str` and `int`."""
 
 needs_recordings = pytest.mark.skipif(not FOLDER.is_dir(), reason="recordings are not beside this checkout")
 
@@ -57,7 +57,7 @@ def said(response: ParsedResponse) -> tuple[list[tuple[str, Any]], str]:
 
 
 def order(response: ParsedResponse) -> str:
-    """Text and calls in order, text that follows text as one."""
+    """Return text and calls in order, with adjacent text joined."""
     kinds = [type(part).__name__[:2] for part in response.parts if part.__class__.__name__ in ("TextPart", "ToolCall")]
     return "".join(kind for at, kind in enumerate(kinds) if kind == "To" or kinds[at - 1 : at] != ["Te"])
 
@@ -65,7 +65,7 @@ def order(response: ParsedResponse) -> str:
 @pytest.mark.need(16)
 @needs_recordings
 @pytest.mark.parametrize("api", NAMES)
-def test_every_split_of_a_stream_gives_the_same(api: str) -> None:
+def test_every_split_of_a_stream_decodes_the_same(api: str) -> None:
     compared = 0
     for row in rows(api):
         data = body_of(row) if row["stream"] else None
@@ -80,7 +80,7 @@ def test_every_split_of_a_stream_gives_the_same(api: str) -> None:
 
 @needs_recordings
 @pytest.mark.parametrize("api", NAMES)
-def test_calls_text_and_ids_are_what_was_recorded(api: str) -> None:
+def test_calls_text_and_ids_equal_the_recording(api: str) -> None:
     for row in rows(api):
         if row["stream"] and body_of(row) is None:
             continue
@@ -102,7 +102,7 @@ def test_calls_text_and_ids_are_what_was_recorded(api: str) -> None:
 @pytest.mark.need(21)
 @needs_recordings
 @pytest.mark.parametrize("api", NAMES)
-def test_every_answer_survives_every_other_api(api: str) -> None:
+def test_every_response_survives_every_other_api(api: str) -> None:
     for row in rows(api):
         if row["stream"] or not row["calls"]:
             continue

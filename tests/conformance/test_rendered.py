@@ -1,4 +1,4 @@
-"""What is written into prompts stands verbatim in the prompts that publishers' own templates make."""
+"""Rendered text occurs verbatim in the prompts of publishers' own templates."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ import toolwire
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "conformance" / "rendered"
 LEAST = {"definitions": 58, "calls": 58, "results": 70}
-"""How many of 87, 81 and 81 stand there. The others differ by JSON's spacing, by what a template adds to a result, or
-by a listing in Python or of one family alone."""
+"""Number of blocks, of 87, 81 and 81, that occur verbatim. The others differ in JSON's spacing, in additions of a
+template to a result, or in a listing in Python or of a single family."""
 
 
 @pytest.mark.need(18)
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="prompts made by publishers' templates are not beside this checkout")
-def test_blocks_stand_in_publishers_prompts() -> None:
+def test_rendered_blocks_occur_in_publishers_prompts() -> None:
     counts = dict.fromkeys(LEAST, 0)
     for row in prompts(FOLDER):
         for kind, text in blocks(row):
@@ -24,7 +24,7 @@ def test_blocks_stand_in_publishers_prompts() -> None:
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="prompts made by publishers' templates are not beside this checkout")
-def test_the_format_is_told_by_publishers_prompts() -> None:
+def test_the_format_is_detected_from_publishers_prompts() -> None:
     rows = [row for row in prompts(FOLDER) if any(message.get("tool_calls") for message in row["messages"])]
     wrong = [row["id"] for row in rows if toolwire.detect_from_template(row["prompt"]).format != row["format"]]
     assert len(wrong) <= 3, wrong  # those write no call in full, or with other white space

@@ -1,4 +1,4 @@
-"""Rows that other engines' tests and reports of real output gave: a folder beside the checkout, if there is one."""
+"""Rows from other engines' tests and from reports of real output, if their folder is beside the checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.property.nodes import names
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "conformance" / "text"
 
 KNOWN: dict[str, str] = {}
-"""Rows that are not read as they expect, each with the reason; one that passes has to go."""
+"""Rows that fail, each with the reason; a row that passes has to be removed."""
 
 
 def _rows() -> list[Row]:
@@ -20,7 +20,7 @@ def _rows() -> list[Row]:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="there is no folder with further rows beside the checkout")
-def test_shared_rows() -> None:
+def test_shared_rows_read_as_expected() -> None:
     rows = _rows()
     assert rows
     failing = {row["id"]: why for row in rows if (why := verdict(row))}

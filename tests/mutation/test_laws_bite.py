@@ -1,4 +1,4 @@
-"""The laws notice a broken engine: each test breaks one thing and expects the checker of one law to fail.
+"""The laws fail for a broken engine: each test breaks one thing and expects the checker of one law to fail.
 
 The checkers are those of the property tests, run over fixed texts and calls; unbroken, all of them pass.
 """
@@ -22,7 +22,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def _formats_with(*kinds: type) -> list[str]:
-    """The formats that have such a node in what they write."""
+    """Return the formats that write such a node."""
     return [wire.name for wire in FORMATS if any(isinstance(node, kinds) for node in walk(wire.blocks[:1]))]
 
 
@@ -86,19 +86,19 @@ def closers_inside_raw_values() -> None:
 
 
 def no_hold_back(patch: pytest.MonkeyPatch) -> None:
-    """Half a marker at the end of a piece is taken for text."""
+    """Read half a marker at the end of a piece as text."""
     search = marker_sets.MarkerSet.search
     patch.setattr(marker_sets.MarkerSet, "search", lambda self, text, pos, final: search(self, text, pos, True))
 
 
 def no_waiting_for_the_longest(patch: pytest.MonkeyPatch) -> None:
-    """Which marker stands here is decided before it is all there."""
+    """Decide which marker comes next before all of it has arrived."""
     match = marker_sets.MarkerSet.match
     patch.setattr(marker_sets.MarkerSet, "match", lambda self, text, pos, final: match(self, text, pos, True))
 
 
 def values_are_never_json(patch: pytest.MonkeyPatch) -> None:
-    """The strings of a JSON value between tags are not told from its text."""
+    """Do not distinguish the strings of a JSON value between tags from its other text."""
 
     def scan(self: Any, text: str, pos: int, final: bool) -> int:
         self.value, self.done = "", True
@@ -108,7 +108,7 @@ def values_are_never_json(patch: pytest.MonkeyPatch) -> None:
 
 
 def arguments_end_at_a_tag(patch: pytest.MonkeyPatch) -> None:
-    """JSON arguments end where anything like a closing marker stands, inside a string or not."""
+    """End JSON arguments at anything like a closing marker, inside a string or not."""
     scan = leaf_scanners.JsonValue.scan
 
     def broken(self: Any, text: str, pos: int, final: bool) -> int:
@@ -125,20 +125,20 @@ def arguments_end_at_a_tag(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_entities(patch: pytest.MonkeyPatch) -> None:
-    """Entities stay as they are written."""
+    """Do not decode entities."""
     for module in (xml_scanners, element_values):
         patch.setattr(module, "unescape", lambda text: (text, False))
 
 
 def entities_twice(patch: pytest.MonkeyPatch) -> None:
-    """Entities are decoded once more than they were encoded."""
+    """Decode entities twice."""
     unescape = xml_scanners.unescape
     for module in (xml_scanners, element_values):
         patch.setattr(module, "unescape", lambda text: unescape(unescape(text)[0]))
 
 
 def first_closer_wins(patch: pytest.MonkeyPatch) -> None:
-    """A closing marker ends a raw value whatever follows."""
+    """End a raw value at a closing marker, whatever follows."""
 
     def look(self: Any, text: str, pos: int, final: bool) -> tuple[int, bool]:
         self.done = True
@@ -148,7 +148,7 @@ def first_closer_wins(patch: pytest.MonkeyPatch) -> None:
 
 
 def broken_blocks_vanish(patch: pytest.MonkeyPatch) -> None:
-    """What a block consumed in vain does not come back as content."""
+    """Lose the text of a broken block."""
     patch.setattr(content_scanner.ContentScanner, "add_content", lambda self, text: None)
 
 
@@ -170,12 +170,12 @@ CHECKS = (
 
 
 @pytest.mark.parametrize("check", [pytest.param(check, id=check.__name__) for check in CHECKS])
-def test_unbroken_the_laws_hold(check: Check) -> None:
+def test_laws_hold_for_the_unbroken_engine(check: Check) -> None:
     check()
 
 
 @pytest.mark.parametrize(("broken", "check"), BREAKAGES)
-def test_broken_the_law_fails(broken: Patch, check: Check) -> None:
+def test_a_law_fails_for_a_broken_engine(broken: Patch, check: Check) -> None:
     with pytest.MonkeyPatch.context() as patch:
         broken(patch)
         with pytest.raises(AssertionError):

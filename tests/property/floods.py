@@ -1,4 +1,4 @@
-"""Floods: a prefix that opens something, and a unit that never ends it, again and again."""
+"""Floods: a prefix that opens something, and a repeated unit that never closes it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNITS = (
     "0.", "true", "x", "é", "😀", "\ud83d", "\n</", "\n<", "</s>", "</s>\n", "<think>", "</think>", "<|im_end|>", "<|",
     "|>",
 )  # fmt: skip
-"""What comes again and again."""
+"""Units that are repeated."""
 
 SAMPLE = ToolCall("write_file", {"path": "a", "content": "HERE"})
 
 
 @cache
 def prefixes(name: str) -> tuple[str, ...]:
-    """Nothing, prose, reasoning, an open fence, and a call of each format up to each of its parts."""
+    """Return nothing, prose, reasoning, an open fence, and calls of each format up to each of their parts."""
     openings = ["", "text\n", "<think>", "```\n"]
     for wire in wire_formats(name):
         if wire.blocks:
@@ -52,14 +52,14 @@ def _inside(wire: WireFormat) -> list[str]:
 
 @cache
 def in_values(name: str) -> tuple[str, ...]:
-    """Nothing, and a call of each format up to its long value."""
+    """Return nothing, and a call of each format up to its long value."""
     openings = [_inside(wire)[4] for wire in wire_formats(name) if wire.blocks]
     return ("", *dict.fromkeys(openings))
 
 
 @cache
 def units(name: str) -> tuple[str, ...]:
-    """What comes again and again: general units, the format's markup, whole and without its last character."""
+    """Return general units and the format's markup, complete and without its last character."""
     all_units = list(UNITS)
     for wire in wire_formats(name):
         all_units.extend(texts.fragments(wire.name))
@@ -71,5 +71,5 @@ def units(name: str) -> tuple[str, ...]:
 
 
 def flood(prefix: str, unit: str, size: int) -> str:
-    """A text of about this many characters."""
+    """Return a text of about `size` characters."""
     return prefix + unit * max(1, size // len(unit))

@@ -1,7 +1,7 @@
-"""The laws that hold for every wire format, as functions that raise AssertionError where one is broken.
+"""The laws of every wire format, as functions that raise AssertionError where a law is broken.
 
-They are used with random texts, with fixed texts, and by the mutation tests, which break the engine and expect them
-to notice. Text is always fed through the public surface; only the two counters of linearity are the parser's own.
+They are used with random texts, with fixed texts, and by the mutation tests, which break the engine and expect the laws
+to fail. Text is always fed through the public surface; only the two counters of linearity are internal.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from toolwire.messages import ParsedResponse, ToolCall, call_id
 from toolwire.wire.syntax import END_OF_SEQUENCE
 
 HOLD = 400
-"""The declared bound of the held tail, besides the longest marker: the header of a tag (a name has 256)."""
+"""Bound of the text held back, in characters beyond the longest marker: the header of a tag (a name has 256)."""
 SCANS = 4
-"""How often a character may be looked at, on average."""
+"""Maximum number of scans of a character, on average."""
 SCANS_MORE = 4000
-"""And how much more for a whole message: the white space that a parser waits for is bounded by this."""
+"""Additional scans for a message: the white space that a parser waits for is bounded by this."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """What one way of feeding a text gave."""
+    """The result of one way of feeding a text."""
 
     events: list[Event]
     held: int = 0
@@ -52,12 +52,12 @@ class Reading:
 
 
 def pieces(text: str, size: int) -> list[str]:
-    """The text in pieces of one size."""
+    """Split a text into pieces of one size."""
     return [text[i : i + size] for i in range(0, len(text), size)]
 
 
 def cut_at(text: str, cuts: Iterable[int]) -> list[str]:
-    """The text cut at these positions (taken modulo its length)."""
+    """Split a text at these positions, taken modulo its length."""
     places = sorted({cut % (len(text) + 1) for cut in cuts} | {0, len(text)})
     return [text[a:b] for a, b in itertools.pairwise(places)]
 
@@ -77,7 +77,7 @@ def read(chunks: Iterable[str], **options: Any) -> Reading:
 
 
 def _arguments(value: Any) -> str:
-    """Arguments as text that tells 1, 1.0 and true apart."""
+    """Write arguments as text that tells 1, 1.0 and true apart."""
     return json.dumps(value, ensure_ascii=True)
 
 
@@ -87,7 +87,7 @@ def _call(call: ToolCall) -> tuple[Any, ...]:
 
 
 def outcome(response: ParsedResponse) -> dict[str, Any]:
-    """All that must not depend on the chunking, by name."""
+    """Return everything that must not depend on the chunking, by name."""
     return {
         "calls": [_call(call) for call in response.tool_calls],
         "incomplete": [_call(call) for call in response.incomplete],
@@ -107,7 +107,7 @@ def _equal(got: dict[str, Any], want: dict[str, Any], how: str, text: str) -> No
 
 
 def check_chunking(text: str, chunkings: Iterable[Sequence[str]] = (), **options: Any) -> Reading:
-    """L1: pieces of any size read as the whole text does, and so does `parse`; deltas join to the arguments."""
+    """L1: pieces of any size give the same result as the whole text and `parse`; deltas join to the arguments."""
     whole_reading = read([text], **options)
     check_events(whole_reading.events, text)
     want = outcome(whole_reading.response)
@@ -172,7 +172,7 @@ def check_events(events: Sequence[Event], text: str) -> None:
 
 @cache
 def _droppable(name: str) -> tuple[re.Pattern[str], re.Pattern[str], tuple[re.Pattern[str], ...]]:
-    """Patterns: the longest marker, an end-of-sequence token, and markers that begin longer ones."""
+    """Return patterns for the longest marker, an end-of-sequence token, and markers that begin longer ones."""
     markers: set[str] = {"[]"}  # an empty list between a wrapper's markers
     flags = 0
     for wire in wire_formats(name):
@@ -191,7 +191,7 @@ def _droppable(name: str) -> tuple[re.Pattern[str], re.Pattern[str], tuple[re.Pa
 
 
 def kept(events: Iterable[Event]) -> str:
-    """All text that events hold, in document order; what they hold twice is taken once.
+    """Return all text in the events, in document order, with text that is in them twice only once.
 
     A broken call's text comes back as content, so its own `raw` is left out; the text of a call that was cut is in
     its `raw` alone.
@@ -217,7 +217,7 @@ def kept(events: Iterable[Event]) -> str:
 
 
 def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
-    """L3: the text is what the events hold, in order, with nothing left out and nothing added but this.
+    """L3: the text equals the text in the events, in order, with nothing left out and nothing added but this.
 
     Left out may be: a marker that the format names, with the white space around it; and an end-of-sequence token
     after which only white space and other such tokens come.
@@ -257,7 +257,7 @@ def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
 
 
 _Counts = tuple[int, int]
-"""A set of counts: the least, and a bit for each from there on."""
+"""A set of counts: the least one, and a bit for each count from there on."""
 
 
 def _merged(one: _Counts | None, other: _Counts) -> _Counts:
@@ -268,7 +268,7 @@ def _merged(one: _Counts | None, other: _Counts) -> _Counts:
 
 
 def _advanced(counts: _Counts, out: str, character: str) -> _Counts | None:
-    """Those after which this character comes next in `out`, one more each."""
+    """Return the counts after which this character comes next in `out`, one more each."""
     least, bits = counts
     window = out[least : least + bits.bit_length()]
     if window.count(character) < bits.bit_length():
@@ -288,12 +288,12 @@ def _holds(counts: _Counts, count: int) -> bool:
 
 @cache
 def longest_marker(name: str) -> int:
-    """The length of the format's longest marker."""
+    """Return the length of the format's longest marker."""
     return max(len(m) for wire in wire_formats(name) for m in (*literals_of(wire), *END_OF_SEQUENCE))
 
 
 def check_work(text: str, reading: Reading, format: str, *, factor: int = SCANS) -> None:
-    """L4 without a clock: what is held back and how often characters are looked at, both bounded."""
+    """L4 without a clock: the text held back and the number of scans are bounded."""
     bound = longest_marker(format) + HOLD
     shown = text if len(text) < 200 else f"{text[:100]}...{text[-100:]}"
     assert reading.held <= bound, f"{reading.held} characters held back, more than {bound}: {shown!r}"
@@ -305,7 +305,7 @@ def check_work(text: str, reading: Reading, format: str, *, factor: int = SCANS)
 
 
 def check_positions(text: str, response: ParsedResponse) -> None:
-    """L5: a problem's text stands where its position says, it is kept, and its message is short."""
+    """L5: a problem's text is at its position and is not lost, and its message is short."""
     for problem in response.problems:
         stands = text[problem.position : problem.position + len(problem.raw)]
         assert stands == problem.raw, f"{problem!r} is not at its place in {text!r}: {stands!r}"
@@ -321,7 +321,7 @@ def check_positions(text: str, response: ParsedResponse) -> None:
 
 
 def check_never_half(text: str, cuts: Iterable[int] | None = None, **options: Any) -> None:
-    """L6: whatever the cut, complete calls are the first calls of the whole text, with their final arguments."""
+    """L6: complete calls of a cut text are the first calls of the whole text, with their final arguments."""
     final = [(call.name, _arguments(call.arguments)) for call in toolwire.parse(text, **options).tool_calls]
     for cut in range(len(text)) if cuts is None else cuts:
         response = toolwire.parse(text[:cut], **options)
@@ -335,7 +335,7 @@ def check_never_half(text: str, cuts: Iterable[int] | None = None, **options: An
 
 
 def check_text(text: str, chunkings: Iterable[Sequence[str]] = (), **options: Any) -> ParsedResponse:
-    """L1, L3, L4 and L5 for one text in one format."""
+    """Check L1, L3, L4 and L5 for one text in one format."""
     reading = check_chunking(text, chunkings, **options)
     name = options["format"]
     check_nothing_lost(text, reading.events, name)
@@ -348,7 +348,7 @@ def check_text(text: str, chunkings: Iterable[Sequence[str]] = (), **options: An
 
 
 def check_round_trip(calls: Sequence[ToolCall], tools: Sequence[Any], format: str) -> str:
-    """L2: rendered calls read back as they are; the text. What `render_calls` raises is passed on."""
+    """L2: rendered calls parse to equal calls. Return the text, or raise the error of `render_calls`."""
     text: str = toolwire.render_calls(calls, format=format, tools=tools)
     response = toolwire.parse(text, format=format, tools=tools)
     actual = [(call.name, call.arguments) for call in response.tool_calls]

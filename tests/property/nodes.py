@@ -1,4 +1,4 @@
-"""What descriptions of formats hold, found by walking their nodes: nothing here knows a format by name."""
+"""Facts about descriptions of formats, found by walking their nodes: no format is known by name here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolwire.wire.syntax import WireFormat
 
 
 def has_auto() -> bool:
-    """Whether detection is there."""
+    """Return whether detection is available."""
     import toolwire
 
     try:
@@ -26,17 +26,17 @@ def has_auto() -> bool:
 
 
 def names() -> list[str]:
-    """Every format's name, and "auto" where it is there."""
+    """Return every format's name, and "auto" if it is available."""
     return [wire.name for wire in FORMATS] + ([AUTO] if has_auto() else [])
 
 
 def wire_formats(name: str) -> tuple[WireFormat, ...]:
-    """The descriptions behind a name: one, or all for "auto"."""
+    """Return the descriptions for a name: one, or all for "auto"."""
     return tuple(FORMATS) if name == AUTO else tuple(wire for wire in FORMATS if wire.name == name)
 
 
 def walk(value: Any) -> Iterator[Any]:
-    """Every node of a description."""
+    """Yield every node of a description."""
     stack = [value]
     while stack:
         top = stack.pop()
@@ -49,7 +49,7 @@ def walk(value: Any) -> Iterator[Any]:
 
 @cache
 def literals_of(wire: WireFormat) -> frozenset[str]:
-    """Markup that the format names: its literals and the markers around reasoning."""
+    """Return the markup of the format: its literals and the markers around reasoning."""
     markers = set(wire.drop)
     for node in walk((wire.blocks, wire.spans)):
         if isinstance(node, syntax.Lit):
@@ -61,7 +61,7 @@ def literals_of(wire: WireFormat) -> frozenset[str]:
 
 @cache
 def fragments_of(wire: WireFormat) -> tuple[str, ...]:
-    """Everything in the description that a text can trip over: literals, tags with their attribute, keys."""
+    """Return everything in the description that can disturb a text: literals, tags with their attribute, keys."""
     fragments = {*literals_of(wire), *wire.stop}
     for node in walk(wire.blocks):
         if isinstance(node, syntax.Value):

@@ -1,4 +1,4 @@
-"""Laws that hold for any text whatever, in every format: chunking, nothing lost, bounded work, no exception."""
+"""The laws for any text in every format: chunking, nothing lost, bounded work, no exception."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _check(name: str, text: str, cuts: list[int], started: bool, repair: bool, k
 @pytest.mark.mission("E1", "E13", "F32", "F45")
 @pytest.mark.need(9)
 @pytest.mark.parametrize("name", names())
-def test_markup_in_the_wrong_place(name: str) -> None:
+def test_laws_hold_for_misplaced_markup(name: str) -> None:
     @given(texts.texts(name), CUTS, st.booleans(), st.booleans(), st.booleans())
     def check(text: str, cuts: list[int], started: bool, repair: bool, known: bool) -> None:
         _check(name, text, cuts, started, repair, known)
@@ -35,7 +35,7 @@ def test_markup_in_the_wrong_place(name: str) -> None:
 
 @pytest.mark.mission("E1", "E4", "F33", "F47")
 @pytest.mark.parametrize("name", names())
-def test_messages_with_accidents(name: str) -> None:
+def test_laws_hold_for_damaged_messages(name: str) -> None:
     @given(texts.mutated(name), CUTS, st.booleans(), st.booleans(), st.booleans())
     def check(text: str, cuts: list[int], started: bool, repair: bool, known: bool) -> None:
         _check(name, text, cuts, started, repair, known)
@@ -44,7 +44,7 @@ def test_messages_with_accidents(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_limits_among_markup(name: str) -> None:
+def test_laws_hold_for_values_at_the_limits(name: str) -> None:
     @settings(max_examples=max(10, settings().max_examples // 6))
     @given(texts.extremes(name), CUTS)
     def check(text: str, cuts: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""The laws over all provider APIs: any split reads the same, what is written is read back, nothing raises."""
+"""The laws of all provider APIs: every split decodes the same, round trips are exact, nothing raises."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ from toolwire import (
 )
 
 ALIKE = frozenset(("azure", "xai", "together", "fireworks", "cerebras", "moonshot", "vllm", "sglang", "llama_cpp"))
-"""Providers whose facts are those of another one here."""
+"""Providers with the properties of another provider in these tests."""
 APIS = pytest.mark.parametrize("name", [name for name in toolwire.apis() if name not in ALIKE])
 ORDERED = ("anthropic_messages", "bedrock_converse", "gemini", "gemini_openapi", "openai_responses")
 """APIs in which text and calls have an order."""
@@ -57,7 +57,7 @@ def tools_of(response: ParsedResponse) -> list[ToolDefinition]:
 
 
 def joined(parts: tuple[Any, ...]) -> list[Any]:
-    """Text and calls in order, neighbouring text as one."""
+    """Return text and calls in order, with adjacent text joined."""
     all_parts: list[Any] = []
     for part in parts:
         if isinstance(part, TextPart):
@@ -116,7 +116,7 @@ def test_damaged_stream_raises_nothing_and_invents_no_call(
 
 
 def _mutations(value: Any) -> st.SearchStrategy[Any]:
-    """A JSON value in which something was put in another thing's place."""
+    """Return a JSON value in which one part was replaced by another value."""
     junk = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just([]) | st.just({}) | st.just([{}])
     if isinstance(value, dict) and value:
         return st.one_of(
@@ -165,7 +165,7 @@ def test_damaged_body_raises_only_documented_errors(name: str, data: st.DataObje
 def test_conversation_keeps_its_calls_and_results(
     name: str, calls: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:
-    """Written and read again, results stand in the order of the calls, by the ids of the calls."""
+    """After encoding and decoding, results are in the order of the calls, by the ids of the calls."""
     api = toolwire.get_api(name)
     tool_calls = [ToolCall(name, arguments, data.draw(IDS | st.just(""))) for name, arguments in calls]
     results = [ToolResult(call.id, call.name, f"result {at}") for at, call in enumerate(tool_calls)]

@@ -1,4 +1,4 @@
-"""Laws L4 and L5 without a clock, on texts made to hurt: work and held text stay bounded, and nothing raises."""
+"""Laws L4 and L5 without a clock, on adversarial texts: work and held text stay bounded, and nothing raises."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tests.property.nodes import names
 import toolwire
 
 SIZE = 6000
-"""More than the white space, the names and the nesting that the parser waits for."""
+"""Length of a flood in characters: more than the white space, names and nesting that the parser waits for."""
 PAIRS = 60
-"""Floods per format."""
+"""Number of floods per format."""
 
 
 @pytest.mark.mission("D20")
 @pytest.mark.need(14, 32)
 @pytest.mark.parametrize("name", names())
-def test_floods(name: str) -> None:
+def test_work_and_held_text_stay_bounded_in_floods(name: str) -> None:
     longest = 0
     all_units, starts = units(name), prefixes(name)
     # Not every pair: each unit after some prefixes, each prefix before some units, never the same few.
@@ -53,7 +53,7 @@ def test_floods(name: str) -> None:
         pytest.param("(" * 100_000, id="parentheses"),
     ],
 )
-def test_limits_give_problems_and_never_raise(name: str, value: str) -> None:
+def test_values_beyond_the_limits_give_problems(name: str, value: str) -> None:
     for prefix in in_values(name):
         text = prefix + value
         response = toolwire.parse(text, format=name, tools=texts.TOOLS)
@@ -74,7 +74,7 @@ _JSON_CALLS = {
 
 @pytest.mark.parametrize("name", sorted(set(_JSON_CALLS) & set(names())))
 @pytest.mark.parametrize("value", ["[" * 50_000 + "]" * 50_000, "[" * 201 + "]" * 201, "9" * 10_000, "9" * 4301])
-def test_what_passes_the_limits_inside_a_call_is_no_value(name: str, value: str) -> None:
+def test_values_beyond_the_limits_never_reach_a_call(name: str, value: str) -> None:
     text = _JSON_CALLS[name].replace("VALUE", value)
     response = toolwire.parse(text, format=name, tools=texts.TOOLS)
     laws.check_positions(text, response)
@@ -87,7 +87,7 @@ def test_what_passes_the_limits_inside_a_call_is_no_value(name: str, value: str)
 
 
 @pytest.mark.parametrize("name", sorted(set(_JSON_CALLS) & set(names())))
-def test_what_keeps_the_limits_is_a_value(name: str) -> None:
+def test_values_within_the_limits_reach_the_call(name: str) -> None:
     for value in ("[" * 150 + "]" * 150, "9" * 4300):
         text = _JSON_CALLS[name].replace("VALUE", f"[{value}]")
         response = toolwire.parse(text, format=name, tools=texts.TOOLS)

@@ -1,4 +1,4 @@
-"""The fuzzer: two thousand texts, the same each time; and it finds what is broken."""
+"""The fuzzer tries the same two thousand texts each time, and finds a broken engine."""
 
 import random
 import subprocess
@@ -30,7 +30,7 @@ def test_two_thousand_texts_break_no_law() -> None:
     assert f"{TURNS} texts" in process.stderr
 
 
-def test_a_seed_gives_the_same_texts() -> None:
+def test_equal_seeds_give_equal_texts() -> None:
     tried = []
     for _ in range(2):
         fuzzer = Fuzzer("auto", random.Random(7))
@@ -38,7 +38,7 @@ def test_a_seed_gives_the_same_texts() -> None:
     assert tried[0] == tried[1]
 
 
-def test_calls_that_do_not_come_back_are_shown_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_reports_failed_round_trips_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> str:
         raise AssertionError
 
@@ -54,7 +54,7 @@ def test_calls_that_do_not_come_back_are_shown_as_calls(monkeypatch: pytest.Monk
 
 
 def _tries(name: str) -> int:
-    """Turns until something is found."""
+    """Return the number of turns until a law fails, or 0."""
     fuzzer = Fuzzer(name, random.Random(1))
     for turn in range(1, 500):
         try:
@@ -65,7 +65,7 @@ def _tries(name: str) -> int:
 
 
 @pytest.mark.mission("E3")
-def test_partial_markers_that_are_not_held_back_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_partial_markers_that_are_not_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not _tries("kimi_k2")
     search = MarkerSet.search
 
@@ -77,7 +77,7 @@ def test_partial_markers_that_are_not_held_back_are_found(monkeypatch: pytest.Mo
     assert _tries("kimi_k2")
 
 
-def test_text_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_finds_lost_text(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = MessageReader.feed
     monkeypatch.setattr(MessageReader, "feed", lambda self, text: feed(self, text.replace("x", "")))
     assert _tries("hermes")

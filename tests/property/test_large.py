@@ -1,4 +1,4 @@
-"""One fixed megabyte per format, whole and in 4-character pieces, and ten in large ones: the laws hold at size too."""
+"""The laws for one megabyte per format, whole and in 4-character pieces, and for ten megabytes in large pieces."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SIZE = 1_000_000
 
 @cache
 def content() -> str:
-    """A megabyte of text like source code, with every Unicode plane that has characters."""
+    """Return a megabyte of text like source code, with characters of every Unicode plane."""
     block = "".join(_LINES)
     return block * (SIZE // len(block)) + "end"
 
 
 @pytest.mark.need(6, 14)
 @pytest.mark.parametrize("name", [wire.name for wire in FORMATS])
-def test_a_megabyte(name: str) -> None:
+def test_laws_hold_for_a_megabyte(name: str) -> None:
     value = content()
     wire = next(wire for wire in FORMATS if wire.name == name)
     if wire.blocks:
@@ -66,7 +66,7 @@ def test_a_megabyte(name: str) -> None:
 
 @pytest.mark.mission("B36", "C11")
 @pytest.mark.parametrize("name", [wire.name for wire in FORMATS if wire.blocks])
-def test_ten_megabytes(name: str) -> None:
+def test_laws_hold_for_ten_megabytes(name: str) -> None:
     value = content() * 10
     call = ToolCall("write_file", {"path": "a", "content": value})
     text = toolwire.render_calls([call], format=name, tools=texts.TOOLS)

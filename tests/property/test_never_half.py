@@ -1,4 +1,4 @@
-"""Law L6: text cut anywhere never yields a complete call that is not all there."""
+"""Law L6: cut text never yields a complete call that the whole text does not contain."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.property import laws, texts
 from tests.property.nodes import names
 
 MOST_CUTS = 100
-"""Cuts of one random message."""
+"""Number of cuts of one random message."""
 
 
 @pytest.mark.mission("E6")
 @pytest.mark.need(16)
 @pytest.mark.parametrize("name", names())
-def test_cuts_of_messages(name: str) -> None:
+def test_no_cut_of_a_message_gives_another_call(name: str) -> None:
     @settings(max_examples=max(10, settings().max_examples // 2))
     @given(texts.messages(name), st.integers(0, 10))
     def check(text: str, start: int) -> None:
@@ -28,7 +28,7 @@ def test_cuts_of_messages(name: str) -> None:
 @pytest.mark.mission("B31", "C18", "H9")
 @pytest.mark.need(15)
 @pytest.mark.parametrize("name", names())
-def test_every_cut_of_samples(name: str) -> None:
+def test_no_cut_of_a_sample_gives_another_call(name: str) -> None:
     for text in texts.samples(name):
         if len(text) < 600:
             laws.check_never_half(text, format=name, tools=texts.TOOLS)

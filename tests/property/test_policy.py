@@ -1,4 +1,4 @@
-"""What holds for any rules, calls and contexts: decisions are total, never loosened by a rule, bound to their call."""
+"""The laws of policies: decisions are total, never loosened by a stricter rule, and bound to their call."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_no_tier_is_exceeded(policy: Policy, case: tuple[ToolCall, ToolDefinitio
 
 
 @given(policies, cases())
-def test_a_call_that_was_guessed_never_runs_unasked(
+def test_a_call_with_low_confidence_never_runs_without_approval(
     policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]
 ) -> None:
     call, definition, context = case
@@ -183,7 +183,7 @@ def test_a_call_that_was_guessed_never_runs_unasked(
 
 
 @given(policies, cases(), definitions, arguments)
-def test_what_was_agreed_to_or_planned_helps_no_other_call(
+def test_an_approval_or_plan_allows_no_other_call(
     policy: Policy,
     case: tuple[ToolCall, ToolDefinition, Context],
     definition: ToolDefinition,
@@ -200,7 +200,7 @@ def test_what_was_agreed_to_or_planned_helps_no_other_call(
 
 @pytest.mark.need(27)
 @given(policies, cases())
-def test_a_refusal_holds_whatever_was_agreed_to(policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]) -> None:
+def test_a_denial_is_stronger_than_approvals(policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]) -> None:
     call, definition, context = case
     refused = replace(context, refused=frozenset({approval_key(call, definition)}))
     assert isinstance(policy.decide(call, definition, refused), Deny)
@@ -208,7 +208,7 @@ def test_a_refusal_holds_whatever_was_agreed_to(policy: Policy, case: tuple[Tool
 
 @pytest.mark.need(28)
 @given(policies, cases())
-def test_text_of_strangers_makes_nothing_more_allowed(
+def test_untrusted_content_makes_nothing_more_allowed(
     policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]
 ) -> None:
     call, definition, context = case
@@ -217,7 +217,7 @@ def test_text_of_strangers_makes_nothing_more_allowed(
 
 
 @given(policies, cases())
-def test_from_a_tier_on_only_what_was_settled_runs_unasked_after_text_of_strangers(
+def test_after_untrusted_content_only_settled_calls_run_without_approval(
     policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]
 ) -> None:
     call, definition, context = case
@@ -229,7 +229,7 @@ def test_from_a_tier_on_only_what_was_settled_runs_unasked_after_text_of_strange
 
 
 @given(policies, cases())
-def test_a_permission_for_once_is_used_up(policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]) -> None:
+def test_a_one_time_permission_is_used_up(policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]) -> None:
     call, definition, context = case
     decision = policy.decide(call, definition, context)
     if isinstance(decision, Allow) and decision.once:

@@ -1,4 +1,4 @@
-"""Law L2: what is rendered reads back as it was, whatever the values hold."""
+"""Law L2: rendered calls parse to equal calls, whatever their values contain."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from toolwire.wire.syntax import WireFormat
 
 WITH_CALLS = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks]
 REFUSED = 0.25
-"""At most this part of the messages whose values are full of the format's own markup may be refused."""
+"""Maximum share of messages full of the format's own markup that may be refused."""
 
 
 def _closers(wire: WireFormat) -> frozenset[str]:
-    """What a raw value cannot always hold: its closing marker, what a parameter begins with, tokens around strings."""
+    """Return markers that a raw value cannot always contain: closers, openers of parameters, tokens of strings."""
     closers: set[str] = set()
     for node in walk(wire.blocks):
         if isinstance(node, syntax.Value):
@@ -38,7 +38,7 @@ def _closers(wire: WireFormat) -> frozenset[str]:
 
 
 def _carries_json(wire: WireFormat) -> bool:
-    """Whether arguments keep their types without a schema."""
+    """Return whether arguments keep their types without a schema."""
     kinds = {type(node) for node in walk(wire.blocks[0])}
     return not kinds & {syntax.Value, syntax.Elements}
 
@@ -63,7 +63,7 @@ def _may_refuse(wire: WireFormat, calls: list[ToolCall]) -> bool:
 @pytest.mark.mission("B36", "B41", "F45")
 @pytest.mark.need(6)
 @pytest.mark.parametrize("wire", WITH_CALLS)
-def test_typed_arguments(wire: WireFormat) -> None:
+def test_typed_arguments_survive_the_round_trip(wire: WireFormat) -> None:
     counts = {"all": 0, "refused": 0}
 
     @settings(max_examples=settings().max_examples * 2)
@@ -99,7 +99,7 @@ TYPED = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks and
 
 
 @pytest.mark.parametrize("wire", TYPED)
-def test_untyped_arguments_where_the_format_carries_types(wire: WireFormat) -> None:
+def test_untyped_arguments_survive_where_the_format_has_types(wire: WireFormat) -> None:
     keywords = any(isinstance(node, syntax.PyCalls) for node in walk(wire.blocks[0]))
 
     @given(st.lists(texts.untyped_calls(wire.name), min_size=1, max_size=2))
@@ -121,7 +121,7 @@ def _nested(depth: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("wire", WITH_CALLS)
-def test_the_limits_of_nesting_are_the_parsers(wire: WireFormat) -> None:
+def test_renderer_and_parser_have_the_same_nesting_limit(wire: WireFormat) -> None:
     tools = [texts.tool("g", {"a": {"type": "array"}})]
     if _carries_json(wire):
         laws.check_round_trip([ToolCall("g", {"a": _nested(190)})], tools, wire.name)

@@ -1,4 +1,4 @@
-"""Model texts: random ones made of what formats are made of, well-formed ones, and what becomes of those."""
+"""Texts of models: random ones made of the formats' markup, well-formed ones, and damaged ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PROPERTIES: dict[str, Any] = {
 
 
 def tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAI-style definition."""
+    """Return an OpenAI-style definition."""
     parameters = {"type": "object", "properties": properties}
     return {"type": "function", "function": {"name": name, "description": f"{name}.", "parameters": parameters}}
 
@@ -59,7 +59,7 @@ TOOLS = (
 
 @cache
 def definitions() -> dict[str, ToolDefinition]:
-    """`TOOLS` as definitions, by name."""
+    """Return `TOOLS` as definitions, by name."""
     return tools.definitions(TOOLS)
 
 
@@ -81,7 +81,7 @@ _EXTREMES = ("9" * 5000, "[" * 250, "{" * 250, "\n" * 4100, "x" * 4100, '{"a":' 
 
 
 def characters() -> st.SearchStrategy[str]:
-    """Text of every Unicode plane, now and then with half of a surrogate pair."""
+    """Draw text of every Unicode plane, sometimes with half of a surrogate pair."""
     return st.one_of(
         st.text(max_size=20),
         st.text(st.characters(min_codepoint=0x10000), max_size=5),
@@ -92,12 +92,12 @@ def characters() -> st.SearchStrategy[str]:
 
 @cache
 def fragments(name: str) -> tuple[str, ...]:
-    """What texts in this format are made of."""
+    """Return the parts of texts in this format."""
     return tuple(sorted({fragment for wire in wire_formats(name) for fragment in fragments_of(wire)}))
 
 
 def texts(name: str) -> st.SearchStrategy[str]:
-    """Texts that are mostly markup in the wrong place."""
+    """Draw texts that are mostly misplaced markup."""
     format_fragments = st.sampled_from(fragments(name) or ("<think>",))
     piece = st.one_of(
         format_fragments,
@@ -115,19 +115,19 @@ def texts(name: str) -> st.SearchStrategy[str]:
 
 @cache
 def own_rows() -> tuple[dict[str, Any], ...]:
-    """The rows that the project wrote itself."""
+    """Return the project's own conformance rows."""
     return tuple(json.loads(line) for line in OWN_ROWS.read_text(encoding="utf-8").splitlines() if line.strip())
 
 
 @cache
 def samples(name: str) -> tuple[str, ...]:
-    """Well-formed messages written by hand."""
+    """Return well-formed messages written by hand."""
     sample_texts = [row["text"] for row in own_rows() if row["format"] == name and row["kind"] == "complete"]
     return tuple(text for text in sample_texts if len(text) < 2000)
 
 
 def messages(name: str) -> st.SearchStrategy[str]:
-    """Well-formed messages in this format: samples, and rendered calls between content."""
+    """Draw well-formed messages in this format: samples, and rendered calls between content."""
     strategies: list[st.SearchStrategy[str]] = []
     if samples(name):
         strategies.append(st.sampled_from(samples(name)))
@@ -154,7 +154,7 @@ def _rendered_messages(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def mutated(draw: st.DrawFn, name: str) -> str:
-    """A well-formed message with a few accidents: cut, doubled, swapped, with markup strewn in."""
+    """Draw a well-formed message with some damage: cut, doubled, swapped, with markup inserted."""
     text = draw(messages(name))
     format_fragments = st.sampled_from((*fragments(name), *_GENERAL))
     for _ in range(draw(st.integers(1, 3))):
@@ -177,7 +177,7 @@ def mutated(draw: st.DrawFn, name: str) -> str:
 
 
 def extremes(name: str) -> st.SearchStrategy[str]:
-    """A few very long pieces among markup: limits of names, nesting, digits and white space."""
+    """Draw very long pieces among markup: limits of names, nesting, digits and white space."""
     format_fragments = st.sampled_from(fragments(name) or ("<think>",))
     piece = st.one_of(format_fragments, st.sampled_from(_GENERAL), st.sampled_from(_EXTREMES))
     return st.lists(piece, max_size=6).map("".join)
@@ -187,7 +187,7 @@ def extremes(name: str) -> st.SearchStrategy[str]:
 
 
 def strings(name: str) -> st.SearchStrategy[str]:
-    """Values: any characters but half surrogates, with the format's own markup strewn in."""
+    """Draw values of any characters but half surrogates, with the format's own markup inserted."""
     plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     tricky = st.sampled_from((*fragments(name), *(f for f in _GENERAL if f.isascii() or "\ud83d" not in f)))
     return st.one_of(
@@ -200,7 +200,7 @@ def strings(name: str) -> st.SearchStrategy[str]:
 
 
 def harmless() -> st.SearchStrategy[str]:
-    """Values that no format can mistake for markup."""
+    """Draw values that no format can mistake for markup."""
     return st.text(st.characters(codec="utf-8", categories=("L", "N", "So")), min_size=1, max_size=12)
 
 
@@ -236,7 +236,7 @@ def _values(text: st.SearchStrategy[str]) -> dict[str, st.SearchStrategy[Any]]:
 
 
 def calls_of(name: str, text: Callable[[str], st.SearchStrategy[str]] = strings) -> st.SearchStrategy[ToolCall]:
-    """Calls to `TOOLS` whose arguments the schemas type."""
+    """Draw calls to `TOOLS` with arguments that the schemas type."""
     value = text(name)
     wide = st.fixed_dictionaries({}, optional=_values(value)).map(lambda arguments: ToolCall("f", arguments))
     file = st.fixed_dictionaries({"path": value, "content": value}).map(
@@ -246,7 +246,7 @@ def calls_of(name: str, text: Callable[[str], st.SearchStrategy[str]] = strings)
 
 
 def untyped_calls(name: str) -> st.SearchStrategy[ToolCall]:
-    """Calls whose arguments no schema types."""
+    """Draw calls with arguments that no schema types."""
     keys = st.sampled_from(("a", "b", "any", "key with blanks", "é", "</tool_call>", '"'))
     return st.dictionaries(keys, json_values(strings(name)), max_size=3).map(
         lambda arguments: ToolCall("nobody", arguments)

@@ -1,4 +1,4 @@
-"""Arguments of native calls: read right, or refused with a reason; never guessed."""
+"""Arguments of native calls are read with certainty, or refused with a reason."""
 
 from typing import Any
 
@@ -44,14 +44,14 @@ REFUSED: list[tuple[str | None, str]] = [
 
 @pytest.mark.need(4, 5)
 @pytest.mark.parametrize(("text", "value", "repairs"), READ)
-def test_read(text: str, value: dict[str, Any], repairs: tuple[str, ...]) -> None:
+def test_read_arguments_repairs_and_coerces(text: str, value: dict[str, Any], repairs: tuple[str, ...]) -> None:
     read = toolwire.read_arguments(text, TOOL)
     assert (read.value, read.repairs, read.problem) == (value, repairs, None)
 
 
 @pytest.mark.need(4, 40)
 @pytest.mark.parametrize(("text", "kind"), REFUSED)
-def test_refused(text: str | None, kind: str) -> None:
+def test_read_arguments_refuses_uncertain_text(text: str | None, kind: str) -> None:
     read = toolwire.read_arguments(text, TOOL)
     assert read.value is None
     assert read.problem is not None
@@ -59,7 +59,7 @@ def test_refused(text: str | None, kind: str) -> None:
     assert read.problem.raw == (text or "")
 
 
-def test_without_a_tool_nothing_is_validated() -> None:
+def test_arguments_without_a_tool_are_not_validated() -> None:
     assert toolwire.read_arguments('{"any": "5"}').value == {"any": "5"}
     assert toolwire.read_arguments("").value == {}
 
@@ -72,7 +72,7 @@ def test_without_a_tool_nothing_is_validated() -> None:
         {"type": "object", "required": 5},
     ],
 )
-def test_a_schema_that_cannot_be_used_admits_nothing(schema: dict[str, Any]) -> None:
+def test_arguments_of_an_unusable_schema_are_refused(schema: dict[str, Any]) -> None:
     for text in ('{"a": "b"}', ""):
         read = toolwire.read_arguments(text, {"name": "odd", "parameters": schema})
         assert read.value is None
@@ -81,7 +81,7 @@ def test_a_schema_that_cannot_be_used_admits_nothing(schema: dict[str, Any]) -> 
         assert "'odd' cannot be checked: the tool's own schema cannot be used" in read.problem.message
 
 
-def test_a_null_that_strict_mode_asked_for_is_no_argument() -> None:
+def test_a_null_for_an_optional_parameter_is_dropped() -> None:
     schema = {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": ["integer", "null"]}, "d": {}},

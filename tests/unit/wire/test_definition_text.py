@@ -1,4 +1,4 @@
-"""Definitions in shapes other than JSON."""
+"""Tool definitions as text other than JSON."""
 
 from typing import Any
 
@@ -31,17 +31,17 @@ def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
         (True, "any"),
     ],
 )
-def test_types(schema: Any, written: str) -> None:
+def test_schemas_become_typescript_types(schema: Any, written: str) -> None:
     text = typescript(ToolDefinition("f", "", _object({"p": schema}, "p")))
     assert text.splitlines()[1] == f"p: {written},"
 
 
-def test_parameters_that_are_no_identifiers_are_quoted() -> None:
+def test_parameters_that_are_not_identifiers_are_quoted() -> None:
     text = typescript(ToolDefinition("f", "", _object({"the city": {"type": "string"}})))
     assert '"the city"?: string,' in text
 
 
-def test_declared_names_are_no_keywords() -> None:
+def test_declarations_keep_property_names_that_look_like_keywords() -> None:
     schema = _object({"type": {"$ref": "#/$defs/type"}}) | {"$defs": {"type": {"type": "string"}}}
     text = declaration(ToolDefinition("f", "", schema), "'")
     assert "$defs" in text

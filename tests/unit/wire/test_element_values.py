@@ -1,4 +1,4 @@
-"""Values written as nested elements: the schema first, then repeated names, `<item>` and inference."""
+"""Values written as nested elements: the schema decides first, then repeated names, `<item>` and inference."""
 
 import json
 from typing import Any
@@ -48,14 +48,16 @@ ROWS: list[tuple[Elements, str, Any, Any]] = [
 
 @pytest.mark.mission("B5", "B7", "B12", "B19", "B24")
 @pytest.mark.parametrize(("node", "raw", "schema", "value"), ROWS)
-def test_values(node: Elements, raw: str, schema: dict[str, Any], value: Any) -> None:
+def test_elements_become_values_by_schema_and_inference(
+    node: Elements, raw: str, schema: dict[str, Any], value: Any
+) -> None:
     read, _ = ElementReader(node, json.loads).read(raw, Shape.of(schema))
     assert read == value
     assert type(read) is type(value)
 
 
 @pytest.mark.mission("C6", "C7")
-def test_repairs_are_noted_outside_cdata_only() -> None:
+def test_repairs_are_recorded_only_outside_cdata() -> None:
     reader = ElementReader(FORGE, json.loads)
     reader.read("<![CDATA[a && b < c]]>", Shape.of({}))
     assert reader.repairs == []
@@ -63,12 +65,12 @@ def test_repairs_are_noted_outside_cdata_only() -> None:
     assert sorted(reader.repairs) == ["bare_ampersand", "bare_markup"]
 
 
-def test_nesting_has_a_limit() -> None:
+def test_nested_elements_have_a_depth_limit() -> None:
     with pytest.raises(ValueError, match="levels"):
         ElementReader(FORGE, json.loads).read("<a>" * 250 + "</a>" * 250, Shape.of({}))
 
 
-def test_occurrences() -> None:
+def test_occurrences_combine_to_a_value_or_a_list() -> None:
     assert combine([("a", False)], Shape.of(STRINGS)) == ["a"]
     assert combine([("a", False), ("b", False)], Shape.of({})) == ["a", "b"]
     with pytest.raises(ValueError, match="more than once"):
@@ -76,12 +78,12 @@ def test_occurrences() -> None:
 
 
 @pytest.mark.parametrize("text", ["1e999", "+", "1.2.3", "--5", "abc", "", '"true"', "0x10", "1_000"])
-def test_text_stays_text(text: str) -> None:
+def test_text_without_a_typed_form_stays_text(text: str) -> None:
     assert infer(text) == text
 
 
 @given(st.lists(st.sampled_from(["&lt;", "&amp;", "&quot;", "&#65;", "&#x41;", "&#0;", "&", "&x;", ";", "a", "<"])))
-def test_few_entities_and_many_are_decoded_alike(pieces: list[str]) -> None:
+def test_entities_are_decoded_the_same_few_or_many(pieces: list[str]) -> None:
     text = "".join(pieces)
     among = " " * 100 * len(pieces)
     assert unescape(among + text + among) == (among + unescape(text)[0] + among, unescape(text)[1])

@@ -1,4 +1,4 @@
-"""NextMarker sets: the earliest, the longest, and what has to wait."""
+"""Marker sets: the earliest marker, the longest one, and partial ones that have to wait."""
 
 import pytest
 
@@ -23,11 +23,11 @@ TAGS = MarkerSet(frozenset({"<tool", "<tool_call>", "[ARGS]"}))
         ("<<<tool>", False, (2, 7, "<tool")),
     ],
 )
-def test_search(text: str, final: bool, found: tuple[int, int, str]) -> None:
+def test_search_finds_the_next_or_partial_marker(text: str, final: bool, found: tuple[int, int, str]) -> None:
     assert TAGS.search(text, 0, final) == found
 
 
-def test_match_says_when_it_must_wait() -> None:
+def test_match_reports_when_it_needs_more_text() -> None:
     assert TAGS.match("<tool_call>", 0, False) == ("<tool_call>", False)
     assert TAGS.match("<tool", 0, False) == ("", True)
     assert TAGS.match("<tx", 0, False) == ("", False)
@@ -35,7 +35,7 @@ def test_match_says_when_it_must_wait() -> None:
     assert not TAGS.is_prefix("<tool_call>")
 
 
-def test_case_is_ignored_only_where_asked_and_only_in_ascii() -> None:
+def test_case_is_ignored_only_on_request_and_only_in_ascii() -> None:
     folded = MarkerSet(frozenset({"<Tools>"}), nocase=True)
     assert folded.search("x<TOOLS>", 0, True) == (1, 8, "<Tools>")
     assert folded.search("x<TOOL\u017f>", 0, True)[2] == ""  # a long s is no s

@@ -1,4 +1,4 @@
-"""Which format a model writes, from its name or its chat template."""
+"""The format of a model, found by its name or its chat template."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").re
 @pytest.mark.mission("F21")
 @pytest.mark.need(1)
 @pytest.mark.parametrize(("name", "format"), ROWS)
-def test_names(name: str, format: str) -> None:
+def test_profile_finds_the_format_by_model_name(name: str, format: str) -> None:
     profile = toolwire.profile(name)
     assert (profile.format, profile.known) == (format, format != "auto"), profile.reason
     assert profile.name == name
 
 
-def test_the_table_is_large_and_every_family_is_in_it() -> None:
+def test_test_rows_cover_every_family() -> None:
     assert len(ROWS) >= 150
     families = {toolwire.profile(name).family for name, _ in ROWS}
     assert {family.name for family in FAMILIES} <= families
@@ -28,13 +28,13 @@ def test_the_table_is_large_and_every_family_is_in_it() -> None:
 
 
 @pytest.mark.mission("D17")
-def test_an_unknown_model_says_so() -> None:
+def test_profile_of_an_unknown_model_is_auto() -> None:
     profile = toolwire.profile("my-own/model-7b")
     assert (profile.format, profile.known, profile.spans) == ("auto", False, ())
     assert "'my-own/model-7b'" in profile.reason
 
 
-def test_what_else_is_known() -> None:
+def test_profiles_have_spans_and_place_of_calls() -> None:
     assert toolwire.profile("Qwen/Qwen3-Coder-30B-A3B-Instruct").ends_reasoning
     assert toolwire.profile("MiniMaxAI/MiniMax-M3").spans[0].open == "<mm:think>"
     assert toolwire.profile("Qwen/QwQ-32B").reasoning_started
@@ -66,12 +66,12 @@ def test_what_else_is_known() -> None:
         ("XiaomiMiMo/MiMo-V2-Flash", "", ("calls_in_reasoning",)),
     ],
 )
-def test_apis_and_quirks(name: str, api: str, quirks: tuple[str, ...]) -> None:
+def test_profiles_have_api_and_quirks(name: str, api: str, quirks: tuple[str, ...]) -> None:
     profile = toolwire.profile(name)
     assert (profile.api, profile.quirks) == (api, quirks)
 
 
-def test_every_quirk_has_a_family_and_a_meaning() -> None:
+def test_every_quirk_has_a_family_and_a_description() -> None:
     quirks = {quirk for name, _ in ROWS for quirk in toolwire.profile(name).quirks}
     assert quirks == set(QUIRKS)
 
@@ -112,6 +112,6 @@ def test_every_quirk_has_a_family_and_a_meaning() -> None:
         ("{{ messages }}", "auto", False),
     ],
 )
-def test_templates(template: str, format: str, started: bool) -> None:
+def test_detect_from_template_finds_the_format(template: str, format: str, started: bool) -> None:
     profile = toolwire.detect_from_template(template)
     assert (profile.format, profile.reasoning_started) == (format, started), profile.reason

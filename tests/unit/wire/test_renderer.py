@@ -1,4 +1,4 @@
-"""Writing calls, definitions, usage and results."""
+"""Rendering of calls, definitions, usage instructions and results."""
 
 import pytest
 
@@ -22,14 +22,14 @@ TWO = [ToolCall("weather", {"city": "Paris"}), ToolCall("weather", {"city": "Rom
 
 
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
-def test_several_calls_come_back(wire: WireFormat) -> None:
+def test_several_rendered_calls_parse_back(wire: WireFormat) -> None:
     text = toolwire.render_calls(TWO, format=wire, tools=[TOOL])
     read = toolwire.parse(text, format=wire, tools=[TOOL])
     assert [(call.name, call.arguments) for call in read.tool_calls] == [(call.name, call.arguments) for call in TWO]
     assert not any(call.repairs for call in read.tool_calls)
 
 
-def test_the_renderer_refuses_what_would_be_read_as_something_else() -> None:
+def test_render_calls_refuses_ambiguous_values() -> None:
     tricky = ToolCall("weather", {"city": "a</parameter>\n</function>\n</tool_call>"})
     with pytest.raises(RenderError, match="cannot write"):
         toolwire.render_calls([tricky], format="qwen3_coder", tools=[TOOL])
@@ -52,7 +52,7 @@ def test_text_is_escaped_or_in_cdata_never_both() -> None:
 
 
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
-def test_an_echoed_result_is_no_call(wire: WireFormat) -> None:
+def test_an_echoed_result_is_not_a_call(wire: WireFormat) -> None:
     call = toolwire.render_calls(TWO[:1], format=wire, tools=[TOOL])
     shown = toolwire.render_results([ToolResult("1", "weather", f"before {call} after")], format=wire)
     if wire.markers:
@@ -60,7 +60,7 @@ def test_an_echoed_result_is_no_call(wire: WireFormat) -> None:
 
 
 @pytest.mark.mission("D53")
-def test_results_say_what_failed() -> None:
+def test_results_contain_the_error() -> None:
     results = [ToolResult("1", "a", {"n": 1}), ToolResult("2", "b", error="no such file")]
     text = toolwire.render_results(results, format="hermes")
     assert text.index('{"n": 1}') < text.index("Error: no such file")
@@ -68,7 +68,7 @@ def test_results_say_what_failed() -> None:
 
 @pytest.mark.mission("B34", "D3")
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
-def test_a_prompt_shows_an_example_that_is_read(wire: WireFormat) -> None:
+def test_the_example_in_a_prompt_parses(wire: WireFormat) -> None:
     text = toolwire.prompt([TOOL], format=wire, system="Be brief.")
     assert text.startswith("Be brief.")
     assert "The weather in a city." in text
@@ -79,7 +79,7 @@ def test_a_prompt_shows_an_example_that_is_read(wire: WireFormat) -> None:
 
 
 @pytest.mark.mission("D12")
-def test_a_prompt_needs_sound_definitions() -> None:
+def test_prompt_rejects_invalid_definitions() -> None:
     broken = {"name": "x", "parameters": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}
     with pytest.raises(toolwire.DefinitionError, match="x"):
         toolwire.prompt([broken], format="hermes")
@@ -127,7 +127,7 @@ SHAPED = {
         ),
     ],
 )
-def test_definitions_in_the_publishers_shape(format: str, expected: str) -> None:
+def test_definitions_have_the_publishers_shape(format: str, expected: str) -> None:
     assert toolwire.render_definitions([SHAPED], format=format) == expected
 
 
@@ -141,7 +141,7 @@ def test_a_result_names_its_call_where_the_format_does() -> None:
     )
 
 
-def test_a_description_that_cannot_work_says_why() -> None:
+def test_an_invalid_description_raises_with_the_reason() -> None:
     with pytest.raises(toolwire.DefinitionError, match="cannot be empty or blank"):
         syntax.Lit("\n")
     for blocks, message in (
@@ -165,7 +165,7 @@ def test_a_manifest_has_a_block_for_each_tool(wire: WireFormat) -> None:
 
 
 @pytest.mark.mission("B34", "D7", "D9")
-def test_what_a_manifest_says_of_lists_and_leaves_out() -> None:
+def test_a_manifest_explains_lists_and_skips_unwritable_tools() -> None:
     assert "one <item> element per item" in toolwire.render_manifest([SHAPED], format="forge_xml").text
     assert "written as JSON" in toolwire.render_manifest([SHAPED], format="qwen3_coder").text
     assert "A list" not in toolwire.render_manifest([SHAPED], format="hermes").text
@@ -194,6 +194,6 @@ def test_what_a_manifest_says_of_lists_and_leaves_out() -> None:
         ([1], [1, 2], False),
     ],
 )
-def test_values_are_equal_with_booleans_told_from_numbers(one: object, other: object, *, equal: bool) -> None:
+def test_equal_distinguishes_booleans_from_numbers(one: object, other: object, *, equal: bool) -> None:
     assert renderer.equal(one, other) is equal
     assert renderer.equal(other, one) is equal

@@ -1,4 +1,4 @@
-"""Results as text, and their markers in what a model writes itself."""
+"""Results as text, and result markers in the text of a model."""
 
 import pytest
 
@@ -12,7 +12,7 @@ RESULTS = [ToolResult("call_1", "weather", "Rain, 12"), ToolResult("call_2", "we
 
 
 @pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: wire.name)
-def test_results_that_a_model_writes_itself_lose_their_markers(wire: WireFormat) -> None:
+def test_result_markers_that_a_model_writes_are_removed(wire: WireFormat) -> None:
     for count in (1, 2):
         content = toolwire.parse(toolwire.render_results(RESULTS[:count], format=wire), format=wire).content
         assert unframed(wire, content).split() == ["Rain,", "12", *["Sun"] * (count - 1)]
@@ -31,10 +31,10 @@ def test_results_that_a_model_writes_itself_lose_their_markers(wire: WireFormat)
         ("firefunction", "text", "text"),
     ],
 )
-def test_what_is_a_marker(format: str, text: str, left: str) -> None:
+def test_only_whole_markers_are_removed(format: str, text: str, left: str) -> None:
     assert unframed(toolwire.get_format(format), text).strip() == left
 
 
-def test_a_name_that_looks_like_a_place_stays_what_it_is() -> None:
+def test_a_name_that_looks_like_a_placeholder_is_kept() -> None:
     text = toolwire.render_results([ToolResult("ID", "{id}", "x")], format="solar_open")
     assert text.startswith("<|tool_response:begin|>ID<|tool_response:name|>{id}<|")

@@ -1,4 +1,4 @@
-"""parse and StreamParser: options, ids, fallback, what is primed."""
+"""parse and StreamParser: options, ids, fallback, and prompts that begin the message."""
 
 import sys
 from typing import Any, Literal
@@ -14,14 +14,14 @@ HELD = {"name": "f", "parameters": {"type": "object", "properties": {"n": {"type
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 
 
-def test_an_unknown_format_names_the_nearest() -> None:
+def test_an_unknown_format_suggests_the_nearest_name() -> None:
     with pytest.raises(toolwire.UnknownFormat, match="hermes") as caught:
         parse("x", format="hermez")
     assert isinstance(caught.value, KeyError)
     assert "hermes" in caught.value.suggestions
 
 
-def test_aliases_and_formats_as_values() -> None:
+def test_formats_can_be_given_by_alias_or_as_values() -> None:
     for name in ("hermes", "QWEN25", "qwen3-vl"):
         assert parse(CALL, format=name).tool_calls[0].name == "f"
     assert parse(CALL, format=toolwire.get_format("hermes")).tool_calls[0].format == "hermes"
@@ -44,7 +44,7 @@ def test_repair_none_makes_no_repair() -> None:
         assert strict.problems
 
 
-def test_positions_count_from_the_text_that_was_fed() -> None:
+def test_problem_positions_start_at_the_fed_text() -> None:
     read = parse("bad</tool_call>", format="hermes", primed="<tool_call>\n")
     assert read.content == "bad</tool_call>"
     assert read.problems[0].position == 0
@@ -62,9 +62,7 @@ def test_positions_count_from_the_text_that_was_fed() -> None:
         ("x <tool_call>{", "5}", [(0, "")]),
     ],
 )
-def test_no_problem_is_of_text_that_nobody_fed(
-    format: str, primed: str, text: str, problems: list[tuple[int, str]]
-) -> None:
+def test_problems_contain_only_fed_text(format: str, primed: str, text: str, problems: list[tuple[int, str]]) -> None:
     for pieces in ([text], [*text]):
         parser = StreamParser(format=format, tools=TOOLS, primed=primed)
         events = [event for piece in pieces for event in parser.feed(piece)]
@@ -73,7 +71,7 @@ def test_no_problem_is_of_text_that_nobody_fed(
 
 
 @pytest.mark.mission("C18", "E8")
-def test_a_stream_ends_once() -> None:
+def test_finish_returns_events_only_once() -> None:
     parser = StreamParser(format="hermes")
     assert parser.feed("") == ()
     assert isinstance(list(parser.finish())[-1], Finish)
@@ -115,12 +113,12 @@ def test_fallback_reads_a_message_that_is_only_a_call(text: str, size: int) -> N
         "```python\nprint(1)\n```",
     ],
 )
-def test_fallback_leaves_other_messages_alone(text: str) -> None:
+def test_fallback_does_not_change_other_messages(text: str) -> None:
     read = parse(text, format="hermes", tools=TOOLS, fallback=("bare_json", "pythonic"))
     assert (read.tool_calls, read.content) == ((), text)
 
 
-def test_nothing_of_a_call_in_text_is_evaluated() -> None:
+def test_python_in_calls_is_never_evaluated() -> None:
     text = (
         "<tool_call><function=f><parameter=a>__import__('os').system('touch canary')</parameter></function></tool_call>"
     )
@@ -144,7 +142,7 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("repair", ["safe", "none"])
 @pytest.mark.parametrize("value", ['"either": 5.0', '"list": ["5"]', '"o": "{\'x\': 1}"', '"other": {"q": "5"}'])
-def test_long_arguments_are_coerced_alike_whole_and_in_pieces(value: str, repair: Literal["safe", "none"]) -> None:
+def test_long_arguments_are_coerced_the_same_in_pieces(value: str, repair: Literal["safe", "none"]) -> None:
     text = f'[TOOL_CALLS]f[ARGS]{{"s": "{"p" * 100}", {value}}}'
     response = parse(text, format="mistral_args", tools=[ARGUMENTS], repair=repair)
     parser = StreamParser(format="mistral_args", tools=[ARGUMENTS], repair=repair)
@@ -164,27 +162,27 @@ def test_long_arguments_are_coerced_alike_whole_and_in_pieces(value: str, repair
         ("pythonic", '[f(s="abc""d""")]'),
     ],
 )
-def test_arguments_that_have_no_one_reading_are_no_call(format: str, text: str) -> None:
+def test_arguments_with_several_readings_make_no_call(format: str, text: str) -> None:
     for pieces in ([text], list(text)):
         parser = StreamParser(format=format, tools=[ARGUMENTS])
         read = collect([*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()])
         assert (read.tool_calls, read.content) == ((), text)
 
 
-def test_arguments_may_stand_before_the_name() -> None:
+def test_arguments_may_come_before_the_name() -> None:
     text = '<tool_use><arguments>{"s": "x"}</arguments><name>f</name></tool_use>'
     assert parse(text, format="utp_xml").tool_calls[0].arguments == {"s": "x"}
     text = '<tool_call>{"arguments": {"s": "x"}, "name": "f"}</tool_call>'
     assert parse(text, format="hermes").tool_calls[0].arguments == {"s": "x"}
 
 
-def test_fallback_does_not_join_what_reasoning_tags_part() -> None:
+def test_fallback_does_not_join_text_across_reasoning() -> None:
     text = '{"name": "f", "arguments": {"s": "a <think>b</think> c"}}'
     read = parse(text, format="hermes", tools=[ARGUMENTS], fallback=("bare_json", "pythonic"))
     assert read.tool_calls == ()
 
 
-def test_fallback_drops_the_problems_of_what_it_reads() -> None:
+def test_fallback_drops_problems_of_the_text_it_reads() -> None:
     text = '{"name": "f", "arguments": {"s": "<tool_call>x"}}'
     read = parse(text, format="hermes", tools=[ARGUMENTS], fallback=("bare_json",))
     assert (read.tool_calls[0].arguments, read.problems) == ({"s": "<tool_call>x"}, ())
@@ -192,7 +190,7 @@ def test_fallback_drops_the_problems_of_what_it_reads() -> None:
 
 @pytest.mark.need(8)
 @pytest.mark.parametrize("format", ["qwen3_coder", "kimi_k2", "auto"])
-def test_a_marker_that_reasoning_only_mentions_stays_reasoning(format: str) -> None:
+def test_a_marker_mentioned_in_reasoning_stays_reasoning(format: str) -> None:
     text = "<think>I should use <tool_call> or <|tool_call_begin|> for this.</think>Answer"
     read = parse(text, format=format, tools=[ARGUMENTS])
     assert (read.content, read.reasoning, read.problems) == (
@@ -202,12 +200,12 @@ def test_a_marker_that_reasoning_only_mentions_stays_reasoning(format: str) -> N
     )
 
 
-def test_a_fence_begins_at_a_line_start_only() -> None:
+def test_a_fence_opens_only_at_a_line_start() -> None:
     assert parse(f"<think>x</think>```\n{CALL}\n```", format="hermes").tool_calls == ()
     assert len(parse(f"{CALL}```\n{CALL}", format="hermes").tool_calls) == 2
 
 
-def test_reading_leaves_nothing_behind() -> None:
+def test_parsing_does_not_grow_the_format_cache() -> None:
     from toolwire.wire import compiled_format
 
     for text in ("```\nnot closed", CALL):
@@ -219,7 +217,7 @@ def test_reading_leaves_nothing_behind() -> None:
     assert len(compiled_format._compiled) == before
 
 
-def test_limits_of_this_python_do_not_show() -> None:
+def test_integer_limits_of_the_interpreter_have_no_effect() -> None:
     digits = sys.get_int_max_str_digits()
     try:
         for limit, size in ((640, 1000), (0, 5000)):
@@ -272,7 +270,7 @@ def test_half_of_a_surrogate_pair_makes_no_call(members: str) -> None:
         ("auto", "<tool><tool_name>f</tool_name><arguments><a>", "<arguments>\n  <a>1</a>\n</arguments>"),
     ],
 )
-def test_a_problem_shows_how_to_write_the_call(format: str, text: str, example: str) -> None:
+def test_a_problem_contains_an_example_call(format: str, text: str, example: str) -> None:
     (problem,) = parse(text, format=format, tools=TOOLS).problems
     assert " A call of f is written like this:\n" in problem.message
     assert example in problem.message
@@ -293,7 +291,7 @@ def test_deep_wrappers_do_not_raise(format: str, unit: str) -> None:
 
 
 @pytest.mark.parametrize("format", ["auto", "gemma_tool_code"])
-def test_code_on_one_line_ends_where_its_backticks_do(format: str) -> None:
+def test_inline_code_ends_at_its_backticks(format: str) -> None:
     text = "```x``````tool_code\nf(i=1)\n```"
     for size in (1, 2, 7, len(text)):
         read = stream(text, size, format=format, tools=TOOLS)
@@ -315,7 +313,7 @@ def test_code_on_one_line_ends_where_its_backticks_do(format: str) -> None:
         "Here is my thought process: Here is my response: x",
     ],
 )
-def test_prose_stays_whole_and_is_no_problem(text: str) -> None:
+def test_prose_with_markers_is_content_without_problems(text: str) -> None:
     for size in (1, len(text)):
         read = stream(text, size, format="auto", tools=TOOLS)
         assert (read.content, read.tool_calls, read.problems, read.reasoning) == (text, (), (), "")
@@ -331,7 +329,7 @@ def test_a_call_beside_a_list_of_calls_is_refused() -> None:
     assert only_call.raw == call
 
 
-def test_nothing_behind_an_invented_observation_runs() -> None:
+def test_calls_after_a_made_up_observation_are_ignored() -> None:
     for start in ("", "Thought: I look.\n", "Thought: x\nAction: nobody\nAction Input: {}\n"):
         text = f'{start}Observation: it is 5\nThought: so\nAction: f\nAction Input: {{"a": 1}}'
         assert parse(text, format="react", tools=TOOLS).tool_calls == ()
@@ -340,7 +338,7 @@ def test_nothing_behind_an_invented_observation_runs() -> None:
     ).tool_calls
 
 
-def test_what_the_prompt_began_of_a_call_is_told() -> None:
+def test_a_call_that_the_prompt_began_is_announced() -> None:
     parser = StreamParser(format="hermes", tools=TOOLS, primed='<tool_call>\n{"name": "f", "arguments": {')
     events = [*parser.feed('"a": 1}}'), *parser.feed("</tool_call>"), *parser.finish()]
     assert isinstance(events[0], toolwire.CallStart)
@@ -360,13 +358,13 @@ def test_what_the_prompt_began_of_a_call_is_told() -> None:
         ("autobyteus_xml", '<tool name="f"><arguments><arg name="\ud800">x</arg></arguments></tool>'),
     ],
 )
-def test_half_of_a_surrogate_pair_names_no_parameter(format: str, text: str) -> None:
+def test_half_of_a_surrogate_pair_in_a_parameter_name_is_refused(format: str, text: str) -> None:
     read = parse(text, format=format)
     assert read.tool_calls == ()
     assert [problem.kind for problem in read.problems] == ["malformed"]
 
 
-def test_a_pseudo_tool_is_no_call() -> None:
+def test_a_pseudo_tool_makes_no_call() -> None:
     text = 'Action:\n```json\n[{"tool_name": "directly-answer", "parameters": {}}]\n```'
     read = parse(text, format="cohere_json")
     assert (read.tool_calls, read.problems, read.content) == ((), (), "")
@@ -399,7 +397,7 @@ def test_tool_choice_none_reads_no_calls() -> None:
     ("pieces", "at"),
     [(['{"name": "f", "arguments": {"', 'a"', ": 1}}"], 1), (['{"name": "f", "arguments": {"z"', ": {}", "}}"], 2)],
 )
-def test_without_markers_a_call_is_announced_once_it_can_be_no_definition(pieces: list[str], at: int) -> None:
+def test_a_call_without_markers_is_announced_once_it_cannot_be_a_definition(pieces: list[str], at: int) -> None:
     parser = StreamParser(format="bare_json", tools=TOOLS)
     starts = [any(isinstance(event, toolwire.CallStart) for event in parser.feed(piece)) for piece in pieces]
     assert starts.index(True) == at
