@@ -9,11 +9,10 @@ Source: https://docs.anthropic.com/en/api/messages
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import Event
 from toolwire.messages import (
     ImagePart,
     Message,
@@ -38,13 +37,12 @@ from toolwire.providers.anthropic_stream import (
 )
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import Frame
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, without_seal
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import PLAIN_ROOT
-from toolwire.providers.stream_codec import Head, StreamEnd
+from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition, as_definition
 
 MAX_TOKENS = 4096
@@ -65,6 +63,7 @@ class AnthropicMessages(ProviderApi):
     settings: Mapping[str, str] = {
         "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
     }  # fmt: skip
+    reader, writer = StreamReader, StreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -255,18 +254,24 @@ class AnthropicMessages(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
+<<<<<<< HEAD
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the events of one stream."""
         return AnthropicStreamReader(builder).read
 
+=======
+>>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
     def write_error(self, message: str) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return event_of("error", error={"type": "api_error", "message": message})
 
+<<<<<<< HEAD
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the events of a stream: blocks one after another, each of one type."""
         return AnthropicStreamWriter(head, end).write(events)
 
+=======
+>>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
 
 def _only_text(blocks: list[Json]) -> str:
     """Return the text of a single block without other members; "" otherwise."""

@@ -42,6 +42,8 @@ from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import Dialect, lower
 from toolwire.providers.stream_codec import (
     UNREADABLE,
+    EventWriter,
+    FrameReader,
     Head,
     StreamDecoder,
     StreamEnd,
@@ -85,6 +87,7 @@ class ProviderApi(ABC):
         strict_dialect: the schema dialect of strict mode; None without strict mode.
         settings: members of a body and the fields of a `ChatRequest` that they set.
         members: other members of a body that `read_request` reads.
+        framing, reader, writer: classes with an instance for each stream. An API may override the methods instead.
     """
 
     kind: ClassVar[str]
@@ -95,7 +98,8 @@ class ProviderApi(ABC):
     settings: Mapping[str, str] = {}
     members: frozenset[str]
     framing: Callable[[], Framing] = ServerSentEvents
-    """Makes the framing of one stream."""
+    reader: Callable[[ResponseBuilder], FrameReader]
+    writer: Callable[[Head, StreamEnd], EventWriter]
 
     def __init__(self, name: str = "") -> None:
         self.name = name or self.kind
@@ -377,17 +381,17 @@ class ProviderApi(ABC):
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response; `response.parts` is its content."""
 
-    @abstractmethod
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the frames of one stream."""
+        return self.reader(builder).read
 
     def write_error(self, message: str) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
         return sse({"error": {"message": message, "type": "server_error", "code": None}})
 
-    @abstractmethod
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the bytes of a stream; `end` is complete once the events are consumed."""
+        return self.writer(head, end).write(events)
 
 
 class _ProviderFailure(Exception):

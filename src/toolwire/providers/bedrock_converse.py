@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.events import CallEnd, CallStart, Event
+from toolwire.events import CallEnd, CallStart
 from toolwire.messages import (
     ImagePart,
     Message,
@@ -34,7 +34,7 @@ from toolwire.providers.message_parts import Json, UsageReader, note_dropped, ob
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, read_settings
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import PLAIN_ROOT
-from toolwire.providers.stream_codec import Head, StreamEnd
+from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition
 
 _INFERENCE = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
@@ -45,6 +45,119 @@ _OWN_JSON = frozenset(("json", "input", "additionalModelRequestFields"))
 """Members whose value is the caller's own JSON."""
 
 
+class _Reader:
+    """Reads the events of one stream."""
+
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
+        self._opaque: dict[int, Json] = {}  # open blocks that the provider uses itself
+        self._input: dict[int, list[str]] = {}  # the input of these
+        self._thoughts: dict[int, Json] = {}  # open reasoning
+
+    def read(self, frame: Frame) -> None:
+        builder = self._builder
+        event = frame.value
+        match frame.event:
+            case "contentBlockStart":
+                self._start(event["contentBlockIndex"], event["start"])
+            case "contentBlockDelta":
+                self._delta(event["contentBlockIndex"], event["delta"])
+            case "contentBlockStop":
+                self._stop(event["contentBlockIndex"])
+            case "messageStop":
+                builder.reason = read_reason(builder.api, event.get("stopReason"))
+            case "metadata":
+                _add_usage(event.get("usage"), builder)
+            case "messageStart":
+                pass
+            case other if other.endswith(("Exception", "Error")) or "message" in event:
+                builder.fail(f"{other}: {event.get('message', '')}")
+            case _:
+                pass
+
+    def _start(self, index: int, start: Json) -> None:
+        use = start.get("toolUse")
+        if use is not None and use.get("type") != _SERVER:
+            self._builder.begin_call(index, use.get("name"), use.get("toolUseId"))
+        else:
+            self._opaque[index] = {key: dict(value) for key, value in start.items() if isinstance(value, Mapping)}
+            self._input[index] = []
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        builder = self._builder
+        match delta:
+            case {"text": text}:
+                builder.add_text(text)
+            case {"toolUse": {"input": text}}:
+                if builder.is_open(index):
+                    builder.add_arguments(index, text)
+                else:
+                    self._input.setdefault(index, []).append(str(text))
+            case {"reasoningContent": content}:
+                thought = self._thoughts.setdefault(index, {"text": [], "signature": ""})
+                builder.add_reasoning(content.get("text"))
+                thought["text"].append(content.get("text") or "")
+                thought["signature"] += content.get("signature") or ""
+                if "redactedContent" in content:
+                    thought["redactedContent"] = content["redactedContent"]
+            case {"toolResult": content} if index in self._opaque:
+                self._opaque[index].setdefault("toolResult", {}).setdefault("content", []).extend(content)
+            case _:
+                pass
+
+    def _stop(self, index: int) -> None:
+        builder = self._builder
+        if builder.is_open(index):
+            builder.end_call(index)
+        if (thought := self._thoughts.pop(index, None)) is not None:
+            signed = {"text": "".join(thought.pop("text")), "signature": thought.pop("signature")}
+            builder.end_reasoning(_reasoning_part({"reasoningContent": {"reasoningText": signed, **thought}}))
+        if (block := self._opaque.pop(index, None)) is not None:
+            if (text := "".join(self._input.pop(index))) and "toolUse" in block:
+                block["toolUse"]["input"] = object_of(text)
+            builder.add_opaque(block)
+
+
+class _Writer(BlockWriter):
+    """Writes the events of one stream; frames have no place for a whole block of another kind."""
+
+    def first(self) -> Iterator[bytes]:
+        yield aws_event({"role": "assistant"}, "messageStart")
+
+    def last(self) -> Iterator[bytes]:
+        yield aws_event({"stopReason": write_reason("bedrock_converse", self.end.reason)}, "messageStop")
+        yield aws_event(_totals(self.end.usage), "metadata")
+
+    def opened(self, call: CallStart | None) -> Iterator[bytes]:
+        if call is not None:  # other blocks begin with their first delta
+            start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
+            yield aws_event({"contentBlockIndex": self.index, "start": start}, "contentBlockStart")
+
+    def piece(self, text: str) -> Iterator[bytes]:
+        match self.block:
+            case "text":
+                yield self._delta({"text": text})
+            case "reasoning":
+                yield self._delta({"reasoningContent": {"text": text}})
+            case _:
+                yield self._delta({"toolUse": {"input": text}})
+
+    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
+        yield aws_event({"contentBlockIndex": self.index}, "contentBlockStop")
+
+    def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
+        if part.provider != "bedrock_converse":
+            return
+        redacted = ((part.data or {}).get("reasoningContent") or {}).get("redactedContent")
+        if part.signature or redacted:
+            yield from self.begin("reasoning")
+            content = {"redactedContent": redacted} if redacted else {"signature": part.signature}
+            yield self._delta({"reasoningContent": content})
+
+    def _delta(self, delta: Json) -> bytes:
+        return aws_event({"contentBlockIndex": self.index, "delta": delta}, "contentBlockDelta")
+
+
 class BedrockConverse(ProviderApi):
     """The Converse and ConverseStream operations."""
 
@@ -53,6 +166,7 @@ class BedrockConverse(ProviderApi):
     ids = Alphabet("a-zA-Z0-9_.:-", 64)
     dialect = PLAIN_ROOT
     strict_dialect = PLAIN_ROOT
+    reader, writer = _Reader, _Writer
     members = frozenset(("messages", "system", "toolConfig", "inferenceConfig", "modelId", "stream"))
     framing = AwsEventStream
 
@@ -223,130 +337,9 @@ class BedrockConverse(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
-        """Return the function that reads the events of one stream."""
-        return _Reader(builder).read
-
     def write_error(self, message: str) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
         return aws_event({"message": message}, "modelStreamErrorException", exception=True)
-
-    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
-        """Yield the frames of a stream: blocks one after another, each of one kind."""
-        return _Writer(head, end).write(events)
-
-
-class _Reader:
-    """Reads the events of one stream."""
-
-    def __init__(self, builder: ResponseBuilder) -> None:
-        self._builder = builder
-        self._opaque: dict[int, Json] = {}  # open blocks that the provider uses itself
-        self._input: dict[int, list[str]] = {}  # the input of these
-        self._thoughts: dict[int, Json] = {}  # open reasoning
-
-    def read(self, frame: Frame) -> None:
-        builder = self._builder
-        event = frame.value
-        match frame.event:
-            case "contentBlockStart":
-                self._start(event["contentBlockIndex"], event["start"])
-            case "contentBlockDelta":
-                self._delta(event["contentBlockIndex"], event["delta"])
-            case "contentBlockStop":
-                self._stop(event["contentBlockIndex"])
-            case "messageStop":
-                builder.reason = read_reason(builder.api, event.get("stopReason"))
-            case "metadata":
-                _add_usage(event.get("usage"), builder)
-            case "messageStart":
-                pass
-            case other if other.endswith(("Exception", "Error")) or "message" in event:
-                builder.fail(f"{other}: {event.get('message', '')}")
-            case _:
-                pass
-
-    def _start(self, index: int, start: Json) -> None:
-        use = start.get("toolUse")
-        if use is not None and use.get("type") != _SERVER:
-            self._builder.begin_call(index, use.get("name"), use.get("toolUseId"))
-        else:
-            self._opaque[index] = {key: dict(value) for key, value in start.items() if isinstance(value, Mapping)}
-            self._input[index] = []
-
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        builder = self._builder
-        match delta:
-            case {"text": text}:
-                builder.add_text(text)
-            case {"toolUse": {"input": text}}:
-                if builder.is_open(index):
-                    builder.add_arguments(index, text)
-                else:
-                    self._input.setdefault(index, []).append(str(text))
-            case {"reasoningContent": content}:
-                thought = self._thoughts.setdefault(index, {"text": [], "signature": ""})
-                builder.add_reasoning(content.get("text"))
-                thought["text"].append(content.get("text") or "")
-                thought["signature"] += content.get("signature") or ""
-                if "redactedContent" in content:
-                    thought["redactedContent"] = content["redactedContent"]
-            case {"toolResult": content} if index in self._opaque:
-                self._opaque[index].setdefault("toolResult", {}).setdefault("content", []).extend(content)
-            case _:
-                pass
-
-    def _stop(self, index: int) -> None:
-        builder = self._builder
-        if builder.is_open(index):
-            builder.end_call(index)
-        if (thought := self._thoughts.pop(index, None)) is not None:
-            signed = {"text": "".join(thought.pop("text")), "signature": thought.pop("signature")}
-            builder.end_reasoning(_reasoning_part({"reasoningContent": {"reasoningText": signed, **thought}}))
-        if (block := self._opaque.pop(index, None)) is not None:
-            if (text := "".join(self._input.pop(index))) and "toolUse" in block:
-                block["toolUse"]["input"] = object_of(text)
-            builder.add_opaque(block)
-
-
-class _Writer(BlockWriter):
-    """Writes the events of one stream; frames have no place for a whole block of another kind."""
-
-    def first(self) -> Iterator[bytes]:
-        yield aws_event({"role": "assistant"}, "messageStart")
-
-    def last(self) -> Iterator[bytes]:
-        yield aws_event({"stopReason": write_reason("bedrock_converse", self.end.reason)}, "messageStop")
-        yield aws_event(_totals(self.end.usage), "metadata")
-
-    def opened(self, call: CallStart | None) -> Iterator[bytes]:
-        if call is not None:  # other blocks begin with their first delta
-            start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
-            yield aws_event({"contentBlockIndex": self.index, "start": start}, "contentBlockStart")
-
-    def piece(self, text: str) -> Iterator[bytes]:
-        match self.block:
-            case "text":
-                yield self._delta({"text": text})
-            case "reasoning":
-                yield self._delta({"reasoningContent": {"text": text}})
-            case _:
-                yield self._delta({"toolUse": {"input": text}})
-
-    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
-        yield aws_event({"contentBlockIndex": self.index}, "contentBlockStop")
-
-    def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
-        if part.provider != "bedrock_converse":
-            return
-        redacted = ((part.data or {}).get("reasoningContent") or {}).get("redactedContent")
-        if part.signature or redacted:
-            yield from self.begin("reasoning")
-            content = {"redactedContent": redacted} if redacted else {"signature": part.signature}
-            yield self._delta({"reasoningContent": content})
-
-    def _delta(self, delta: Json) -> bytes:
-        return aws_event({"contentBlockIndex": self.index, "delta": delta}, "contentBlockDelta")
 
 
 def _base64(data: Any) -> str:

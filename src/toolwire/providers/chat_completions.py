@@ -5,8 +5,8 @@ Arguments are JSON text; results have no flag for errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.events import Event
@@ -39,9 +39,8 @@ from toolwire.providers.chat_parts import (
 )
 from toolwire.providers.chat_stream import ChatStreamReader, ChatStreamWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import Frame
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, text_of
+from toolwire.providers.message_parts import Json, note_dropped, read_tools, text_of
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT, Dialect
@@ -89,6 +88,7 @@ class ChatCompletions(ChatMessages):
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
     settings: Mapping[str, str] = {**_LIMITS, **_SAMPLING}
+    reader = StreamReader
     members = frozenset(
         ("messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "functions", "function_call")
     )
@@ -105,7 +105,8 @@ class ChatCompletions(ChatMessages):
         """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
         custom = frozenset(tool.name for tool in tools if self._is_custom(tool))
-        body["messages"] = [_as_custom(message, custom) for message in self.write_messages(request.messages, notes)]
+        messages = (_with_free_calls(message, custom) for message in request.messages)
+        body["messages"] = self.write_messages(messages, notes)
         if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
             body["tools"] = listed
             if request.tool_choice != ToolChoice():
@@ -204,7 +205,8 @@ class ChatCompletions(ChatMessages):
     def write_call(self, call: ToolCall) -> Json:
         """Return a call as a message or a response contains it."""
         if call.free and self.facts.custom:
-            return _custom_call(call.id, call.name, call.arguments.get("input", ""))
+            text = str(call.arguments.get("input", ""))
+            return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": text}}
         function = {"name": call.name, "arguments": json_text(call.arguments)}
         return {"id": call.id, "type": "function", "function": function}
 
@@ -349,10 +351,13 @@ class ChatCompletions(ChatMessages):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
+<<<<<<< HEAD
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the chunks of one stream."""
         return ChatStreamReader(builder).read
 
+=======
+>>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
     def reasoning_delta(self, text: str) -> Json:
         """Return a delta of reasoning."""
         return {"reasoning_content": text}
@@ -377,22 +382,13 @@ def _completed(message: Json, calls: list[Json], details: list[Json]) -> Json:
     return message
 
 
-def _custom_call(id: str, name: str, text: Any) -> Json:
-    return {"id": id, "type": "custom", "custom": {"name": name, "input": str(text)}}
-
-
-def _as_custom(message: Json, custom: frozenset[str]) -> Json:
-    """Return a message in which calls of tools that take text are written as such."""
-    if not custom or "tool_calls" not in message:
-        return message
-    calls: list[Json] = []
-    for call in message["tool_calls"]:
-        function = call.get("function") or {}
-        if function.get("name") in custom:
-            text = object_of(function.get("arguments")).get("input", "")
-            call = _custom_call(call["id"], function["name"], text)
-        calls.append(call)
-    return {**message, "tool_calls": calls}
+def _with_free_calls(message: Message, names: frozenset[str]) -> Message:
+    """Return a message in which the calls of these tools are marked as calls with text input."""
+    parts = (
+        replace(part, free=True) if isinstance(part, ToolCall) and part.name in names else part
+        for part in message.parts
+    )
+    return replace(message, parts=tuple(parts)) if names else message
 
 
 def _read_tool(tool: Json) -> ToolDefinition | None:

@@ -8,11 +8,11 @@ Source: https://docs.cohere.com/reference/chat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import CallEnd, CallStart, Event
+from toolwire.events import CallEnd, CallStart
 from toolwire.messages import (
     OpaquePart,
     ParsedResponse,
@@ -41,6 +41,102 @@ _WRAPPED = ({"output"}, {"error"})
 _MODES: dict[str, Mode] = {"REQUIRED": "required", "NONE": "none"}
 
 
+class _Reader:
+    """Reads the events of one stream."""
+
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
+        self._citations: list[Any] = []
+
+    def read(self, frame: Frame) -> None:
+        data = frame.value
+        builder = self._builder
+        delta = data.get("delta") or {}
+        message = delta.get("message") or {}
+        key = str(data.get("index"))
+        match data.get("type") or frame.event:
+            case "tool-plan-delta":
+                builder.add_reasoning(message.get("tool_plan"))
+            case "content-start" | "content-delta":
+                content = message.get("content") or {}
+                builder.add_reasoning(content.get("thinking"))
+                builder.add_text(content.get("text"))
+            case "tool-call-start":
+                if builder.is_open(key):
+                    builder.end_call(key)
+                call = _only_call(message)
+                function = call.get("function") or {}
+                builder.begin_call(key, function.get("name"), call.get("id"))
+                builder.add_arguments(key, function.get("arguments"))
+            case "tool-call-delta":
+                if not builder.is_open(key):
+                    builder.begin_call(key)
+                builder.add_arguments(key, (_only_call(message).get("function") or {}).get("arguments"))
+            case "tool-call-end":
+                if builder.is_open(key):
+                    builder.end_call(key)
+            case "citation-start":
+                self._citations.append(message["citations"])
+            case "message-end":
+                if self._citations:
+                    builder.add_opaque(_citations(self._citations))
+                builder.reason = read_reason(builder.api, delta.get("finish_reason"))
+                if error := delta.get("error"):
+                    builder.fail(str(error))
+                _add_usage(delta.get("usage"), builder)
+            case _:
+                error = data.get("message") or data.get("error")
+                if isinstance(error, str) and "delta" not in data:
+                    builder.fail(error)
+
+
+class _Writer(BlockWriter):
+    """Writes the events of one stream; blocks of content and calls are numbered separately."""
+
+    def __init__(self, head: Head, end: StreamEnd) -> None:
+        super().__init__(head, end)
+        self._content = self._call = -1
+
+    def first(self) -> Iterator[bytes]:
+        empty: Json = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+        yield sse({"id": self.head.id, "type": "message-start", "delta": {"message": empty}})
+
+    def last(self) -> Iterator[bytes]:
+        delta: Json = {"finish_reason": write_reason("cohere", self.end.reason)}
+        if self.end.usage is not None:
+            delta["usage"] = _write_usage(self.end.usage)
+        yield sse({"type": "message-end", "delta": delta})
+
+    def opened(self, call: CallStart | None) -> Iterator[bytes]:
+        if call is not None:
+            self._call += 1
+            yield _delta("tool-call-start", {"tool_calls": _call(call.id, call.name, "")}, self._call)
+        elif self.block == "text":
+            self._content += 1
+            yield _delta("content-start", {"content": {"type": "text", "text": ""}}, self._content)
+
+    def piece(self, text: str) -> Iterator[bytes]:
+        match self.block:
+            case "text":
+                yield _delta("content-delta", {"content": {"text": text}}, self._content)
+            case "call":
+                yield _delta("tool-call-delta", {"tool_calls": {"function": {"arguments": text}}}, self._call)
+            case _:
+                yield _delta("tool-plan-delta", {"tool_plan": text})
+
+    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
+        if self.block == "text":
+            yield sse({"type": "content-end", "index": self._content})
+        elif call is not None:
+            yield sse({"type": "tool-call-end", "index": self._call})
+
+    def passed(self, part: OpaquePart) -> Iterator[bytes]:
+        index = max(self._content, 0)
+        for citation in part.data.get("citations") or ():
+            yield _delta("citation-start", {"citations": citation}, index)
+            yield sse({"type": "citation-end", "index": index})
+
+
 class Cohere(ChatMessages):
     """The API."""
 
@@ -50,6 +146,7 @@ class Cohere(ChatMessages):
     settings: Mapping[str, str] = {
         "max_tokens": "max_tokens", "temperature": "temperature", "p": "top_p", "stop_sequences": "stop",
     }  # fmt: skip
+    reader, writer = _Reader, _Writer
     members = frozenset(("model", "messages", "tools", "tool_choice", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -199,113 +296,9 @@ class Cohere(ChatMessages):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
-        """Return the function that reads the events of one stream."""
-        return _Reader(builder).read
-
     def write_error(self, message: str) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return sse({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": message}})
-
-    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
-        """Yield the events of a stream."""
-        return _Writer(head, end).write(events)
-
-
-class _Reader:
-    """Reads the events of one stream."""
-
-    def __init__(self, builder: ResponseBuilder) -> None:
-        self._builder = builder
-        self._citations: list[Any] = []
-
-    def read(self, frame: Frame) -> None:
-        data = frame.value
-        builder = self._builder
-        delta = data.get("delta") or {}
-        message = delta.get("message") or {}
-        key = str(data.get("index"))
-        match data.get("type") or frame.event:
-            case "tool-plan-delta":
-                builder.add_reasoning(message.get("tool_plan"))
-            case "content-start" | "content-delta":
-                content = message.get("content") or {}
-                builder.add_reasoning(content.get("thinking"))
-                builder.add_text(content.get("text"))
-            case "tool-call-start":
-                if builder.is_open(key):
-                    builder.end_call(key)
-                call = _only_call(message)
-                function = call.get("function") or {}
-                builder.begin_call(key, function.get("name"), call.get("id"))
-                builder.add_arguments(key, function.get("arguments"))
-            case "tool-call-delta":
-                if not builder.is_open(key):
-                    builder.begin_call(key)
-                builder.add_arguments(key, (_only_call(message).get("function") or {}).get("arguments"))
-            case "tool-call-end":
-                if builder.is_open(key):
-                    builder.end_call(key)
-            case "citation-start":
-                self._citations.append(message["citations"])
-            case "message-end":
-                if self._citations:
-                    builder.add_opaque(_citations(self._citations))
-                builder.reason = read_reason(builder.api, delta.get("finish_reason"))
-                if error := delta.get("error"):
-                    builder.fail(str(error))
-                _add_usage(delta.get("usage"), builder)
-            case _:
-                error = data.get("message") or data.get("error")
-                if isinstance(error, str) and "delta" not in data:
-                    builder.fail(error)
-
-
-class _Writer(BlockWriter):
-    """Writes the events of one stream; blocks of content and calls are numbered separately."""
-
-    def __init__(self, head: Head, end: StreamEnd) -> None:
-        super().__init__(head, end)
-        self._content = self._call = -1
-
-    def first(self) -> Iterator[bytes]:
-        empty: Json = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
-        yield sse({"id": self.head.id, "type": "message-start", "delta": {"message": empty}})
-
-    def last(self) -> Iterator[bytes]:
-        delta: Json = {"finish_reason": write_reason("cohere", self.end.reason)}
-        if self.end.usage is not None:
-            delta["usage"] = _write_usage(self.end.usage)
-        yield sse({"type": "message-end", "delta": delta})
-
-    def opened(self, call: CallStart | None) -> Iterator[bytes]:
-        if call is not None:
-            self._call += 1
-            yield _delta("tool-call-start", {"tool_calls": _call(call.id, call.name, "")}, self._call)
-        elif self.block == "text":
-            self._content += 1
-            yield _delta("content-start", {"content": {"type": "text", "text": ""}}, self._content)
-
-    def piece(self, text: str) -> Iterator[bytes]:
-        match self.block:
-            case "text":
-                yield _delta("content-delta", {"content": {"text": text}}, self._content)
-            case "call":
-                yield _delta("tool-call-delta", {"tool_calls": {"function": {"arguments": text}}}, self._call)
-            case _:
-                yield _delta("tool-plan-delta", {"tool_plan": text})
-
-    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
-        if self.block == "text":
-            yield sse({"type": "content-end", "index": self._content})
-        elif call is not None:
-            yield sse({"type": "tool-call-end", "index": self._call})
-
-    def passed(self, part: OpaquePart) -> Iterator[bytes]:
-        index = max(self._content, 0)
-        for citation in part.data.get("citations") or ():
-            yield _delta("citation-start", {"citations": citation}, index)
-            yield sse({"type": "citation-end", "index": index})
 
 
 def _delta(kind: str, message: Json, index: int | None = None) -> bytes:

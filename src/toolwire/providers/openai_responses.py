@@ -8,11 +8,10 @@ back unchanged: reasoning, which must precede the output that it led to, and wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import Event
 from toolwire.messages import (
     ImagePart,
     Message,
@@ -27,7 +26,7 @@ from toolwire.messages import (
 )
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.chat_completions import custom_tool
-from toolwire.providers.framing import Frame, sse
+from toolwire.providers.framing import sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, role_of, system_text
 from toolwire.providers.request import (
@@ -61,6 +60,7 @@ class OpenAIResponses(ProviderApi):
     dialect = JSON_SCHEMA
     strict_dialect = STRICT
     settings: Mapping[str, str] = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
+    reader, writer = OutputReader, StreamWriter
     members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -137,20 +137,19 @@ class OpenAIResponses(ProviderApi):
             head, output_items(response, head), StreamEnd(response.finish_reason, response.usage, problem)
         )
 
-    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
-        """Return the function that reads the events of one stream."""
-        return OutputReader(builder).read
-
     def write_error(self, message: str) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return sse(
             {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}, "error"
         )
 
+<<<<<<< HEAD
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the events of a stream."""
         return ResponsesStreamWriter(head, end).write(events)
 
+=======
+>>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
 
 # -- writing messages --------------------------------------------------------------------------------------------
 

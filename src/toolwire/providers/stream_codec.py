@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
 from toolwire.messages import FinishReason, Usage
@@ -37,6 +37,21 @@ class StreamEnd:
     reason: FinishReason = FinishReason.STOP
     usage: Usage | None = None
     problem: str = ""
+
+
+class FrameReader(Protocol):
+    """A reader of one stream of an API."""
+
+    def read(self, frame: Frame) -> None:
+        """Report the content of a frame to a builder."""
+
+
+class EventWriter(Protocol):
+    """A writer of one stream of an API."""
+
+    def write(self, events: Iterable[Event]) -> Iterator[bytes]:
+        """Yield the bytes of these events."""
+        ...
 
 
 class StreamDecoder:
