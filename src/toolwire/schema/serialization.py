@@ -45,6 +45,7 @@ def to_json_value(value: Any) -> Any:
         return _replace_surrogates(value) if SURROGATE in _JSON.encode(value) else value
     except _CONVERSION_ERRORS:
         pass
+    # Not plain JSON: pydantic converts it.
     try:
         converted = _convert(value)
         return _replace_surrogates(converted) if SURROGATE in _JSON.encode(converted) else converted

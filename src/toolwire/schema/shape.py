@@ -66,6 +66,7 @@ class _Scope:
         shape = self.shapes.get(id(node))
         if shape is None:
             shape = Shape(node, self)
+            # A hostile schema has more nodes than are worth storing; beyond the limit they are made anew each time.
             if len(self.shapes) < _REMEMBER:
                 self.shapes[id(node)] = shape
         return shape
@@ -93,6 +94,7 @@ class _Scope:
             return memo[id(node)]
         if len(memo) >= _VISIT:
             return None
+        # A reference back to this node, while it is computed, adds nothing.
         memo[id(node)] = LOOP
         parts = [own_facts(node)]
         if "$ref" in node:
@@ -274,6 +276,8 @@ class Shape:
         return self._coerce(value, read_json, 0)
 
     def _coerce(self, value: Any, read_json: ReadJson, depth: int) -> Any:
+        # Only containers that change are copied, and types that never change are skipped without a call: large
+        # arguments that already fit are the usual case.
         if isinstance(value, _CONVERTED):
             return value if self._facts is None else self._coerce_scalar(value, self._facts, read_json, depth)
         if depth >= MAX_DEPTH or self is ANY:
@@ -330,6 +334,7 @@ class Shape:
             except (ValueError, RecursionError):
                 return _NOTHING
             return self._coerce(value, read_json, depth) if isinstance(value, container) else _NOTHING
+        # Numbers are matched by JSON's grammar: int() and float() also take "1_000", " 1 " and "nan".
         if "integer" not in facts and "number" not in facts:
             return _NOTHING
         if _INTEGER.fullmatch(trimmed):

@@ -108,6 +108,7 @@ def check_schema(schema: Any, tool: str = "") -> None:
         if isinstance(reference, str):
             _check_reference(root, reference, tool, f"{pointer}/$ref")
     _compile(text, tool, aliases=False)
+    # The compiler accepts any root, but arguments are passed by name, so the root must be an object and no other kind.
     if Shape.of(schema).kinds != {"object"}:
         declared = _quote(schema["type"]) if "type" in schema else "missing"
         raise DefinitionError(f"the root type must be object, it is {declared}", tool=tool, pointer="/type")
@@ -222,6 +223,7 @@ def _admit_null(node: Schema) -> None:
     for keyword in ("anyOf", "oneOf"):
         if isinstance(node.get(keyword), list) and {"type": "null"} not in node[keyword]:
             node[keyword].append({"type": "null"})
+    # A reference or `allOf` beside `nullable` would still exclude null, so both move into one branch of a union.
     rest: Schema = {keyword: node.pop(keyword) for keyword in ("$ref", "allOf") if keyword in node}
     if rest:
         if "anyOf" in node:

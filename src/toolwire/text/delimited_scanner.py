@@ -44,6 +44,7 @@ class DelimitedScanner(JsonScanner):
         if text.startswith(self.delimiter, pos):
             self._open_string(self.delimiter, key=self.state in (FIRST_KEY, KEY))
             return pos + len(self.delimiter)
+        # Only a part of the delimiter may have arrived yet.
         if not final and self.delimiter.startswith(text[pos : pos + len(self.delimiter)]):
             return ~pos
         if self.state in (FIRST_KEY, KEY) and text[pos] not in '"}':
@@ -86,6 +87,7 @@ class DelimitedScanner(JsonScanner):
             return at + len(self.delimiter)
         stop = end
         if not final:
+            # The end of this chunk may be the beginning of the delimiter, so it is not emitted yet.
             sizes = range(min(len(self.delimiter) - 1, end - pos), 0, -1)
             stop -= next((n for n in sizes if text.endswith(self.delimiter[:n])), 0)
         self._emit_string(json.dumps(text[pos:stop], ensure_ascii=False)[1:-1])

@@ -74,6 +74,7 @@ def replace_surrogates(text: str) -> str:
     """Return text that UTF-8 can hold: surrogate pairs are joined, and lone halves become U+FFFD."""
     if text.isascii():
         return text
+    # Encoding as UTF-16 joins the halves of a pair that arrived in two pieces.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -89,6 +90,8 @@ def _spell(token: str) -> str:
     """Escape white space, or a run without any; in addresses all of it counts as one word."""
     if token.isascii() or token.isspace():
         return escape_invisible(token, "\n")
+    # A Cyrillic word is no danger by itself. A Latin word with one Cyrillic letter is, and so is any such letter in
+    # an address.
     address = "@" in token or "://" in token
     spelled: list[str] = []
     for letters, run in groupby(token, key=lambda c: address or c.isalpha() or unicodedata.combining(c) > 0):

@@ -103,6 +103,7 @@ class JsonScanner:
         """Scan from `pos`; return the position after the value, at an error, or where more text is needed."""
         if self.fresh and pos < len(text):
             self.fresh = False
+            # Most values are short strings. One match is much cheaper than running the machine for them.
             if self.plain_strings and (short := _SHORT.match(text, pos)) is not None:
                 self.ready.append(short[0])
                 self.done = True
@@ -158,6 +159,7 @@ class JsonScanner:
             (self.pending or self.out).append(text[pos:stop])
             return stop
         state = self.state
+        # A model that copies a template such as "{{"name": ...}}" doubles every brace, so the first object decides.
         if c == "{" and state == FIRST_KEY and self._doubles():
             return pos + 1
         if c == "}" and self.doubled and state in _CLOSING:
@@ -234,6 +236,7 @@ class JsonScanner:
         if c != expected:
             self.error = self.error or otherwise
             return pos
+        # The comma is still pending: emitted text cannot be taken back, so it waits until a value follows.
         if self.pending:
             if not self._repair("trailing_comma", "a comma before the closing bracket"):
                 return pos
@@ -311,6 +314,7 @@ class JsonScanner:
         """
         if self.in_key or not (self.inner_quotes and self.repairing and self.stack and self.quote == '"'):
             return True
+        # A quote that ends a string is followed by a comma, a colon or a bracket. Any other one was not escaped.
         match = _SPACE.match(text, pos + 1)
         after = match.end() if match else pos + 1
         if after - pos > _FAR:  # looking further for each quote would take quadratic time
@@ -325,6 +329,7 @@ class JsonScanner:
         if not self.in_key:
             self._value_end()
             return
+        # Escapes are decoded, so that "a" and "\u0061" count as the same key.
         text = "".join(self.key)
         self.in_key = False
         self._key_end(json.loads(f'"{text}"') if self.key_escaped else text)
@@ -352,6 +357,7 @@ class JsonScanner:
 
     def _key_end(self, key: str) -> None:
         keys = self.stack[-1]
+        # Other readers may take the other value: a policy would then decide about arguments that are not run.
         if keys is not None and key in keys:
             self.error = f"the key {key[:60]!r} is given twice"
             return
@@ -388,6 +394,8 @@ class JsonScanner:
         if not 0xD800 <= unit <= 0xDFFF:
             self._emit_string(text[pos : pos + 6])
             return pos + 6
+        # A high surrogate is valid only with the low one that follows it. A lone half has no UTF-8 form, so arguments
+        # with one could be neither stored nor sent.
         rest = text[pos + 6 : pos + 12]
         if unit < 0xDC00:
             if len(rest) < 6 and not final and "\\u"[: len(rest)] == rest[:2]:
@@ -440,6 +448,7 @@ class JsonScanner:
         match = _NUMBER.match(text)
         if match is None:
             return ""
+        # The digits are counted before any conversion: Python takes quadratic time to convert long integers.
         if match[1] is None and match[2] is None:
             if len(text.lstrip("-")) > MAX_DIGITS:
                 self.limited = True

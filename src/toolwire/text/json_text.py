@@ -51,6 +51,7 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises:
         DuplicateKeyError: a key is given twice.
     """
+    # Comparing lengths costs almost nothing; the duplicate is only searched for once there is one.
     members = dict(pairs)
     if len(members) != len(pairs):
         keys = set[str]()
@@ -106,6 +107,7 @@ def decode(text: str) -> Any:
 
 def within_limits(value: Any) -> bool:
     """Return whether a decoded value keeps the rules on depth, surrogates and integers."""
+    # Iterative, layer by layer: recursion would overflow the stack at depths that the C scanner accepts.
     level = 0
     layer = [value]
     while layer:

@@ -54,6 +54,7 @@ class PythonScanner(JsonScanner):
 
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
         quote = self.quote
+        # A second quote right after the first ends an empty string, or begins three quotes: the third one decides.
         if self.opened:
             if text[pos] == quote and pos + 1 >= end and not final:
                 return ~pos
@@ -144,6 +145,7 @@ class PythonScanner(JsonScanner):
     def number(self, text: str) -> str:
         """Return the JSON text of an integer (07 is 7, 1_000 is 1000, bases) or a float (`.5`, `1.`)."""
         if match := _INTEGER.match(text):
+            # Python refuses 07, but models mean 7. The sign of -0 is dropped, as integers have none.
             digits = match[2].replace("_", "").lstrip("0") or "0"
             return super().number(("-" if match[1] == "-" and digits != "0" else "") + digits)
         if match := _BASED.match(text):

@@ -196,6 +196,8 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         copied = end
     if pieces:
         text = "".join((*pieces, text[copied:]))
+    # Each pattern has a plain string that its matches contain. Searching for that string is many times faster than
+    # the pattern, and most text contains none of them.
     guarded = _GUARDED
     if "/" in text or "=" in text:
         guarded += _ADDRESSES
@@ -268,6 +270,7 @@ def _name_positions(text: str) -> list[int]:
 
 def _value_span(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     at = name.end()
+    # The name in a closing tag is followed by other text, not by its value.
     if _CLOSING.search(text, max(0, name.start() - 45), name.start()):
         return None
     for kind, between in enumerate(_BETWEEN):
@@ -319,6 +322,7 @@ def _redact_below(value: Any, levels: int) -> Any:
         return redact(value)
     if not isinstance(value, dict | list | tuple):
         return value
+    # Too deep to be searched, so it may contain secrets.
     if not levels:
         return REDACTED
     if isinstance(value, dict):
@@ -331,6 +335,7 @@ def _redact_below(value: Any, levels: int) -> Any:
 def _is_secret(key: Any, value: Any) -> bool:
     if isinstance(key, str) and key.lower() in _SHORT and isinstance(value, str | int) and not isinstance(value, bool):
         return _SHORT_VALUE.match(str(value)) is not None
+    # Numbers named "token" are counts: `{"token": 7}`.
     name = _NAME.search(key) if isinstance(key, str) else None
     if name is None or isinstance(value, bool | dict | list | tuple) or value is None or value == "":
         return False
