@@ -1,8 +1,7 @@
-"""`write_file` and `apply_diff`: files written whole or not at all, each with the diff that somebody is shown before.
+"""`write_file` and `apply_diff`: files are written whole or not at all, and each call has a diff as its preview.
 
-Where a diff was shown for a call, the call runs only if the file is still what the diff began with; else the model is
-told that it has changed. (Between that look and the write another program may still change the file: nothing here
-locks it.)
+If a preview was shown for a call, the call runs only if the file is still what the diff began with. (Another program
+may still change it between that check and the write: nothing here locks files.)
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.search.re2_search import is_binary
 
 MAX_WRITTEN = 4 << 20
-"""Bytes of a file that is written or edited."""
+"""Maximum size of a file that is written or edited, in bytes."""
 REMEMBERED = 10_000
-"""Previews that are remembered for calls which run elsewhere than they were shown; `_shown` holds the others."""
+"""Maximum number of previews stored for calls that run in another context than their preview; see `_shown`."""
 
 
 class Editing:
-    """Files written, below roots."""
+    """The tools `write_file` and `apply_diff`."""
 
     def __init__(self, roots: AllowedRoots) -> None:
         self._roots = roots
@@ -43,11 +42,11 @@ class Editing:
         """
         data = _encoded(content)
         _names_a_file(path)
-        was = self._seen.take(path, content)
-        if was is not None:
+        previewed = self._seen.take(path, content)
+        if previewed is not None:
 
             def change(old: bytes | None) -> bytes:
-                _compare(path, was, old)
+                _compare(path, previewed, old)
                 return data
 
             self._roots.update(path, change, most=MAX_WRITTEN, parents=True)
@@ -57,7 +56,7 @@ class Editing:
         return f"wrote {len(data)} bytes, {lines} lines, to {path}"
 
     def preview_write(self, arguments: dict[str, Any]) -> str:
-        """The diff that `write_file` would make."""
+        """Return the diff that `write_file` would make."""
         path, content = arguments["path"], arguments["content"]
         _encoded(content)
         _names_a_file(path)
@@ -77,22 +76,22 @@ class Editing:
             path: the file, relative to the root.
             edits: what to replace, and by what.
         """
-        told: list[str] = []
-        was = self._seen.take(path, edits)
+        notes_of_edits: list[str] = []
+        previewed = self._seen.take(path, edits)
 
         def change(old: bytes | None) -> bytes:
-            if was is not None:
-                _compare(path, was, old)
+            if previewed is not None:
+                _compare(path, previewed, old)
             text, notes = applied(path, _editable(path, old), edits)
-            told.extend(notes)
+            notes_of_edits.extend(notes)
             return _encoded(text)
 
         self._roots.update(path, change, most=MAX_WRITTEN)
-        made = "1 edit" if len(edits) == 1 else f"{len(edits)} edits"
-        return "; ".join([f"made {made} in {path}", *told])
+        count = "1 edit" if len(edits) == 1 else f"{len(edits)} edits"
+        return "; ".join([f"made {count} in {path}", *notes_of_edits])
 
     def preview_diff(self, arguments: dict[str, Any]) -> str:
-        """The diff that `apply_diff` would make."""
+        """Return the diff that `apply_diff` would make."""
         path, edits = arguments["path"], arguments["edits"]
         old = self._roots.look(path, most=MAX_WRITTEN)
         before = _editable(path, old)
@@ -103,7 +102,7 @@ class Editing:
 
 @dataclass(slots=True, eq=False)
 class _Shown:
-    """A diff that was shown: of which call, beginning with what."""
+    """A preview: the call that it was for, and the content of the file then."""
 
     seen: _Seen
     key: str
@@ -112,12 +111,13 @@ class _Shown:
 
 
 _shown: ContextVar[_Shown | None] = ContextVar("_shown", default=None)
-"""What was shown in this context. A call runs in the context in which somebody agreed to it, or in a copy of that, so
-equal calls that wait at the same time, of other sessions too, are told apart."""
+"""The preview of this context. A call runs in the context in which it was approved, or in a copy of it. So equal calls
+that wait at the same time, in other sessions too, are distinct.
+"""
 
 
 class _Seen:
-    """What was in the files whose diffs were shown, by the calls that would change them."""
+    """Digests of the files whose diffs were shown, by the calls that would change them."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, _Shown] = OrderedDict()
@@ -133,21 +133,21 @@ class _Seen:
                 self._last.popitem(last=False)
 
     def take(self, path: str, change: str | list[Edit]) -> str | None:
-        """What was shown in this context for exactly this call, once; else what was shown last for an equal one."""
-        key, own = _key(path, change), _shown.get()
+        """Return the digest for exactly the call of this context, once; otherwise that of the last equal call."""
+        key, current = _key(path, change), _shown.get()
         with self._lock:
-            if own is not None and own.seen is self and own.key == key and not own.taken:
-                own.taken = True
-                if self._last.get(key) is own:
+            if current is not None and current.seen is self and current.key == key and not current.taken:
+                current.taken = True
+                if self._last.get(key) is current:
                     del self._last[key]
-                return own.digest
+                return current.digest
             last = self._last.pop(key, None)  # not marked: whoever was shown that may still be thinking
             return None if last is None else last.digest
 
 
 def _key(path: str, change: str | list[Edit]) -> str:
-    what = change if isinstance(change, str) else [[edit["search"], edit["replace"]] for edit in change]
-    return hashlib.sha256(json.dumps([path, what]).encode()).hexdigest()
+    content = change if isinstance(change, str) else [[edit["search"], edit["replace"]] for edit in change]
+    return hashlib.sha256(json.dumps([path, content]).encode()).hexdigest()
 
 
 def _digest(content: bytes | None) -> str:
@@ -175,7 +175,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _text(data: bytes) -> str | None:
-    """What a file says; None if it is no UTF-8 text."""
+    """Return a file's text; None if it is not UTF-8 text."""
     try:
         return None if is_binary(data) else data.decode()
     except UnicodeDecodeError:

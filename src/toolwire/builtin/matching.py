@@ -1,12 +1,13 @@
-"""Where search/replace edits fit in a text: by rules that are tried in order, each of which must fit in one place.
+"""Find where search/replace edits fit in a text, by rules that must each fit in exactly one place.
 
-1. The search text stands there exactly.
-2. It does once its line ends are the file's; then the replacement gets these as well.
-3. Its lines are there, apart from white space at their ends.
-4. Its lines are there, all of them indented by the same white space more, or less; then the replacement's are too.
+The rules are tried in this order:
 
-A rule that fits in several places ends the search: which one was meant is not guessed. By rules 3 and 4 whole lines are
-replaced.
+1. The search text is in the file exactly.
+2. It is, once its line ends are the file's. The replacement gets these line ends too.
+3. Its lines are, apart from white space at their ends.
+4. Its lines are, all of them indented by the same white space more or less. The replacement is indented likewise.
+
+If a rule fits in several places the edit fails: which one was meant is not guessed. Rules 3 and 4 replace whole lines.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest
 
 MAX_TOLD = 3
-"""Edits that do not fit of which the model is told in one go."""
+"""Maximum number of failed edits that one error describes."""
 MAX_EDITS = 1_000
 MAX_PLACES = 5
-"""Places of which the model is told where an edit fits in several."""
+"""Maximum number of places that an error lists."""
 MAX_PAIRS = 500_000
 """Pairs of lines whose indentation is compared, for all edits together."""
 MAX_COMPARED = 5_000
-"""Lines among which the nearest one is looked for."""
+"""Maximum number of lines that are compared to find the nearest one."""
 MAX_SHOWN_LINE = 100
 AROUND = 2
 """Lines shown before and after the nearest one."""
 
 
 class Edit(TypedDict):
-    """Text of a file, and what takes its place."""
+    """Text of a file, and its replacement."""
 
     search: Annotated[
         str, Field(description="Text that is in the file exactly once; whole lines, with enough of them to be unique.")
@@ -49,7 +50,7 @@ class Edit(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an edit fits, what stands there then, and the rule if it is not the first."""
+    """Where an edit fits, its replacement, and a description of the rule if it is not the first."""
 
     start: int
     end: int
@@ -62,7 +63,7 @@ class _Misfit(Exception):
 
 
 def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]]:
-    """The text with all edits made, and notes on those that did not fit exactly.
+    """Return the text with all edits applied, and notes on those that did not fit exactly.
 
     Raises:
         ToolError: an edit does not fit in exactly one place, changes nothing, or overlaps another.
@@ -83,19 +84,19 @@ def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]
         more = f"\n({len(wrong) - MAX_TOLD} more do not fit)" if len(wrong) > MAX_TOLD else ""
         raise ToolError(f"{path} was not changed: " + "\n".join(wrong[:MAX_TOLD]) + more)
     order = sorted(range(len(places)), key=lambda at: (places[at].start, places[at].end))
-    made, done = list[str](), 0
+    pieces, end = list[str](), 0
     for at in order:
         place = places[at]
-        if place.start < done:
+        if place.start < end:
             raise ToolError(f"{path} was not changed: edit {at + 1} overlaps another; make one edit of them")
-        made += [text[done : place.start], place.text]
-        done = place.end
+        pieces += [text[end : place.start], place.text]
+        end = place.end
     notes = [f"edit {at + 1} fits {place.rule}" for at, place in enumerate(places) if place.rule]
-    return "".join([*made, text[done:]]), notes
+    return "".join([*pieces, text[end:]]), notes
 
 
 class _Lines:
-    """A text, and its lines with where they begin."""
+    """A text, its lines and their positions."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -108,22 +109,22 @@ class _Lines:
 
     @cached_property
     def trimmed(self) -> str:
-        """The lines without white space at their ends, between newlines."""
+        """The lines without white space at their ends, joined by newlines."""
         return _between_newlines(line.rstrip() for line in self.lines)
 
     @cached_property
     def stripped(self) -> str:
-        """The lines without white space around them, between newlines."""
+        """The lines without white space around them, joined by newlines."""
         return _between_newlines(line.strip() for line in self.lines)
 
     @cached_property
     def known(self) -> dict[str, int]:
-        """Where lines stand first, of those among which the nearest is looked for."""
+        """The first position of each line that is compared to find the nearest one."""
         some = list(enumerate(self.lines[:MAX_COMPARED]))
         return {line.strip()[:MAX_SHOWN_LINE]: at for at, line in reversed(some)}
 
     def number(self, position: int) -> int:
-        """The number of the line at a position, from 1."""
+        """Return the number of the line at a position, from 1."""
         return self.text.count("\n", 0, position) + 1
 
 
@@ -138,68 +139,75 @@ def _split(text: str) -> list[str]:
 
 
 def _place(lines: _Lines, search: str, replace: str, *, near: bool) -> _Place:
-    """Where an edit fits; `near`: if it does not, the message is to show what is near."""
+    """Return where an edit fits.
+
+    Args:
+        lines: the file.
+        search: text to find.
+        replace: its replacement.
+        near: whether the error shows the nearest lines.
+    """
     if not search:
         raise _Misfit("has no search text; write_file makes a file")
     if search == replace:
         raise _Misfit("changes nothing: its search text and its replacement are equal")
     if lines.windows:
         replace = replace.replace("\r\n", "\n").replace("\n", "\r\n")
-    if (found := _exactly(lines, search)) is not None:
-        return _Place(found, found + len(search), replace)
+    if (position := _exactly(lines, search)) is not None:
+        return _Place(position, position + len(search), replace)
     if "\n" in search and lines.windows:
         ended = search.replace("\r\n", "\n").replace("\n", "\r\n")
-        if (found := _exactly(lines, ended)) is not None:
-            return _Place(found, found + len(ended), replace)
-    wanted = _split(search)
-    if any(line.strip() for line in wanted):
-        for place in (_trimmed(lines, wanted, replace), _shifted(lines, wanted, replace)):
+        if (position := _exactly(lines, ended)) is not None:
+            return _Place(position, position + len(ended), replace)
+    search_lines = _split(search)
+    if any(line.strip() for line in search_lines):
+        for place in (_trimmed(lines, search_lines, replace), _shifted(lines, search_lines, replace)):
             if place is not None:
                 return place
-    raise _Misfit(_nowhere(lines, wanted, replace) if near else "fits nowhere")
+    raise _Misfit(_nowhere(lines, search_lines, replace) if near else "fits nowhere")
 
 
 def _exactly(lines: _Lines, search: str) -> int | None:
-    """The one position at which the text stands."""
-    found = lines.text.find(search)
-    if found < 0:
+    """Apply rule 1: return the one position of the text, or None."""
+    position = lines.text.find(search)
+    if position < 0:
         return None
-    again = lines.text.find(search, found + 1)
+    again = lines.text.find(search, position + 1)
     if again >= 0:
-        positions = [found, again]
+        positions = [position, again]
         while len(positions) < MAX_PLACES and (again := lines.text.find(search, again + 1)) >= 0:
             positions.append(again)
         raise _Misfit(_several([lines.number(at) for at in positions], more=again >= 0))
-    return found
+    return position
 
 
 def _trimmed(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
-    """Rule 3."""
-    found = list(islice(_runs(lines.trimmed, [line.rstrip() for line in wanted]), MAX_PLACES + 1))
-    if not found:
+    """Apply rule 3."""
+    starts = list(islice(_runs(lines.trimmed, [line.rstrip() for line in wanted]), MAX_PLACES + 1))
+    if not starts:
         return None
-    if len(found) > 1:
-        raise _Misfit(_several([at + 1 for at in found[:MAX_PLACES]], more=len(found) > MAX_PLACES))
-    return _whole(lines, found[0], wanted, replace, "apart from white space at the ends of lines")
+    if len(starts) > 1:
+        raise _Misfit(_several([at + 1 for at in starts[:MAX_PLACES]], more=len(starts) > MAX_PLACES))
+    return _whole(lines, starts[0], wanted, replace, "apart from white space at the ends of lines")
 
 
 def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
-    """Rule 4."""
+    """Apply rule 4."""
     fits: list[tuple[int, str, bool]] = []
     for at in _runs(lines.stripped, [line.strip() for line in wanted]):
         lines.pairs -= len(wanted)
         if lines.pairs < 0:
             raise _Misfit("could stand in too many places, none of them exact; copy its text exactly")
         pairs = [
-            (_indent(there), _indent(line))
-            for there, line in zip(lines.lines[at : at + len(wanted)], wanted, strict=True)
+            (_indent(file_line), _indent(line))
+            for file_line, line in zip(lines.lines[at : at + len(wanted)], wanted, strict=True)
             if line.strip()
         ]
-        there, line = pairs[0]
-        if there.endswith(line) and all(a == there.removesuffix(line) + b for a, b in pairs):
-            fits.append((at, there.removesuffix(line), True))
-        elif line.endswith(there) and all(b == line.removesuffix(there) + a for a, b in pairs):
-            fits.append((at, line.removesuffix(there), False))
+        file_indent, line = pairs[0]
+        if file_indent.endswith(line) and all(a == file_indent.removesuffix(line) + b for a, b in pairs):
+            fits.append((at, file_indent.removesuffix(line), True))
+        elif line.endswith(file_indent) and all(b == line.removesuffix(file_indent) + a for a, b in pairs):
+            fits.append((at, line.removesuffix(file_indent), False))
         if len(fits) > MAX_PLACES:
             break
     if not fits:
@@ -220,7 +228,7 @@ def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
 
 
 def _whole(lines: _Lines, at: int, wanted: list[str], replace: str, rule: str) -> _Place:
-    """Whole lines replaced; the end of the last one with them if the search text has one."""
+    """Replace whole lines, including the last line break only if the search text ends with one."""
     end = lines.starts[at + len(wanted)]
     last = lines.lines[at + len(wanted) - 1]
     if not wanted[-1].endswith("\n"):
@@ -233,7 +241,7 @@ def _indent(line: str) -> str:
 
 
 def _runs(text: str, wanted: list[str]) -> Iterator[int]:
-    """Where lines stand among others, which are given as text between newlines."""
+    """Yield where some lines are among others, which are joined by newlines."""
     search = _between_newlines(wanted)
     position, number, counted = text.find(search), 0, 0
     while position >= 0:
@@ -249,17 +257,17 @@ def _several(numbers: list[int], *, more: bool) -> str:
 
 
 def _nowhere(lines: _Lines, wanted: list[str], replace: str) -> str:
-    """That an edit fits nowhere, with the lines that are nearest to what it looks for."""
-    told = "fits nowhere"
+    """Return an error that shows the lines nearest to the search text."""
+    message = "fits nowhere"
     if len(replace.strip()) > 1 and replace in lines.text:
-        told += " (its replacement is in the file already)"
+        message += " (its replacement is in the file already)"
     telling = max((line.strip() for line in wanted), key=len, default="")[:MAX_SHOWN_LINE]
     near = closest(telling, lines.known) if telling else []
     if not near:
-        return f"{told}, and nothing in the file is like it; read the file again"
+        return f"{message}, and nothing in the file is like it; read the file again"
     at = lines.known[near[0]]
     shown = [
         f"{number + 1}: {escape_invisible(lines.lines[number].rstrip())[:MAX_SHOWN_LINE]}"
         for number in range(max(0, at - AROUND), min(len(lines.lines), at + AROUND + 1))
     ]
-    return "\n".join([f"{told}; the nearest lines are", *shown])
+    return "\n".join([f"{message}; the nearest lines are", *shown])

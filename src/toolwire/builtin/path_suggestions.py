@@ -1,7 +1,7 @@
-"""What there is in place of a path that there is not, so that a model need not guess again.
+"""Suggest existing paths for a path that does not exist.
 
-Tools know no policy, so what is told must be no way around one: of other directories the very name alone that was asked
-for, and names nearly like it of the directory that was asked for.
+Tools do not know the policy, so a suggestion must not be a way around it. Of other directories only the requested name
+is suggested, and similar names only of the requested directory.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest, did_you_mean
 
 LOOKED_AT = 5_000
-"""Names, of files and directories, at which the search for one ends."""
+"""Maximum number of names that are examined."""
 SECONDS = 0.2
-"""After which it ends, too."""
+"""Maximum duration of the search."""
 NAMED = 3
 ALIKE = 0.8
 
@@ -30,53 +30,53 @@ Kind = Literal["file", "directory", "any"]
 
 @contextmanager
 def helpful(roots: AllowedRoots, path: str, kind: Kind, *, suggestions: bool = True) -> Iterator[None]:
-    """Around the use of a path: if it is not there, the error names what is called so elsewhere, or nearly so there.
+    """Add suggestions to the error of a path that does not exist.
 
     Args:
-        roots: where it was looked for, and where others are.
-        path: as it was given.
-        kind: what is named.
-        suggestions: whether anything is.
+        roots: the allowed directories.
+        path: the path as it was given.
+        kind: which names are suggested.
+        suggestions: False adds none.
 
     Raises:
-        ToolError: whatever was raised inside, with names where the path is not there.
+        ToolError: the error of the block, with suggestions if the path does not exist.
     """
     try:
         yield
     except ToolError as error:
         missing = suggestions and isinstance(error.__cause__, FileNotFoundError)
-        found = _alike(roots, PurePath(path), kind) if missing else []
-        if not found:
+        matches = _alike(roots, PurePath(path), kind) if missing else []
+        if not matches:
             raise
-        raise ToolError(f"{error}{did_you_mean(map(escape_invisible, found))}") from error
+        raise ToolError(f"{error}{did_you_mean(map(escape_invisible, matches))}") from error
 
 
 def _alike(roots: AllowedRoots, path: PurePath, kind: Kind) -> list[str]:
-    """What has the name of a path somewhere, or else the nearest names in the directory that it names."""
+    """Return paths with the same name, otherwise the nearest names in the same directory."""
     left = _Room()
-    first, *others = roots.roots
-    found: list[str] = []
-    for root in (first, *others):
-        for one in left.names(roots, str(root), kind, deep=True):
-            if PurePath(one).name == path.name:
-                found.append(one if root is first else str(root / one))
-                if len(found) == NAMED:
-                    return found
-    if found:
-        return found
-    there = list(_Room().names(roots, str(path.parent), kind, deep=False))
-    return [str(path.parent / one) for one in closest(path.name, there, limit=NAMED, similarity=ALIKE)]
+    first, *other_roots = roots.roots
+    matches: list[str] = []
+    for root in (first, *other_roots):
+        for name in left.names(roots, str(root), kind, deep=True):
+            if PurePath(name).name == path.name:
+                matches.append(name if root is first else str(root / name))
+                if len(matches) == NAMED:
+                    return matches
+    if matches:
+        return matches
+    names = list(_Room().names(roots, str(path.parent), kind, deep=False))
+    return [str(path.parent / name) for name in closest(path.name, names, limit=NAMED, similarity=ALIKE)]
 
 
 class _Room:
-    """How far is looked."""
+    """Limits of one search."""
 
     def __init__(self) -> None:
         self._entries = LOOKED_AT
         self._until = monotonic() + SECONDS
 
     def names(self, roots: AllowedRoots, path: str, kind: Kind, *, deep: bool) -> Iterator[str]:
-        """What is in a directory, of that kind, as far as there is room; what is passed over takes room as well."""
+        """Yield the names of one kind in a directory, up to the limits; names that are skipped count too."""
         with suppress(ToolError):  # the directory may be what is not there
             for name, directory in roots.names(path, is_skipped, deep=deep, most=self._entries):
                 self._entries -= 1

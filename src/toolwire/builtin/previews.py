@@ -23,15 +23,15 @@ MAX_WORDS = 500
 CONTEXT = 3
 """Lines shown around a change."""
 _EFFORT = 2_000_000
-"""Lines, and pairs of equal ones, that are looked at to find what two texts share; what is left then has changed."""
+"""Maximum number of lines, and of pairs of equal ones, that are compared; the rest counts as changed."""
 _SPACES = re.compile(r" {41,}|\t{9,}")
 
 Change = tuple[int, int, int, int]
-"""Lines of the old text, from and to, and those of the new one that take their place."""
+"""Lines of the old text, from and to, and the lines of the new text that replace them."""
 
 
 def diff(path: str, old: str | None, new: str) -> str:
-    """What writing a file changes, as a unified diff; `old` is None for a file that is not there."""
+    """Return the changes to a file as a unified diff; `old` is None if the file does not exist."""
     before, after = _lines(old or ""), _lines(new)
     name = _SPACES.sub(lambda run: f"({len(run[0]):,} {'spaces' if run[0][0] == ' ' else 'tabs'})", path)
     head = [f"--- {name if old is not None else '(no such file)'}", f"+++ {name}"]
@@ -41,7 +41,7 @@ def diff(path: str, old: str | None, new: str) -> str:
 
 
 def command(words: Sequence[str]) -> str:
-    """The words of a command, each on a line of its own, as JSON writes them.
+    """Return the words of a command, each on its own line, quoted as in JSON.
 
     Raises:
         ToolError: they are too long to be shown whole.
@@ -55,7 +55,7 @@ def command(words: Sequence[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    """A word in quotes; runs of spaces are counted, and characters that only look like others are named."""
+    """Quote a word, count runs of spaces, and name characters that only look like others."""
     inner = escape_invisible(word.replace("\\", "\\\\").replace('"', '\\"'))
     inner = _SPACES.sub(lambda run: f'" + {len(run.group()):,} spaces + "', inner)
     odd = sorted({c for c in word if not c.isascii() and escape_invisible(c) == c})[:5]
@@ -71,7 +71,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """What has changed; as one change, where finding out more would take long."""
+    """Return the changes; one large change if a finer comparison would take too long."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
@@ -88,15 +88,15 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def _shared(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
-    """Runs of equal lines: where they begin in both, and how many; the longest first, until the effort is spent.
+    """Return runs of equal lines, the longest first until the effort is spent: both starts and the length of each.
 
-    Each search for one goes through all lines between those that were found before, so it is the searches that cost:
-    texts that share many runs of unequal length in an odd order take a search over almost all lines for each of them.
+    Each search goes through all lines between the runs found before, so the number of searches is what costs. Texts
+    that share many runs of unequal length in an unusual order need a search over almost all lines for each of them.
     """
     counts = Counter(new)
     costs = list(accumulate((1 + counts[line] for line in old), initial=0))
     matcher = difflib.SequenceMatcher(None, old, new)
-    found, todo, left = list[tuple[int, int, int]](), [(0, len(old), 0, len(new))], _EFFORT
+    runs, todo, left = list[tuple[int, int, int]](), [(0, len(old), 0, len(new))], _EFFORT
     while todo:
         a, a_end, b, b_end = todo.pop()
         cost = costs[a_end] - costs[a]
@@ -105,9 +105,9 @@ def _shared(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
         left -= cost
         i, j, size = matcher.find_longest_match(a, a_end, b, b_end)
         if size:
-            found.append((i, j, size))
+            runs.append((i, j, size))
             todo += [(a, i, b, j), (i + size, a_end, j + size, b_end)]
-    return sorted(found)
+    return sorted(runs)
 
 
 def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> Iterator[str]:

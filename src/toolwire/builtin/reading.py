@@ -1,4 +1,4 @@
-"""`list_dir` and `read_file`. What they give back is bounded, and what was cut is said."""
+"""`list_dir` and `read_file`. Results are bounded, and say what was left out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MAX_READ_CHARACTERS = 16_000
 
 
 class Reading:
-    """Directories listed and files read, below roots.
+    """The tools `list_dir` and `read_file`.
 
     Args:
-        roots: where.
-        characters: of a file that one call gives back; one line has at most a tenth of that.
-        suggestions: name what may have been meant by a path that is not there.
+        roots: directories below which files may be read.
+        characters: maximum length of a result of `read_file`; a line has at most a tenth of that.
+        suggestions: suggest existing paths for a path that does not exist.
     """
 
     def __init__(self, roots: AllowedRoots, *, characters: int = MAX_READ_CHARACTERS, suggestions: bool = True) -> None:
@@ -74,8 +74,8 @@ class Reading:
         text = "\n".join(shown)
         last = start_line + len(shown) - 1
         if len(shown) < len(lines) or size > len(data):
-            whole = f"{len(lines)}" if size == len(data) else f"more than {len(lines)}"
-            text += f"\n(these are lines {start_line} to {last} of {whole})"
+            total = f"{len(lines)}" if size == len(data) else f"more than {len(lines)}"
+            text += f"\n(these are lines {start_line} to {last} of {total})"
         return text or "(empty file)"
 
 

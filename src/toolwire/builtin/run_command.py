@@ -1,11 +1,11 @@
 """`execute_command`: a program, run without a shell, in a directory below the roots.
 
-A command is a list of words. Text is taken too where a shell would read it as words and nothing else: plain ones,
-`'...'`, and `"..."` without `$`, backquotes and backslashes. Whatever else a shell interprets is refused, unless the
-program that offers the tool has named a shell; then it is run by that shell, and the preview says so.
+A command is a list of words. Text is accepted too if a shell would read it as words and nothing else: plain words,
+`'...'`, and `"..."` without `$`, backquotes and backslashes. Other shell syntax is refused, unless the program that
+offers the tool names a shell. That shell then runs the text, and the preview says so.
 
-The environment holds a few well-known variables and what the program adds: no keys. What the command may do is
-otherwise what this process may do: it is not caged, so somebody should agree to it, or rules should.
+The environment holds a few well-known variables and those that the program adds: no keys. The command is not sandboxed,
+so it should need approval, or a rule should allow it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from toolwire.runtime.process_groups import CapturedOutput
 
 MAX_OUTPUT = 20_000
-"""Bytes of output that the model is told, half of them from its end."""
+"""Maximum size of output in a result, in bytes, half of it from the end."""
 DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
 MAX_TEXT = 100_000
-"""Characters of a command that is given as text; systems take no longer word either."""
+"""Maximum length of a command as text, in characters; systems accept no longer words either."""
 MAX_TOLD = 600
-"""Characters of output in an error."""
+"""Maximum length of output in an error, in characters."""
 
 QUIET = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-"""Variables that keep programs from waiting for somebody at a terminal."""
+"""Variables that keep programs from waiting for input at a terminal."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SPECIAL = frozenset(";&|<>`$(){}*?[]!\\")
-"""What a shell interprets outside quotes; in double quotes it is `_SPECIAL_QUOTED`."""
+"""Characters that a shell interprets outside quotes; within double quotes see `_SPECIAL_QUOTED`."""
 _SPECIAL_QUOTED = frozenset("`$!\\")
 _SPECIAL_FIRST = frozenset("~#")
 
@@ -50,12 +50,12 @@ class CommandSettings:
     """How commands are run.
 
     Attributes:
-        shell: the path of a shell that runs text with more than words in it; "" refuses such text.
-        environment: variables that commands get besides the usual ones.
-        passed_on: names of this program's variables that they get too.
-        seconds: that a command may take when the model says nothing.
-        most_seconds: that a model may ask for.
-        output: bytes of output that the model is told, half of them from its end.
+        shell: path of a shell that runs text with shell syntax; "" refuses such text.
+        environment: additional variables for commands.
+        passed_on: names of this program's variables that commands get too.
+        seconds: default time limit.
+        most_seconds: maximum time limit that a model may ask for.
+        output: maximum size of output in a result, in bytes, half of it from the end.
     """
 
     shell: str = ""
@@ -67,7 +67,7 @@ class CommandSettings:
 
 
 class Commands:
-    """Programs run, below roots."""
+    """The tool `execute_command`."""
 
     def __init__(self, roots: AllowedRoots, settings: CommandSettings | None = None) -> None:
         self._roots = roots
@@ -101,12 +101,12 @@ class Commands:
         return f"{text}{newline}({_status(ended.status)})"
 
     def preview(self, arguments: dict[str, Any]) -> str:
-        """Exactly what would run, and where."""
+        """Return exactly what would run, and where."""
         argv, by_shell = self._argv(arguments["command"])
         cwd, limit = arguments.get("cwd", "."), self._limit(arguments.get("seconds", 0))
         with self._roots.directory(cwd):
-            what = "have a shell run this" if by_shell else "run"
-            return f"{what} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
+            action = "have a shell run this" if by_shell else "run"
+            return f"{action} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:
@@ -114,7 +114,7 @@ class Commands:
         return seconds or self._settings.seconds
 
     def _argv(self, command: list[str] | str) -> tuple[list[str], bool]:
-        """What is run, and whether that is a shell which reads the command."""
+        """Return the argument vector, and whether it is a shell that interprets the command."""
         if isinstance(command, str):
             if len(command) > MAX_TEXT:
                 raise ToolError(f"the command has {len(command):,} characters; at most {MAX_TEXT:,} are read")
@@ -132,18 +132,18 @@ class Commands:
 
 
 def words(text: str) -> list[str]:
-    """The words that a shell makes of a text, if words are all that it makes of it.
+    """Split text into the words that a shell would read.
 
     Raises:
-        ToolError: a shell would interpret something in it, or a quote is not closed.
+        ToolError: the text contains other shell syntax, or a quote is not closed.
     """
-    found: list[str] = []
+    complete: list[str] = []
     word: list[str] | None = None
     at = 0
     while at < len(text):
         character = text[at]
         if character in " \t":
-            found += [] if word is None else ["".join(word)]
+            complete += [] if word is None else ["".join(word)]
             word = None
         elif character in "'\"":
             end = text.find(character, at + 1)
@@ -159,12 +159,12 @@ def words(text: str) -> list[str]:
             word = word if word is not None else []
             word.append(character)
         at += 1
-    found += [] if word is None else ["".join(word)]
-    if not found or not found[0]:
+    complete += [] if word is None else ["".join(word)]
+    if not complete or not complete[0]:
         raise ToolError("the command is empty")
     if _ASSIGNMENT.match(text.lstrip(" \t")):
         raise ToolError("the command begins with a variable, which only a shell would set; leave it out")
-    return found
+    return complete
 
 
 def _refuse(text: str, special: frozenset[str]) -> None:
@@ -181,7 +181,7 @@ def _refuse(text: str, special: frozenset[str]) -> None:
 
 
 def _told(output: CapturedOutput) -> str:
-    """What a program wrote, and how much of it is not told."""
+    """Return a program's output, with a note on what was left out."""
     if not output.left_out:
         return output.joined().decode("utf-8", "replace")
     head, tail = (part.decode("utf-8", "replace") for part in output.parts())

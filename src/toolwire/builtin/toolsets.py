@@ -1,4 +1,4 @@
-"""Tools that come with Toolwire: files below allowed roots, commands, and ways for a model to end its turn."""
+"""Sets of built-in tools: for reading, editing, running commands and ending a turn."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def builtin_tools(
     commands: CommandSettings | None = None,
     suggestions: bool = True,
 ) -> Tools:
-    """All built-in tools for some roots, up to a tier; without a root only those that end a turn.
+    """Return all built-in tools up to a tier; without roots, only those that end a turn.
 
     Args:
-        roots: directories below which files may be touched, or one `AllowedRoots`.
-        tier: tools of higher ones are left out.
+        roots: directories below which files may be used, or one `AllowedRoots`.
+        tier: the highest tier.
         commands: how commands are run.
         suggestions: see `reading_tools`.
 
@@ -47,13 +47,13 @@ def builtin_tools(
         ToolError: a root is not a directory.
     """
     allowed = _allowed(roots)
-    found = (
+    tools = (
         *reading_tools(allowed, suggestions=suggestions),
         *editing_tools(allowed),
         *command_tools(allowed, settings=commands),
         *ending_tools(),
     )
-    return tuple(one for one in found if one.definition.tier <= tier)
+    return tuple(candidate for candidate in tools if candidate.definition.tier <= tier)
 
 
 def reading_tools(
@@ -62,14 +62,14 @@ def reading_tools(
     ripgrep: bool = True,
     suggestions: bool = True,
 ) -> Tools:
-    """`list_dir`, `read_file` and `search_files`; none of them without a root.
+    """Return `list_dir`, `read_file` and `search_files`; nothing without roots.
 
     Args:
         roots: see `builtin_tools`.
-        characters: of a file that one `read_file` gives back; one line has at most a tenth of that.
-        ripgrep: whether to use it where it is installed; what is found is the same.
-        suggestions: whether the error of a path that is not there names what may have been meant: what has the same
-            name in another directory, or nearly that name in the same one. No policy is asked about these names.
+        characters: maximum length of a result of `read_file`; a line has at most a tenth of that.
+        ripgrep: use ripgrep where it is installed; the results are the same without it.
+        suggestions: suggest existing paths for a path that does not exist: the same name in other directories, or
+            similar names in the same one. The policy is not asked about these names.
 
     Raises:
         ToolError: a root is not a directory.
@@ -89,7 +89,7 @@ def reading_tools(
 
 
 def editing_tools(*roots: Root | AllowedRoots) -> Tools:
-    """`write_file` and `apply_diff`, each of which somebody has to agree to; none of them without a root.
+    """Return `write_file` and `apply_diff`, which need approval for each call; nothing without roots.
 
     Raises:
         ToolError: a root is not a directory.
@@ -106,10 +106,10 @@ def editing_tools(*roots: Root | AllowedRoots) -> Tools:
 
 
 def command_tools(*roots: Root | AllowedRoots, settings: CommandSettings | None = None) -> Tools:
-    """`execute_command`, which somebody has to agree to each time; none without a root.
+    """Return `execute_command`, which needs approval for each call; nothing without roots.
 
     Args:
-        roots: see `builtin_tools`; a command begins below them, and may do what this process may do.
+        roots: see `builtin_tools`; a command starts below them, and may do whatever this process may do.
         settings: how commands are run.
 
     Raises:
@@ -119,16 +119,16 @@ def command_tools(*roots: Root | AllowedRoots, settings: CommandSettings | None 
     if not allowed.roots:
         return ()
     commands = Commands(allowed, settings)
-    made = tool(tier=Tier.RUN, requires_confirmation=True, untrusted=True, preview=commands.preview)
-    return (made(commands.execute_command),)
+    command_tool = tool(tier=Tier.RUN, requires_confirmation=True, untrusted=True, preview=commands.preview)
+    return (command_tool(commands.execute_command),)
 
 
 def ending_tools() -> Tools:
-    """`task_completion`, `ask_question` and `converse`, with which a model ends its turn."""
+    """Return `task_completion`, `ask_question` and `converse`, with which a model ends its turn."""
     return tuple(tool(ends_turn=True)(function) for function in (task_completion, ask_question, converse))
 
 
 def _allowed(roots: tuple[Root | AllowedRoots, ...]) -> AllowedRoots:
     if len(roots) == 1 and isinstance(roots[0], AllowedRoots):
         return roots[0]
-    return AllowedRoots(*(one for one in roots if not isinstance(one, AllowedRoots)))
+    return AllowedRoots(*(root for root in roots if not isinstance(root, AllowedRoots)))

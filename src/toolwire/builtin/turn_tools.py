@@ -1,6 +1,6 @@
-"""`task_completion`, `ask_question` and `converse`: tools with which a model ends its turn instead of going on.
+"""`task_completion`, `ask_question` and `converse`: tools with which a model ends its turn.
 
-They do nothing but give back what they were given; `Tool.ends_turn` tells a loop to stop there and show it.
+They only return their arguments; `Tool.ends_turn` tells the loop to stop there and to show them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a content is: told by a file's name, else by how its text begins and ends."""
+"""Guess a content type from a file name or from the text."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ _BY_ENDING = {ending: kind for kind, endings in _TYPES.items() for ending in end
 _BY_NAME = {"dockerfile": "dockerfile", "makefile": "makefile", "gnumakefile": "makefile", "cmakelists.txt": "cmake"}
 
 LOOKED_AT = 5
-"""Lines that are looked at for a log; two of them have to look like one."""
+"""Lines examined to recognize a log, of which two must look like one."""
 MAX_PARSED = 65_536
-"""Characters up to which JSON is read to be sure."""
+"""Maximum length of JSON that is parsed to be sure, in characters."""
 
 _LOG_LINE = re.compile(
     r"\s?\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d"  # 2026-11-21T10:00:00
@@ -79,16 +79,16 @@ _LOG_LINE = re.compile(
 
 
 def content_type(text: str, name: str = "") -> str:
-    """What a text is: a language, `log`, `json`, or `text`.
+    """Return a language, `log`, `json` or `text`.
 
     Args:
         text: the text, or its beginning and its end.
-        name: the name of the file it is from, or "".
+        name: the name of the file that it is from, or "".
     """
     base = posixpath.basename(name).lower()
     stem, dot, ending = base.rpartition(".")
-    known = _BY_NAME.get(base) or (_BY_ENDING.get(ending) if dot and stem else None)
-    return known or _told_by_text(text)
+    by_name = _BY_NAME.get(base) or (_BY_ENDING.get(ending) if dot and stem else None)
+    return by_name or _told_by_text(text)
 
 
 def _told_by_text(text: str) -> str:
@@ -99,7 +99,7 @@ def _told_by_text(text: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is one JSON object or array; of a long one only its ends are looked at."""
+    """Return whether a text is one JSON object or array; of a long text only both ends are examined."""
     start, end = text[:200].lstrip(), text[-200:].rstrip()
     if (start[:1], end[-1:]) not in (("{", "}"), ("[", "]")):
         return False

@@ -1,6 +1,6 @@
-"""Envelopes for the results of any tool: each says how much it is, fits its reader, and leads to the whole.
+"""Envelopes for the results of any tool: a header, as much as the reader has room for, and a handle for the whole.
 
-This is a step behind the running of calls, and knows nothing of how they were written or of whether they may run:
+Shaping is a step after a call has run, and independent of the call's format and of the policy:
 `ToolExecutor(registry, shape=Envelope(agent="qwen-local").shape)`.
 """
 
@@ -19,8 +19,8 @@ from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_l
 from toolwire.envelope.layout import compose_text, pieces
 from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
-from toolwire.envelope.store import HandleStore, Kept
-from toolwire.envelope.usage_log import MAX_INPUT, Record, Telemetry, redacted_arguments
+from toolwire.envelope.store import HandleStore, StoredResult
+from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_arguments
 from toolwire.errors import ToolError
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.runtime.foreign_code import Caught
@@ -34,24 +34,24 @@ _PLACE: Final = re.compile(r"([^:\n]{1,1000}):\d+:")
 
 
 class EnvelopeText(str):
-    """Text that is an envelope already, because it was made here; what only looks like one is content."""
+    """Text that is an envelope already. Only this package makes it, so content that looks like one is still content."""
 
     __slots__ = ()
 
 
 class Envelope:
-    """Shapes results for one reader. Safe to use from several threads.
+    """Shape results for one reader. Safe to use from several threads.
 
     Args:
-        agent: who reads, which says how much; None for the one that the environment names.
-        budget: characters of one result, if not the agent's.
-        preview: lines or items that are shown of one; None for as many as there is room for.
-        settings: what else holds; None for what the configuration and the environment say.
-        store: where whole results go.
+        agent: the reader, which determines the budget; None for the agent that the environment names.
+        budget: maximum length of one result, in characters; None for the agent's.
+        preview: maximum number of lines or items that are shown; None for as many as fit.
+        settings: all other settings; None for those of the configuration file and the environment.
+        store: where whole results are stored.
         telemetry: where calls are recorded; None for nowhere.
 
     Raises:
-        ConfigurationError: the settings cannot be used, or the budget is too small to say anything.
+        ConfigurationError: the settings cannot be used, or the budget is too small for any header.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Envelope:
         preview: int | None = None,
         settings: Settings | None = None,
         store: HandleStore | None = None,
-        telemetry: Telemetry | None = None,
+        telemetry: UsageLog | None = None,
     ) -> None:
         settings = settings or Settings.read()
         if agent is not None:
@@ -76,14 +76,14 @@ class Envelope:
 
     @property
     def budget(self) -> int:
-        """Characters of one result."""
+        """Maximum length of one result, in characters."""
         return self.settings.budget
 
     def shape(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        """The result as its reader is told it: its text is an envelope, at most `budget` characters long.
+        """Return the result with its text in an envelope of at most `budget` characters.
 
-        A text has its lines counted, a list its items, any other value its characters. Images and what else came with
-        the result stay. An error is told as it is; only what of it goes beyond the budget is cut.
+        The header counts the lines of a text, the items of a list, or the characters of any other value. Images and the
+        like stay. An error keeps its text; it is only truncated if it exceeds the budget.
         """
         began = time.perf_counter()
         if not result.success:
@@ -96,7 +96,7 @@ class Envelope:
         return replace(result, result=EnvelopeText(document.text))
 
     def compose(self, cmd: str, value: Any) -> Document:
-        """A value in an envelope; see `shape`."""
+        """Return a value in an envelope; see `shape`."""
         cmd = escape_as_json(cmd)[:MAX_CMD] or "tool"
         if isinstance(value, list | tuple):
             return self._items(cmd, value)
@@ -110,17 +110,17 @@ class Envelope:
         return self._text(EnvelopeHeader(cmd=cmd, size=len(text), content_type="json"), text)
 
     def chunk(self, handle: str, number: int = 1) -> Document:
-        """A piece of a result that is kept for this reader, in an envelope; pieces are numbered from 1.
+        """Return a part of a result that is stored for this reader, in an envelope; parts are numbered from 1.
 
         Raises:
-            ToolError: nothing is kept under the handle for this agent and session, or there is no such piece.
+            ToolError: nothing is stored under the handle for this agent and session, or there is no such part.
         """
         settings = self.settings
-        kept, text = self.store.get(handle, agent=settings.agent, session=settings.session or None)
-        return page(kept, text, number, budget=self.budget)
+        stored, text = self.store.get(handle, agent=settings.agent, session=settings.session or None)
+        return page(stored, text, number, budget=self.budget)
 
     def keep(self, text: str, header: EnvelopeHeader) -> str | None:
-        """Keep a whole result; its handle, or None if it cannot be kept."""
+        """Store a whole result; return its handle, or None if it cannot be stored."""
         settings = self.settings
         try:
             return self.store.put(
@@ -137,7 +137,7 @@ class Envelope:
         return compose_text(text, header, limit=self.budget, keep=self.keep, lines=self._preview)
 
     def _items(self, cmd: str, items: list[Any] | tuple[Any, ...]) -> Document:
-        """A list, an item on a line: text as it is if all are text of one line, else as JSON."""
+        """Return a list with one item per line: as text if every item is text of one line, otherwise as JSON."""
         plain = all(isinstance(item, str) and "\n" not in item for item in items)
         lines = list(items) if plain else [json.dumps(item, ensure_ascii=False) for item in items]
         places = [place[1] for place in map(_PLACE.match, lines) if place] if plain else []
@@ -157,9 +157,9 @@ class Envelope:
         if shown == len(lines):  # the last one is cut
             return document
         left = zones - Counter(map(zone_of, places[:shown]))
-        said = remaining(left, hottest(zones, len(lines))) if placed else f"{len(lines) - shown} more"
-        said += "" if document.header.handle else " (not kept)"
-        return replace(document, sections=(replace(section, left_out=(said, *section.left_out[1:])),))
+        left_out = remaining(left, hottest(zones, len(lines))) if placed else f"{len(lines) - shown} more"
+        left_out += "" if document.header.handle else " (not kept)"
+        return replace(document, sections=(replace(section, left_out=(left_out, *section.left_out[1:])),))
 
     def _record(self, call: ToolCall, document: Document, began: float) -> None:
         if self.telemetry is None or not self.telemetry.enabled:
@@ -167,7 +167,7 @@ class Envelope:
         text = document.text
         settings = self.settings
         self.telemetry.record(
-            Record(
+            UsageRecord(
                 cmd=document.header.cmd,
                 mode="tool",
                 input=redacted_arguments(call.arguments, MAX_INPUT),
@@ -183,28 +183,28 @@ class Envelope:
 
 
 def page(
-    kept: Kept, text: str, number: int, *, budget: int, written: Callable[[Document], str] | None = None
+    kept: StoredResult, text: str, number: int, *, budget: int, written: Callable[[Document], str] | None = None
 ) -> Document:
-    """A piece of a result that is kept, in an envelope; the same for the same budget.
+    """Return a part of a stored result in an envelope; the parts are the same for the same budget.
 
     Args:
-        kept: what is known of it.
-        text: all of it.
-        number: which piece, from 1.
-        budget: characters that each may have.
-        written: how envelopes are written, if not as they are; then all pieces are made as small as that needs.
+        kept: the stored result.
+        text: its whole text.
+        number: which part, from 1.
+        budget: maximum length of each part, in characters.
+        written: how envelopes are encoded, if not as text; all parts are then made as short as that requires.
 
     Raises:
-        ToolError: there is no such piece.
+        ToolError: there is no such part.
     """
     head = EnvelopeHeader(cmd="handle", lines=kept.lines, content_type=kept.content_type or None, handle=kept.handle)
-    whole = Document(head, (Section(text),))
-    if number == 1 and len(written(whole) if written else whole.text) <= budget:
-        return whole
+    document = Document(head, (Section(text),))
+    if number == 1 and len(written(document) if written else document.text) <= budget:
+        return document
     head = replace(head, truncated=True)
     room = budget - len(head.text) - _SAID
     pages = _pages(kept, text, head, room)
-    while written and room > _SAID and any(len(written(one)) > budget for one in pages):
+    while written and room > _SAID and any(len(written(part)) > budget for part in pages):
         room = room * 2 // 3
         pages = _pages(kept, text, head, room)
     if number > len(pages):
@@ -212,16 +212,16 @@ def page(
     return pages[number - 1]
 
 
-def _pages(kept: Kept, text: str, head: EnvelopeHeader, room: int) -> list[Document]:
-    found = list(pieces(text, room))
-    made: list[Document] = []
+def _pages(kept: StoredResult, text: str, head: EnvelopeHeader, room: int) -> list[Document]:
+    parts = list(pieces(text, room))
+    documents: list[Document] = []
     before = 0
-    for number, piece in enumerate(found, 1):
+    for number, piece in enumerate(parts, 1):
         breaks = piece.count("\n")
         cut = not piece.endswith("\n")
-        said = f"chunk {number} of {len(found)}: lines {before + 1}-{before + breaks + cut} of {kept.lines}"
-        if cut and number < len(found):
-            said += ", the last one in part"
-        made.append(Document(head, (Section(piece.removesuffix("\n"), (said,)),)))
+        crumb = f"chunk {number} of {len(parts)}: lines {before + 1}-{before + breaks + cut} of {kept.lines}"
+        if cut and number < len(parts):
+            crumb += ", the last one in part"
+        documents.append(Document(head, (Section(piece.removesuffix("\n"), (crumb,)),)))
         before += breaks
-    return made
+    return documents

@@ -10,10 +10,10 @@ r"""The grammar of an envelope: one description, which the writer and the reader
 
     the next section
 
-The header begins the text; nothing further down is one. Content cannot pass for a marker: a line of it that begins as
-one is written with a backslash before it, one more where it has some already, and the reader takes one away. So what
-is between the markers comes back as it was. Lines begin behind every character at which some program breaks them.
-What the header and the breadcrumbs quote of the outside (names of directories, of commands) stays on its one line.
+Only the beginning of the text is a header. Content cannot pass for a marker: the writer puts a backslash before a line
+that begins as one, and one more if there are some already; the reader removes one. So content is read back unchanged.
+A line begins after every character at which some program breaks lines. Names of directories and commands, which the
+header and the breadcrumbs quote, stay on one line.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ FIELDS: Final[Mapping[str, type]] = {
     "hint": str,
     "error": str,
 }
-"""What a header may hold, in the order in which it is written."""
+"""Types of the header's fields, in the order in which they are written."""
 MAGNITUDES: Final = ("matches", "lines", "size")
 FORBIDDEN: Final = frozenset({"next_moves", "suggestions", "hints"})
-"""An envelope says what there is. What to do next is for whoever reads it."""
+"""An envelope describes content. It does not tell its reader what to do next."""
 
 _BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _AT_LINE = rf"(?:\A|(?<=[{_BREAKS}]))"
@@ -64,21 +64,21 @@ _CRUMB_LINE = re.compile(r"(?:\A|\n)# TE: ?([^\n]*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvelopeHeader:
-    """What stands before the content; it cannot be made without a magnitude, unless it says what went wrong.
+    """The header of an envelope. It states a magnitude, unless it reports an error.
 
     Attributes:
         cmd: the command or the tool.
-        matches: how many things were found, shown or not.
-        lines: how many lines there are, shown or not.
-        size: characters of text, or bytes of what is no text.
-        files: files that hold the matches.
+        matches: number of matches, shown or not.
+        lines: number of lines, shown or not.
+        size: characters of text, or bytes of other content.
+        files: number of files with matches.
         truncated: something is not shown.
-        hot_zone: the directory that most matches lie in, with their share.
-        content_type: what the content is, if not plain text.
-        handle: under which the whole is kept.
-        hint: one sentence about something new that this reader can do.
-        error: a word for what went wrong.
-        v: the version of the grammar.
+        hot_zone: the directory with most of the matches, and their share.
+        content_type: the type of the content, if not plain text.
+        handle: handle of the whole result.
+        hint: one sentence about a new feature for this reader.
+        error: a word for the error.
+        v: version of the grammar.
     """
 
     cmd: str
@@ -95,7 +95,7 @@ class EnvelopeHeader:
     v: int = VERSION
 
     def __post_init__(self) -> None:
-        """Refuse what no header may say."""
+        """Raise an error for a header that must not be written."""
         for name, kind in FIELDS.items():
             value = getattr(self, name)
             if value is not None and (type(value) is not kind or (isinstance(value, int) and value < 0)):
@@ -107,26 +107,28 @@ class EnvelopeHeader:
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> EnvelopeHeader:
-        """A header from its JSON object; members that are not known are left out.
+        """Return the header from its JSON object; unknown members are ignored.
 
         Raises:
-            EnvelopeError: it is none.
+            EnvelopeError: the object is not a header.
         """
-        if found := FORBIDDEN & meta.keys():
-            raise EnvelopeError(f"a header must not hold {', '.join(sorted(found))}; one sentence may stand in hint")
+        if forbidden := FORBIDDEN & meta.keys():
+            raise EnvelopeError(
+                f"a header must not hold {', '.join(sorted(forbidden))}; one sentence may stand in hint"
+            )
         if missing := {"v", "cmd"} - meta.keys():
             raise EnvelopeError(f"a header has {' and '.join(sorted(missing))}")
         return cls(**{name: meta[name] for name in FIELDS if meta.get(name) is not None})
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The JSON object: what is said and nothing else, `truncated` only where it is true."""
-        said = {name: getattr(self, name) for name in FIELDS}
-        return {name: value for name, value in said.items() if value is not None and value is not False}
+        """The JSON object: only fields that are set, and `truncated` only if true."""
+        values = {name: getattr(self, name) for name in FIELDS}
+        return {name: value for name, value in values.items() if value is not None and value is not False}
 
     @property
     def text(self) -> str:
-        """The three lines."""
+        """The three lines of the header."""
         line = json.dumps(self.meta, ensure_ascii=False, separators=(",", ":"))
         return f"{BEGIN}\n{escape_as_json(line)}\n{END}"
 
@@ -136,7 +138,7 @@ _KINDS = {int: "a whole number, not negative", str: "text", bool: "true or false
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Content, and what was left out of it: breadcrumbs say that, and never what to do."""
+    """Content, and breadcrumbs that say what was left out of it."""
 
     text: str
     left_out: tuple[str, ...] = ()
@@ -144,13 +146,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An envelope: a header and sections, each but the last with its breadcrumbs; without sections a header alone."""
+    """An envelope: a header and sections, each but the last with breadcrumbs; without sections, the header alone."""
 
     header: EnvelopeHeader
     sections: tuple[Section, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what could not be read back."""
+        """Raise an error for a document that could not be read back."""
         for section in self.sections[:-1]:
             if not section.left_out:
                 raise EnvelopeError("only the last section may be without a breadcrumb: what would end it?")
@@ -160,7 +162,7 @@ class Document:
 
     @property
     def body(self) -> str:
-        """All behind the header and the empty line."""
+        """Everything after the header and its empty line."""
         parts: list[str] = []
         for section in self.sections:
             parts.append(quoted(section.text))
@@ -169,12 +171,12 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The envelope, as it is written."""
+        """The envelope as it is written."""
         return f"{self.header.text}\n\n{self.body}" if self.sections else self.header.text
 
     @property
     def content(self) -> str:
-        """The sections' text, a line break between them."""
+        """The text of all sections, separated by line breaks."""
         return "\n".join(section.text for section in self.sections)
 
     @property
@@ -184,22 +186,22 @@ class Document:
 
 
 def read_envelope(text: str) -> Document:
-    """Read an envelope; the opposite of `Document.text`. JSON may be spaced, and breadcrumbs closer than we write them.
+    """Parse an envelope, the inverse of `Document.text`. The JSON may contain spaces, and blank lines may be missing.
 
     Raises:
         EnvelopeError: the text does not begin with a header.
     """
-    found = _HEADER.match(text)
-    if found is None:
+    match = _HEADER.match(text)
+    if match is None:
         raise EnvelopeError(f"an envelope begins with {BEGIN}, a line of JSON and {END}")
     try:
-        meta = json.loads(found[1], object_pairs_hook=unique_members)
+        meta = json.loads(match[1], object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
         raise EnvelopeError(f"the header holds no JSON: {error}") from error
     if not isinstance(meta, dict):
         raise EnvelopeError("the header holds no JSON object")
     header = EnvelopeHeader.of(meta)
-    rest = text[found.end() :]
+    rest = text[match.end() :]
     if rest in ("", "\n"):
         return Document(header)
     if not rest.startswith("\n\n"):
@@ -208,14 +210,14 @@ def read_envelope(text: str) -> Document:
 
 
 def _sections(body: str) -> list[Section]:
-    found = list(_CRUMB_LINE.finditer(body))
+    crumb_lines = list(_CRUMB_LINE.finditer(body))
     sections: list[Section] = []
-    text = body[: found[0].start()].removesuffix("\n") if found else body
+    text = body[: crumb_lines[0].start()].removesuffix("\n") if crumb_lines else body
     crumbs: list[str] = []
-    for at, crumb in enumerate(found):
+    for at, crumb in enumerate(crumb_lines):
         crumbs.append(crumb[1])
-        last = at + 1 == len(found)
-        between = body[crumb.end() : None if last else found[at + 1].start()]
+        last = at + 1 == len(crumb_lines)
+        between = body[crumb.end() : None if last else crumb_lines[at + 1].start()]
         if between in ("", "\n"):  # the next breadcrumb, or the end
             continue
         sections.append(Section(_unquoted(text), tuple(crumbs)))
@@ -227,12 +229,12 @@ def _sections(body: str) -> list[Section]:
 
 
 def quoted(text: str) -> str:
-    """Content in which no line begins as a marker."""
+    """Return content with a backslash before each line that begins as a marker."""
     return _TO_QUOTE.sub(r"\\", text) if "# TE" in text else text
 
 
 def extra(text: str) -> int:
-    """How many characters longer `quoted` makes a text."""
+    """Return the number of characters that `quoted` adds to a text."""
     return sum(1 for _ in _TO_QUOTE.finditer(text)) if "# TE" in text else 0
 
 

@@ -13,10 +13,10 @@ from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_l
 from toolwire.envelope.store import MAX_KEPT
 
 Keep = Callable[[str, EnvelopeHeader], str | None]
-"""Keeps a whole text and gives its handle back; None if it cannot be kept."""
+"""Stores a whole text and returns its handle; None if it cannot be stored."""
 
 CRUMBS: Final = 420
-"""Characters that all breadcrumbs of an envelope have room in."""
+"""Maximum length of all breadcrumbs of an envelope, in characters."""
 
 
 def compose_text(
@@ -29,21 +29,21 @@ def compose_text(
     tail: float = 0.0,
     more: str = "",
 ) -> Document:
-    """A text in an envelope; where it has no room, its ends, and a handle for the whole.
+    """Return a text in an envelope: the whole if it fits, otherwise its ends and a handle.
 
     Args:
         text: the text.
-        header: what is said of it, but for what cutting it adds.
-        limit: characters of the envelope.
-        keep: where the whole goes.
-        lines: lines that may be shown.
-        tail: the share that its end has of what is shown.
-        more: what is not even in the text, in words.
+        header: the header, without the fields that truncation sets.
+        limit: maximum length of the envelope, in characters.
+        keep: where the whole is stored.
+        lines: maximum number of lines; None for no maximum.
+        tail: share of the lines and characters for the end.
+        more: a description of content that is not even in the text.
     """
     crumbs = (more,) if more else ()
-    whole = Document(replace(header, truncated=bool(more)), (Section(text, crumbs),))
-    if len(whole.text) <= limit and not cut(text, limit, lines=lines).left_out:
-        return whole
+    document = Document(replace(header, truncated=bool(more)), (Section(text, crumbs),))
+    if len(document.text) <= limit and not cut(text, limit, lines=lines).left_out:
+        return document
     handle = keep(text, header)
     header = replace(header, truncated=True, handle=handle)
     room = limit - len(header.text) - 2 - CRUMBS
@@ -58,12 +58,12 @@ def compose_text(
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The two ends of a text that are shown, and what lies between.
+    """Both ends of a text, and a description of what is between them.
 
     Attributes:
-        head: its beginning.
-        left_out: what is not shown, in words; "" if nothing is.
-        tail: its end; "" if nothing of it is shown.
+        head: the beginning.
+        left_out: a description of what is not shown; "" if nothing is left out.
+        tail: the end; "" if it is not shown.
     """
 
     head: str
@@ -72,13 +72,13 @@ class Cut:
 
 
 def cut(text: str, room: int, *, lines: int | None = None, tail: float = 0.0) -> Cut:
-    """Show as much of a text as there is room for.
+    """Truncate a text, at line ends where possible.
 
     Args:
         text: the text.
-        room: characters that may be shown of it.
-        lines: lines that may be shown of it; None for any number.
-        tail: the share of both that is for its end.
+        room: maximum length, in characters.
+        lines: maximum number of lines; None for no maximum.
+        tail: share of the lines and characters for the end.
     """
     total = count_lines(text)
     most = total if lines is None else lines
@@ -97,7 +97,7 @@ def cut(text: str, room: int, *, lines: int | None = None, tail: float = 0.0) ->
 
 
 def pieces(text: str, room: int) -> Iterator[str]:
-    """The whole text, piece by piece; each has room, and ends where a line does if a line has room."""
+    """Yield a whole text in pieces of a maximum length, which end at line ends where possible."""
     start = 0
     while start < len(text):
         end = _end(text, start, room)
@@ -106,7 +106,7 @@ def pieces(text: str, room: int) -> Iterator[str]:
 
 
 def _end(text: str, start: int, room: int) -> int:
-    """Where the longest beginning of `text[start:]` ends that has room; at least one character is taken."""
+    """Return the end of the longest part of `text[start:]` that fits, which is at least one character."""
     window = text[start : start + room]
     room -= extra(window)
     if len(text) - start <= room:
@@ -116,7 +116,7 @@ def _end(text: str, start: int, room: int) -> int:
 
 
 def _begin(text: str, room: int) -> int:
-    """Where the longest end of a text begins that has room."""
+    """Return the start of the longest end of a text that fits."""
     if room <= 0:
         return len(text)
     # Where the cut is within a line, its rest may look like a marker: `\r` and the like begin a line, but nothing is
@@ -134,7 +134,7 @@ def _begin(text: str, room: int) -> int:
 
 
 def _line_end(text: str, lines: int) -> int:
-    """Where so many lines end."""
+    """Return the position after a number of lines."""
     at = 0
     for _ in range(lines):
         at = text.find("\n", at) + 1
@@ -144,7 +144,7 @@ def _line_end(text: str, lines: int) -> int:
 
 
 def _line_start(text: str, lines: int) -> int:
-    """Where the last so many lines begin."""
+    """Return the position before a number of lines at the end."""
     at = len(text) - text.endswith("\n")
     for _ in range(lines):
         at = text.rfind("\n", 0, at)
@@ -154,7 +154,7 @@ def _line_start(text: str, lines: int) -> int:
 
 
 def _between(text: str, start: int, end: int, total: int) -> str:
-    """What lies between two places, in words."""
+    """Describe the text between two positions."""
     if start >= end:
         return ""
     first = text.count("\n", 0, start) + 1

@@ -1,6 +1,6 @@
-"""Which hits of a search come first: definitions before uses, code before its tests, and where most of them lie.
+"""Rank the hits of a search: definitions before uses, code before its tests, and the directory with most of them first.
 
-Lines are bytes, as a search gives them. All of it takes time linear in the line.
+Lines are bytes, as a search returns them. All work is linear in the length of the line.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from toolwire.text.truncate import shorten
 from toolwire.text.word_set import word_set
 
 ZONE_PARTS = 2
-"""Components of a path that make a zone."""
+"""Components of a path that make up a zone."""
 ZONE_SHARE = 0.5
-"""The share of the hits from which on a zone is hot."""
+"""Minimum share of the hits in a hot zone."""
 ZONE_LEAST = 5
-"""Hits below which nothing is hot."""
+"""Minimum number of hits for a hot zone."""
 MAX_ZONE = 80
-"""Characters of a zone's name that are shown."""
+"""Maximum length of a zone's name that is shown, in characters."""
 
 
 class Rank(IntEnum):
-    """The order of hits; within a rank by path and line."""
+    """The order of hits; hits of one rank are in order of path and line."""
 
     DEFINITION = 0
     USE = 1
@@ -100,24 +100,24 @@ _LITERAL = re.compile(rb"[\w\s$\x80-\xff-]+")
 
 
 class Definitions:
-    """Tells definitions of what a pattern asks for.
+    """Recognize definitions of the names that a pattern matches.
 
-    A pattern without operators is a name or a part of one: then only what bears it is a definition. Of any other
-    pattern, every line that defines something is.
+    A pattern without operators is a name or part of one, and only definitions of such names count. For any other
+    pattern every line that defines something counts.
     """
 
     def __init__(self, pattern: str) -> None:
-        """Look for definitions of what this pattern finds."""
+        """Prepare for the names that this pattern matches."""
         sought = pattern.encode("utf-8", "replace").strip()
         self._sought = sought if _LITERAL.fullmatch(sought) else b""
         self._any_case = sought == sought.lower()
 
     def among(self, line: bytes, ending: bytes) -> bool:
-        """Whether a line defines what is asked for.
+        """Return whether a line defines such a name.
 
         Args:
             line: the line.
-            ending: the ending of its file's name, without the dot, in small letters.
+            ending: the file's extension, without the dot, in lower case.
         """
         if ending in _NO_CODE:
             return False
@@ -130,21 +130,21 @@ class Definitions:
 
 
 def defined(line: bytes, ending: bytes = b"") -> bytes:
-    """The name that a line defines; empty if it defines none."""
-    if found := _DECLARED.match(line):
-        return next(name for name in found.groups() if name is not None)
+    """Return the name that a line defines; b"" if it defines none."""
+    if match := _DECLARED.match(line):
+        return next(name for name in match.groups() if name is not None)
     if ending in _TYPED:
         return _with_brackets(line, least=2)
     for sign, pattern in _OTHERS:
-        if sign in line and (found := pattern.match(line)):
-            return found[1]
+        if sign in line and (match := pattern.match(line)):
+            return match[1]
     return _with_brackets(line, least=1) if ending in _METHODS else b""
 
 
 def _with_brackets(line: bytes, *, least: int) -> bytes:
-    """The function that a line of C and its kin, or a method in JavaScript, begins to define.
+    """Return the name of the function that a line of C and its relatives, or a method in JavaScript, begins to define.
 
-    So many words at least, of which the last is the name, then parameters, and no semicolon behind them.
+    Such a line has a minimum number of words, of which the last is the name, then parameters, and no semicolon.
     """
     before, bracket, behind = line.partition(b"(")
     if not bracket or _NOT_IN_HEADS.search(before):
@@ -154,11 +154,11 @@ def _with_brackets(line: bytes, *, least: int) -> bytes:
         return b""
     behind = behind.split(b"//", 1)[0].rstrip()
     open_brackets = 1 + behind.count(b"(") - behind.count(b")")
-    whole = open_brackets == 0 and behind.endswith((b"{", b")", b"}", b"const", b"override"))
+    complete = open_brackets == 0 and behind.endswith((b"{", b")", b"}", b"const", b"override"))
     cut = open_brackets == 1 and (behind.endswith(b",") or not behind)
     if least == 1:  # without types, a call looks the same but for its end
-        whole, cut = open_brackets == 0 and behind.endswith(b"{"), False
-    return words[-1].rpartition(b"::")[2] if whole or cut else b""
+        complete, cut = open_brackets == 0 and behind.endswith(b"{"), False
+    return words[-1].rpartition(b"::")[2] if complete or cut else b""
 
 
 # -- tests -----------------------------------------------------------------------------------------------------------
@@ -172,17 +172,17 @@ _TEST_FILE = re.compile(
 
 
 def is_test_folder(path: str) -> bool:
-    """Whether a directory is one of tests, by its name or by one above it."""
+    """Return whether a directory contains tests, judging by its name and the names of its parents."""
     return not _TEST_FOLDERS.isdisjoint(path.lower().split("/"))
 
 
 def is_test_file(name: bytes) -> bool:
-    """Whether a file is one of tests, by its name."""
+    """Return whether a file contains tests, judging by its name."""
     return (b"est" in name or b"pec" in name or b"IT." in name) and _TEST_FILE.fullmatch(name) is not None
 
 
 def is_test(path: str) -> bool:
-    """Whether a path is that of a test."""
+    """Return whether a path is that of a test."""
     folder, _, name = path.rpartition("/")
     return is_test_folder(folder) or is_test_file(name.encode("utf-8", "surrogateescape"))
 
@@ -191,31 +191,31 @@ def is_test(path: str) -> bool:
 
 
 def zone_of(path: str) -> str:
-    """The first directories of a path, without an end; "" for a file at the top."""
+    """Return the first directories of a path, without a slash at the end; "" for a file at the top."""
     return "/".join(path.split("/")[:-1][:ZONE_PARTS])
 
 
 def hottest(zones: Mapping[str, int], total: int) -> str:
-    """The zone in which at least half of all hits lie; "" if none does, or if there are few."""
+    """Return the zone with at least half of all hits; "" if there is none, or if there are few hits."""
     if total < ZONE_LEAST or not zones:
         return ""
-    zone = max(zones, key=lambda one: (zones[one], one))
+    zone = max(zones, key=lambda name: (zones[name], name))
     return zone if zones[zone] >= ZONE_SHARE * total else ""
 
 
 def hot_zone(zones: Mapping[str, int], total: int) -> str | None:
-    """A header's `hot_zone`, such as `tools/rag/ (73%)`; None if nothing is hot."""
+    """Return a header's `hot_zone`, such as `tools/rag/ (73%)`; None if no zone is hot."""
     zone = hottest(zones, total)
     return f"{shown(zone)} ({round(100 * zones[zone] / total)}%)" if zone else None
 
 
 def shown(zone: str) -> str:
-    """A zone's name as it is written: on one line, not too long, with a stroke at its end."""
+    """Return a zone's name as it is written: on one line, truncated, with a slash at its end."""
     return f"{shorten(escape_as_json(zone), MAX_ZONE)}/"
 
 
 def remaining(zones: Mapping[str, int], hot: str) -> str:
-    """The breadcrumb for hits that are not shown: how many there are, and how many of them in the hot zone."""
+    """Return the breadcrumb for hits that are not shown: their number, and how many of them are in the hot zone."""
     total = sum(zones.values())
     inside = zones.get(hot, 0) if hot else 0
     if not inside:
@@ -224,5 +224,5 @@ def remaining(zones: Mapping[str, int], hot: str) -> str:
 
 
 def count_zones(paths: Iterable[str]) -> Counter[str]:
-    """How many of the paths lie in each zone."""
+    """Count the paths in each zone."""
     return Counter(map(zone_of, paths))

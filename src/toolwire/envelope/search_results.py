@@ -1,4 +1,4 @@
-"""The hits of a search: counted, ranked, and the best of them in an envelope."""
+"""Search results: all hits counted, ranked, and the best of them in an envelope."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from toolwire.envelope.store import MAX_KEPT
 from toolwire.text.escape import escape_as_json
 
 MAX_FOLDERS: Final = 100_000
-"""Directories that are remembered at once."""
+"""Maximum number of directories in the cache."""
 _PLAIN: Final = re.compile(rb"[ -~]+")
 
 
-class Findings:
-    """Takes the hits of a search, all of them to be counted and so many to be kept.
+class SearchResults:
+    """Collect the hits of a search: count all, and store as many as fit.
 
     Args:
-        pattern: what was searched for, to tell definitions; "" where hits are files, with a number or without.
+        pattern: the pattern, to recognize definitions; "" if the hits are files.
     """
 
     def __init__(self, pattern: str = "") -> None:
@@ -54,7 +54,7 @@ class Findings:
         self.files = 0
 
     def hit(self, path: bytes, number: int = 0, line: bytes = b"") -> None:
-        """Take a line that matches, or a path, with a number or without; those of a file come one after the other."""
+        """Add a matching line, or a file with or without a number; hits of one file follow one another."""
         if path != self._path:
             self._file(path)
         self.total += 1
@@ -69,17 +69,17 @@ class Findings:
         self._hits.append((rank, self._zone, self._shown, number, line))
 
     def binary_file(self) -> None:
-        """Count a file that matches and is no text."""
+        """Count a matching file that is not text."""
         self._not_text += 1
 
     def _file(self, path: bytes) -> None:
         self._path = path
         self.files += 1
         folder, _, name = path.rpartition(b"/")
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._folder(folder)
-        self._zone, self._test = known
+        entry = self._folders.get(folder)
+        if entry is None:
+            entry = self._folder(folder)
+        self._zone, self._test = entry
         self._test = self._test or is_test_file(name)
         self._ending = name.rpartition(b".")[2].lower()
         self._shown = path if _PLAIN.fullmatch(path) else escape_as_json(os.fsdecode(path)).encode()
@@ -91,8 +91,8 @@ class Findings:
             self._counts.append(0)
         if len(self._folders) >= MAX_FOLDERS:
             self._folders.clear()
-        known = self._folders[folder] = number, is_test_folder(name)
-        return known
+        entry = self._folders[folder] = number, is_test_folder(name)
+        return entry
 
     def compose(
         self,
@@ -106,17 +106,17 @@ class Findings:
         error: str | None = None,
         stopped: str = "",
     ) -> Document:
-        """The best hits in an envelope, code before tests, and a handle for all of them where some are left out.
+        """Return the best hits in an envelope, code before tests, and a handle for all of them if some are left out.
 
         Args:
             cmd: the command.
-            preview: lines that may be shown.
-            limit: characters of the envelope.
-            keep: where all hits go.
-            annotate: say behind lines why they come first.
-            lines: how many lines match, where hits are files that hold such lines.
-            error: what went wrong, if something did.
-            stopped: why the search did not come to its end, in words.
+            preview: maximum number of lines.
+            limit: maximum length of the envelope, in characters.
+            keep: where all hits are stored.
+            annotate: say why a line comes first.
+            lines: number of matching lines, if the hits are files.
+            error: a word for an error.
+            stopped: why the search did not finish, as a sentence.
         """
         ranked = _Ranked(self._hits, self._zones, self._counts, annotate=annotate, texts=self._definitions is not None)
         header = EnvelopeHeader(
@@ -131,9 +131,9 @@ class Findings:
         if self._not_text:
             notes.append(f"{self._not_text} {'file' if self._not_text == 1 else 'files'} that match and are no text")
         if self.total <= preview:
-            whole = Document(header, (Section("\n".join(ranked.lines), tuple(notes)),))
-            if len(whole.text) <= limit:
-                return whole
+            document = Document(header, (Section("\n".join(ranked.lines), tuple(notes)),))
+            if len(document.text) <= limit:
+                return document
         handle = keep("\n".join(ranked.lines), header)
         header = replace(header, truncated=True, handle=handle)
         if len(ranked.lines) < self.total:
@@ -144,11 +144,11 @@ class Findings:
         return Document(header, self._sections(ranked, preview, room, tuple(notes)))
 
     def _sections(self, ranked: _Ranked, preview: int, room: int, notes: tuple[str, ...]) -> tuple[Section, ...]:
-        """Some of the code and some of the tests: a quarter of what is shown is theirs, more where code leaves it."""
+        """Return some of the code and some of the tests, which get a quarter of the lines, or what code leaves."""
         code, tests = ranked.lines[: ranked.code], ranked.lines[ranked.code :]
         most = max(preview - len(tests), preview - preview // 4)
-        used, first = _fitting(code, most, room - room // 4 if tests else room)
-        _, second = _fitting(tests, preview - first, room - used)
+        room_used, first = _fitting(code, most, room - room // 4 if tests else room)
+        _, second = _fitting(tests, preview - first, room - room_used)
         above, below = "\n".join(code[:first]), "\n".join(tests[:second])
         left = self._tests - second
         in_tests = (f"remaining {left} are test fixtures",) if left else ()
@@ -167,9 +167,9 @@ class _Ranked:
     """Hits in order, and as lines.
 
     Attributes:
-        counted: all hits by zone, also those that were not kept.
-        lines: those that were kept, as they are shown.
-        code: how many of them, the first ones, are not in tests.
+        counted: number of hits in each zone, including those that are not stored.
+        lines: the stored hits as they are shown.
+        code: number of lines that are not in tests; they come first.
     """
 
     def __init__(
@@ -197,14 +197,14 @@ class _Ranked:
             self._annotate([hit[0] for hit in ordered], hot)
 
     def left_out(self, shown: range) -> str:
-        """What is left out where these lines are shown."""
+        """Describe the hits that are left out if these lines are shown."""
         left = dict(self.counted)
         for at in shown:
             left[self._names[self._of[at]]] -= 1
         return remaining(left, self._hot)
 
     def _annotate(self, ranks: Sequence[int], hot: int) -> None:
-        """Say so behind definitions, and behind the first use in the hot zone."""
+        """Mark definitions, and the first use in the hot zone."""
         warm = hot < 0
         for at, rank in enumerate(ranks):
             if rank in (Rank.DEFINITION, Rank.TEST_DEFINITION):
@@ -215,11 +215,11 @@ class _Ranked:
 
 
 def _fitting(lines: Sequence[str], most: int, room: int) -> tuple[int, int]:
-    """How many characters, and how many of the first lines, there is room for."""
-    used = 0
+    """Return the length and the number of the first lines that fit."""
+    total = 0
     for count, line in enumerate(lines[: max(most, 0)]):
         length = len(line) + extra(line) + 1
-        if used + length > room:
-            return used, count
-        used += length
-    return used, min(len(lines), max(most, 0))
+        if total + length > room:
+            return total, count
+        total += length
+    return total, min(len(lines), max(most, 0))

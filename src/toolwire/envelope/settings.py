@@ -49,9 +49,9 @@ BUDGETS: Final[Mapping[str, int]] = {
     HUMAN: 50_000,
     UNKNOWN: 16_000,
 }
-"""Characters of one answer, by agent."""
+"""Maximum length of one answer for each agent, in characters."""
 MIN_BUDGET: Final = 1_000
-"""Characters that a header and breadcrumbs fit in with something to spare."""
+"""Minimum budget, in characters: a header and breadcrumbs fit."""
 OFF: Final = frozenset({"0", "off", "no", "false"})
 AGENT_NAMES: Final = ("TE_AGENT_ID", "LLMC_TE_AGENT_ID")
 SESSION_NAMES: Final = ("TE_SESSION_ID", "LLMC_TE_SESSION_ID")
@@ -59,12 +59,12 @@ SESSION_NAMES: Final = ("TE_SESSION_ID", "LLMC_TE_SESSION_ID")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one command shows, and how long it may take.
+    """Limits of one command.
 
     Attributes:
-        preview: lines.
-        characters: of the whole answer; the agent's budget may be smaller.
-        milliseconds: after which it stops with what it has.
+        preview: maximum number of lines.
+        characters: maximum length of the answer; the agent's budget may be smaller.
+        milliseconds: time limit; the command then shows what it has.
     """
 
     preview: int
@@ -74,20 +74,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds for one reader.
+    """The settings for one reader.
 
     Attributes:
-        agent: who reads.
-        session: in which session, or "".
-        budget: characters of one answer.
-        seconds: that a command which is passed on may run.
+        agent: the reader.
+        session: the reader's session, or "".
+        budget: maximum length of one answer, in characters.
+        seconds: time limit of a command that `te` runs.
         root: the directory that files are read in; "" for the working directory.
-        rg: the ripgrep to use; "" to look for one, `none` for none.
-        state: the directory for handles and telemetry; "" for the user's.
-        telemetry: calls are recorded.
-        output_text: and what they gave, up to a limit.
-        keep_bytes: of results behind handles, all together.
-        keep_days: that a result is kept.
+        rg: the path of ripgrep; "" to search for it, `none` for none.
+        state: the directory for handles and the usage log; "" for the user's.
+        telemetry: record calls.
+        output_text: record the beginning of their output too.
+        keep_bytes: maximum size of all stored results, in bytes.
+        keep_days: days that a result is stored.
     """
 
     agent: str = UNKNOWN
@@ -108,54 +108,54 @@ class Settings:
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None, *, human: bool = False) -> Settings:
-        """What the configuration file and the environment say.
+        """Read the configuration file and the environment.
 
         Args:
             environ: the environment; the process's own if None.
-            human: a person reads, if nobody says who does.
+            human: assume a person as the reader if none is named.
 
         Raises:
-            ConfigurationError: something in them cannot be used.
+            ConfigurationError: a setting cannot be used.
         """
         environ = os.environ if environ is None else environ
-        made = cls()
+        settings = cls()
         named = environ.get("TOOLWIRE_TE_CONFIG", "")
         path = named or os.path.join(_config_folder(), "te.toml")
         if named or os.path.exists(path):
-            made = _configured(made, path)
+            settings = _configured(settings, path)
         switch = environ.get("TE_TELEMETRY", "").strip().lower()
         return replace(
-            made,
+            settings,
             session=_first(environ, SESSION_NAMES),
-            seconds=_number(environ, "TE_TIMEOUT", made.seconds),
+            seconds=_number(environ, "TE_TIMEOUT", settings.seconds),
             root=environ.get("TE_ROOT", ""),
             rg=environ.get("TE_RG", ""),
             state=environ.get("TOOLWIRE_STATE", ""),
-            telemetry=made.telemetry if not switch else switch not in OFF,
-            output_text=made.output_text or switch == "text",
+            telemetry=settings.telemetry if not switch else switch not in OFF,
+            output_text=settings.output_text or switch == "text",
         ).for_agent(_first(environ, AGENT_NAMES) or (HUMAN if human else UNKNOWN), environ)
 
     def for_agent(self, agent: str, environ: Mapping[str, str] | None = None) -> Settings:
-        """The same for another reader; TE_BUDGET in an environment that is given counts more than its name.
+        """Return the settings for another reader; TE_BUDGET in the environment has precedence over its budget.
 
         Raises:
-            ConfigurationError: the budget is too small to say anything.
+            ConfigurationError: the budget is too small for any header.
         """
-        known = self.budgets.get(agent, self.budgets.get("default", self.budgets[UNKNOWN]))
-        return replace(self, agent=agent).with_budget(int(_number(environ or {}, "TE_BUDGET", known)))
+        budget = self.budgets.get(agent, self.budgets.get("default", self.budgets[UNKNOWN]))
+        return replace(self, agent=agent).with_budget(int(_number(environ or {}, "TE_BUDGET", budget)))
 
     def with_budget(self, budget: int) -> Settings:
-        """The same with so many characters for one answer.
+        """Return the settings with another budget.
 
         Raises:
-            ConfigurationError: they are too few to say anything.
+            ConfigurationError: the budget is too small for any header.
         """
         if budget < MIN_BUDGET:
             raise ConfigurationError(f"a budget of {budget} characters is too small: {MIN_BUDGET} are the least")
         return replace(self, budget=budget)
 
     def state_file(self, name: str) -> str:
-        """The path of a file in the directory for handles and telemetry."""
+        """Return the path of a file in the directory for handles and the usage log."""
         from toolwire.runtime.state_dir import state_folder  # takes its time, and a command may need no file
 
         return os.path.join(os.path.expanduser(self.state) if self.state else state_folder(), name)
@@ -227,16 +227,16 @@ def _tables(path: str) -> dict[str, dict[str, Any]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
     for name, table in tables.items():
-        known = _TABLES.get(name)
-        if not isinstance(table, dict) or (known is None and name != "budgets"):
+        keys = _TABLES.get(name)
+        if not isinstance(table, dict) or (keys is None and name != "budgets"):
             raise ConfigurationError(f"{path}: {name} is not known; there are {', '.join(['budgets', *_TABLES])}")
         for key, value in table.items():
-            kind = int if known is None else known.get(key)
+            kind = int if keys is None else keys.get(key)
             if kind is None:
-                raise ConfigurationError(f"{path}: {name}.{key} is not known; there are {', '.join(known or ())}")
+                raise ConfigurationError(f"{path}: {name}.{key} is not known; there are {', '.join(keys or ())}")
             if not _fits(value, kind):
-                wanted = "true or false" if kind is bool else "a number above 0"
-                raise ConfigurationError(f"{path}: {name}.{key} has to be {wanted}, not {value!r:.80}")
+                expected = "true or false" if kind is bool else "a number above 0"
+                raise ConfigurationError(f"{path}: {name}.{key} has to be {expected}, not {value!r:.80}")
     return tables
 
 

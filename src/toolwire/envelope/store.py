@@ -1,6 +1,6 @@
-"""Whole results behind handles, for whoever was shown a part; they outlive the process that kept them.
+"""Whole results behind handles, for a reader who was shown a part; they outlive the process that stored them.
 
-The oldest go first once there are too many bytes of them, and each goes when it is too old.
+Results expire after some days, and the oldest are removed when all together are too large.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolwire.runtime.sqlite import Database, storable
 
 HANDLE: Final = re.compile(r"res_[0-9a-f]{12}")
 MAX_KEPT: Final = 16 << 20
-"""Characters of one result that are kept."""
+"""Maximum length of a stored result, in characters."""
 WAIT: Final = 2.0
 """Seconds to wait for another process that writes."""
 
@@ -33,18 +33,18 @@ _META = "id, created, size, lines, cmd, agent, session, content_type"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A result that is kept, without its text.
+class StoredResult:
+    """A stored result, without its text.
 
     Attributes:
         handle: `res_` and 12 hex digits.
         created: seconds since 1970.
-        size: bytes of the text as UTF-8.
-        lines: of the text.
-        cmd: what gave it.
-        agent: whom it was for.
-        session: in which session.
-        content_type: what it is; "" for plain text.
+        size: size of the text as UTF-8, in bytes.
+        lines: number of lines.
+        cmd: the command or tool.
+        agent: the reader that it was for.
+        session: the reader's session.
+        content_type: type of the content; "" for plain text.
     """
 
     handle: str
@@ -62,8 +62,8 @@ class HandleStore:
 
     Args:
         path: the SQLite file.
-        max_bytes: of all texts together.
-        max_age: seconds that one is kept.
+        max_bytes: maximum size of all texts, in bytes.
+        max_age: seconds until a result expires.
         clock: seconds since 1970.
     """
 
@@ -82,49 +82,49 @@ class HandleStore:
 
     @classmethod
     def of(cls, settings: Settings) -> HandleStore:
-        """The store that the settings name."""
+        """Return the store that the settings name."""
         path = settings.state_file("handles.db")
         return cls(path, max_bytes=settings.keep_bytes, max_age=settings.keep_days * 86_400)
 
     def put(self, text: str, *, cmd: str, agent: str = "", session: str = "", content_type: str = "") -> str:
-        """Keep a text, at most `MAX_KEPT` characters of it, and return its handle.
+        """Store the first `MAX_KEPT` characters of a text and return its handle.
 
         Raises:
-            ToolError: it cannot be kept.
+            ToolError: it cannot be stored.
         """
         data = text[:MAX_KEPT].encode("utf-8", "surrogatepass")
         if len(data) > self._max_bytes:
             raise ToolError(f"{len(data)} bytes are more than may be kept: {self._max_bytes}")
-        said = map(storable, (cmd, agent, session, content_type))
+        labels = map(storable, (cmd, agent, session, content_type))
         now = self._clock()
         handle = f"res_{os.urandom(6).hex()}"
         with self._database.writing() as connection:
             connection.execute("DELETE FROM results WHERE created < ?", (now - self._max_age,))
-            (kept,) = connection.execute("SELECT coalesce(sum(size), 0) FROM results").fetchone()
-            excess = kept + len(data) - self._max_bytes
-            gone: list[tuple[str]] = []
+            (stored_bytes,) = connection.execute("SELECT coalesce(sum(size), 0) FROM results").fetchone()
+            excess = stored_bytes + len(data) - self._max_bytes
+            expired: list[tuple[str]] = []
             for oldest, size in connection.execute("SELECT id, size FROM results ORDER BY created, rowid"):
                 if excess <= 0:
                     break
-                gone.append((oldest,))
+                expired.append((oldest,))
                 excess -= size
-            connection.executemany("DELETE FROM results WHERE id = ?", gone)
+            connection.executemany("DELETE FROM results WHERE id = ?", expired)
             connection.execute(
                 f"INSERT INTO results ({_META}, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (handle, now, len(data), count_lines(text[:MAX_KEPT]), *said, data),
+                (handle, now, len(data), count_lines(text[:MAX_KEPT]), *labels, data),
             )
         return handle
 
-    def get(self, handle: str, *, agent: str | None = None, session: str | None = None) -> tuple[Kept, str]:
-        """What is kept under a handle, and its text.
+    def get(self, handle: str, *, agent: str | None = None, session: str | None = None) -> tuple[StoredResult, str]:
+        """Return a stored result and its text.
 
         Args:
             handle: the handle.
-            agent: only what was kept for it, or for nobody in particular; None for anybody's.
-            session: only what was kept in it, or in none; None for any.
+            agent: accept only results for this agent or for any agent; None accepts all.
+            session: accept only results of this session or of no session; None accepts all.
 
         Raises:
-            ToolError: nothing is, or not any more.
+            ToolError: nothing is stored under the handle, or it has expired.
         """
         if not HANDLE.fullmatch(handle):
             raise ToolError(f"{handle[:80]!r} is no handle: res_ and 12 hex digits, as in a header")
@@ -132,18 +132,18 @@ class HandleStore:
             f"SELECT {_META}, data FROM results WHERE id = ? AND created >= ?", (handle, self._clock() - self._max_age)
         )
         if not rows or not all(
-            asked is None or there in ("", storable(asked))
-            for asked, there in zip((agent, session), rows[0][5:7], strict=True)  # as in _META
+            expected is None or stored in ("", storable(expected))
+            for expected, stored in zip((agent, session), rows[0][5:7], strict=True)  # as in _META
         ):
             raise ToolError(
                 f"nothing is kept under {handle}: results go after {self._max_age / 86_400:g} days, and the oldest "
                 f"when there are more than {self._max_bytes >> 20} MB of them; run the command again"
             )
         *meta, data = rows[0]
-        return Kept(*meta), data.decode("utf-8", "surrogatepass")
+        return StoredResult(*meta), data.decode("utf-8", "surrogatepass")
 
-    def list(self) -> list[Kept]:
-        """What is kept, the newest first.
+    def list(self) -> list[StoredResult]:
+        """Return all stored results, the newest first.
 
         Raises:
             ToolError: the file cannot be read.
@@ -152,8 +152,8 @@ class HandleStore:
         rows = self._database.read(
             f"SELECT {_META} FROM results WHERE created >= ? ORDER BY created DESC, rowid DESC", (oldest,)
         )
-        return [Kept(*row) for row in rows]
+        return [StoredResult(*row) for row in rows]
 
     def close(self) -> None:
-        """Let go of the file, until it is needed again."""
+        """Close the file until it is needed again."""
         self._database.close()

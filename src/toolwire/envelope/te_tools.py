@@ -1,4 +1,4 @@
-"""Two tools for models: `te_run` runs a command through `te`, `read_handle` turns the pages of a result."""
+"""Two tools for models: `te_run` runs a command through `te`, `read_handle` reads a stored result part by part."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from toolwire.runtime.processes import environment, run
 from toolwire.tools import Tier, Tool, tool
 
 TE: Final = (sys.executable, "-m", "toolwire.envelope")
-"""The command `te` of this very installation."""
+"""The command `te` of this installation."""
 MAX_OUT: Final = 4 << 20
-"""Bytes that are read of what `te` prints."""
+"""Maximum size of the output of `te` that is read, in bytes."""
 MAX_ERR: Final = 4_000
-"""Characters of its standard error that a result tells."""
+"""Maximum length of standard error in a result, in characters."""
 _OWN: Final = (
     *(*AGENT_NAMES, *SESSION_NAMES, "TE_BUDGET", "TE_TIMEOUT", "TE_ROOT", "TE_TELEMETRY", "TE_RG"),
     *("TOOLWIRE_TE_CONFIG", "TOOLWIRE_STATE", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
 )
-"""The variables that `te` reads; others with such names may be keys."""
+"""The variables that `te` reads. They are listed because others with such names may be keys."""
 _PASSED_ON: Final = ("PYTHONPATH", "VIRTUAL_ENV", "TERM")
 _MAY_BE_GIVEN: Final = {
     **dict.fromkeys(("--handle", "--chunk"), True),
     **dict.fromkeys(("--json", "--list-handles", "--stats", "--version", "--help", "-h"), False),
 }
-"""Options of `te` that a model may give, and whether a value follows."""
+"""Options of `te` that a model may use, and whether a value follows."""
 _SLACK: Final = 5.0
-"""Seconds that `te` has above those that it gives the command."""
+"""Seconds that `te` has in addition to the command's time limit."""
 
 
 def te_run(
@@ -46,20 +46,19 @@ def te_run(
     passed_on: Sequence[str] = (),
     command: Sequence[str] = TE,
 ) -> Tool[..., Any]:
-    """The tool `te_run`: a command as an argument vector, its output in an envelope, as JSON.
+    """Return the tool `te_run`, which runs an argument vector and returns its output in an envelope, as JSON.
 
     Its result is `{"data": ..., "meta": {"returncode": ...}}`: `data` is the JSON that `te --json` printed, or
-    `{"raw": text}` if it printed none. What went wrong before there was an exit status is told by `meta.error`, and
-    the status -1. It runs whatever it is told: the tier is RUN, each call is
-    confirmed, and what it gives may be written by strangers. Commands see none of this program's keys. Of the
-    options of `te` itself a model may give those that read (`--handle`, `--help`), not `--timeout` or `--raw`.
+    `{"raw": text}`. If there is no exit status, `meta.error` is true and the status -1. The tool runs any command, so
+    its tier is RUN, each call needs approval, and results are untrusted content. Commands see none of this program's
+    keys. A model may use options of `te` that read (`--handle`, `--help`), not `--timeout` or `--raw`.
 
     Args:
-        agent: who reads, which says how much is shown; "" for what the environment says.
-        session: for telemetry; "" for what the environment says.
-        root: the working directory, and the one that `te grep` and its like stay in; None for ours.
-        seconds: that a command may run.
-        passed_on: names of this program's variables that commands get, besides the usual ones and those of `te`.
+        agent: the reader, which determines the budget; "" for the one that the environment names.
+        session: the session, for the usage log; "" for the one that the environment names.
+        root: the working directory, which `te grep` and the like stay in; None for ours.
+        seconds: time limit of a command.
+        passed_on: more variables of ours that commands get.
         command: the command `te`.
     """
 
@@ -87,29 +86,29 @@ def te_run(
 
 
 def _check(args: Sequence[str]) -> None:
-    """Refuse options of `te` before the command that would set aside a limit."""
+    """Raise an error for options of `te` that would lift a limit."""
     words = iter(args)
     for word in words:
         if not word.startswith("-") or word == "--":
             return
-        name, given, _ = word.partition("=")
+        name, equals, _ = word.partition("=")
         if name not in _MAY_BE_GIVEN:
             raise ToolError(f"{word[:80]!r} is not for you to give; the first argument is the command")
-        if _MAY_BE_GIVEN[name] and not given:
+        if _MAY_BE_GIVEN[name] and not equals:
             next(words, None)
 
 
 def _environment(
     agent: str, session: str, root: str | None, seconds: float, passed_on: Sequence[str]
 ) -> dict[str, str]:
-    """The usual variables, those of `te`, and who reads in which session, under all names that such commands know."""
-    made = environment(*_OWN, *_PASSED_ON, *passed_on)
+    """Return the environment of `te`, with the agent and the session under every name that such commands read."""
+    variables = environment(*_OWN, *_PASSED_ON, *passed_on)
     for value, names in ((agent, AGENT_NAMES), (session, SESSION_NAMES)):
-        if said := value or next((made[name] for name in names if made.get(name)), ""):
-            made |= dict.fromkeys(names, said)
+        if reader := value or next((variables[name] for name in names if variables.get(name)), ""):
+            variables |= dict.fromkeys(names, reader)
     if root is not None:
-        made["TE_ROOT"] = os.path.abspath(root)
-    return {**made, "TE_TIMEOUT": f"{seconds:g}", SHARED_GROUP: "1"}
+        variables["TE_ROOT"] = os.path.abspath(root)
+    return {**variables, "TE_TIMEOUT": f"{seconds:g}", SHARED_GROUP: "1"}
 
 
 async def _ran(argv: Sequence[str], environ: Mapping[str, str], directory: str, seconds: float) -> dict[str, Any]:
@@ -125,7 +124,7 @@ async def _ran(argv: Sequence[str], environ: Mapping[str, str], directory: str, 
         )
     except ToolError as error:
         return {"data": None, "meta": {"returncode": -1, "error": True, "message": str(error)}}
-    out, err = (b"".join(kept.parts()).decode("utf-8", "replace") for kept in (ended.out, ended.err))
+    out, err = (b"".join(stream.parts()).decode("utf-8", "replace") for stream in (ended.out, ended.err))
     meta: dict[str, Any] = {"returncode": ended.status}
     if ended.timed_out:
         meta = {"returncode": -1, "error": True, "message": f"te took longer than {seconds:g} seconds"}
@@ -139,10 +138,7 @@ async def _ran(argv: Sequence[str], environ: Mapping[str, str], directory: str, 
 
 
 def read_handle(envelope: Envelope) -> Tool[..., Any]:
-    """The tool `read_handle`: the pages of results that were shown in part, as long as the envelope's reader takes.
-
-    It gives only what was kept for the envelope's agent, and in its session if it has one.
-    """
+    """Return the tool `read_handle`, which reads results that were stored for the envelope's agent and session."""
 
     def read(handle: str, chunk: int = 1) -> str:
         """Read the whole of a result that was shown in part, chunk by chunk.

@@ -1,7 +1,6 @@
-"""What was called, how much it gave and how long it took: a row each in SQLite. It never gets in a tool's way.
+"""The usage log: a row for each call, with its size and its duration, in SQLite.
 
-A file that is broken, locked, full or not to be written means that nothing is recorded, and nothing else. Nothing
-leaves the machine. Secrets are taken out of what is recorded, as far as they look like such.
+If the log fails, nothing else does. Nothing leaves the machine. What looks like a secret is not recorded.
 """
 
 from __future__ import annotations
@@ -20,29 +19,29 @@ from toolwire.runtime.foreign_code import Caught
 from toolwire.runtime.sqlite import Database, storable
 
 MAX_OUTPUT_TEXT: Final = 8_192
-"""Characters of a call's output that may be recorded."""
+"""Maximum length of the output in a record, in characters."""
 MAX_INPUT: Final = 1_000
-"""Characters of a call's arguments that are recorded."""
+"""Maximum length of the arguments in a record, in characters."""
 MAX_ROWS: Final = 100_000
 WAIT: Final = 0.1
 """Seconds to wait for another process that writes; after that the call is not recorded."""
 _MARGIN: Final = 4_096
-"""Characters behind the limit that are looked at, so that a secret which it would cut is found."""
+"""Characters after the limit that are examined, so that a secret which the limit would cut is recognized."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class UsageRecord:
     """One call.
 
     Attributes:
         cmd: the command or tool.
-        mode: `envelope`, `raw`, `pass` for a command that was passed on, `tool` for a program's own.
+        mode: `envelope`, `raw`, `pass` for a command that `te` does not know, `tool` for a program's own tool.
         input: the arguments, without secrets.
-        output: characters that it gave to its reader.
-        truncated: not all was shown.
-        latency_ms: milliseconds.
-        error: a word for what went wrong, or "".
-        output_text: the beginning of the output, without secrets, where that is wanted; else "".
+        output: length of the output, in characters.
+        truncated: not all of it was shown.
+        latency_ms: duration in milliseconds.
+        error: a word for the error, or "".
+        output_text: the beginning of the output, without secrets, if it is recorded.
         timestamp: seconds since 1970.
     """
 
@@ -60,7 +59,7 @@ class Record:
     timestamp: float = 0.0
 
 
-_COLUMNS = ", ".join(field.name for field in fields(Record))
+_COLUMNS = ", ".join(field.name for field in fields(UsageRecord))
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS calls (id INTEGER PRIMARY KEY, cmd TEXT, mode TEXT, input TEXT, output INTEGER, "
     "truncated INTEGER, handle TEXT, latency_ms REAL, error TEXT, output_text TEXT, agent TEXT, session TEXT, "
@@ -69,17 +68,17 @@ _SCHEMA = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class UsageStats:
     """All calls of one command.
 
     Attributes:
         cmd: the command or tool.
-        calls: how many.
-        truncated: how many of them were not shown whole.
-        errors: how many of them went wrong.
-        output: characters, all together.
-        median_ms: milliseconds that half of them took at most.
-        p95_ms: milliseconds that 95 of 100 took at most.
+        calls: number of calls.
+        truncated: number of calls with truncated output.
+        errors: number of calls with an error.
+        output: characters of all outputs.
+        median_ms: median duration in milliseconds.
+        p95_ms: 95th percentile of the duration, in milliseconds.
     """
 
     cmd: str
@@ -91,13 +90,13 @@ class Stats:
     p95_ms: float
 
 
-class Telemetry:
-    """Records calls, if it may.
+class UsageLog:
+    """Record calls in a file.
 
     Args:
         path: the SQLite file.
-        enabled: the one switch.
-        output_text: record the beginning of what is given as well.
+        enabled: False records nothing.
+        output_text: record the beginning of the output too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, enabled: bool = True, output_text: bool = False) -> None:
@@ -106,19 +105,19 @@ class Telemetry:
         self._output_text = output_text
 
     @classmethod
-    def of(cls, settings: Settings) -> Telemetry:
-        """Telemetry as the settings want it."""
+    def of(cls, settings: Settings) -> UsageLog:
+        """Return the usage log that the settings name."""
         path = settings.state_file("telemetry.db")
         return cls(path, enabled=settings.telemetry, output_text=settings.output_text)
 
-    def record(self, record: Record) -> None:
-        """Record a call, or do nothing."""
+    def record(self, record: UsageRecord) -> None:
+        """Record a call, if enabled."""
         if not self.enabled:
             return
         with Caught():  # whatever breaks here is nothing to whoever called
             self._record(record)
 
-    def _record(self, record: Record) -> None:
+    def _record(self, record: UsageRecord) -> None:
         values: tuple[str | float, ...] = (
             *(record.cmd, record.mode, redacted(record.input, MAX_INPUT), record.output, record.truncated),
             *(record.handle, record.latency_ms, record.error),
@@ -132,8 +131,8 @@ class Telemetry:
             if added % 1_000 == 0:
                 connection.execute("DELETE FROM calls WHERE id <= ?", (added - MAX_ROWS,))
 
-    def stats(self) -> list[Stats]:
-        """What was called, the most frequent first.
+    def stats(self) -> list[UsageStats]:
+        """Return statistics for each command, the most frequent first.
 
         Raises:
             ToolError: the file cannot be read.
@@ -141,28 +140,28 @@ class Telemetry:
         calls: dict[str, list[tuple[Any, ...]]] = {}
         for cmd, *row in self._database.read("SELECT cmd, truncated, error != '', output, latency_ms FROM calls"):
             calls.setdefault(cmd, []).append(tuple(row))
-        made = [_summed(cmd, rows) for cmd, rows in calls.items()]
-        return sorted(made, key=lambda one: (-one.calls, one.cmd))
+        summaries = [_summed(cmd, rows) for cmd, rows in calls.items()]
+        return sorted(summaries, key=lambda summary: (-summary.calls, summary.cmd))
 
-    def records(self, last: int = 100) -> list[Record]:
-        """The last calls, the newest first.
+    def records(self, last: int = 100) -> list[UsageRecord]:
+        """Return the last calls, the newest first.
 
         Raises:
             ToolError: the file cannot be read.
         """
         rows = self._database.read(f"SELECT {_COLUMNS} FROM calls ORDER BY id DESC LIMIT ?", (last,))
-        made = [Record(*row) for row in rows]
-        return [replace(one, truncated=bool(one.truncated)) for one in made]
+        records = [UsageRecord(*row) for row in rows]
+        return [replace(record, truncated=bool(record.truncated)) for record in records]
 
     def close(self) -> None:
-        """Let go of the file, until it is needed again."""
+        """Close the file until it is needed again."""
         self._database.close()
 
 
-def _summed(cmd: str, rows: list[tuple[Any, ...]]) -> Stats:
+def _summed(cmd: str, rows: list[tuple[Any, ...]]) -> UsageStats:
     truncated, errors, output, latency = zip(*rows, strict=True)
     times = sorted(latency)
-    return Stats(
+    return UsageStats(
         cmd, len(rows), sum(truncated), sum(errors), sum(output), _quantile(times, 0.5), _quantile(times, 0.95)
     )
 
@@ -195,9 +194,9 @@ _NAMED = re.compile(
 
 
 _GLUED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass"})
-"""Programs that take a password in the word `-p...`."""
+"""Programs whose option `-p` includes a password in the same word."""
 _ASKING: Final = _GLUED | {"docker", "podman", "helm"}
-"""Programs that take one behind `-p`."""
+"""Programs whose option `-p` is followed by a password."""
 _USERS: Final = frozenset({"-u", "-U", "--user", "--proxy-user"})
 _OPTION = re.compile(rf"--?[\w-]{{0,40}}{_KEY}[\w-]{{0,20}}", re.IGNORECASE)
 _NAME = re.compile(rf"{_KEY}(?:s|[_-]?value)?$", re.IGNORECASE)
@@ -211,33 +210,33 @@ _VALUE = re.compile(
 
 
 def redacted(text: str, most: int) -> str:
-    """At most so many characters of a text, in which what looks like a secret is taken out."""
+    """Return text without secrets, truncated."""
     looked_at = text[: most + _MARGIN]
     looked_at = _SECRETS.sub(GONE, looked_at)
-    looked_at = _NAMED.sub(lambda found: _prefix(found.groupdict().items()) + GONE, looked_at)
+    looked_at = _NAMED.sub(lambda match: _prefix(match.groupdict().items()) + GONE, looked_at)
     return looked_at[:most]
 
 
 def redacted_command(argv: Sequence[str], most: int) -> str:
-    """At most so many characters of a command, quoted as for a shell; each word loses its secrets before that."""
-    words = (one if one == GONE else shlex.quote(one) for one in _words(argv[: most + 1], most))
+    """Return a command quoted as for a shell, without secrets, truncated; each word is redacted before it is quoted."""
+    words = (word if word == GONE else shlex.quote(word) for word in _words(argv[: most + 1], most))
     return redacted(" ".join(words), most)
 
 
 def redacted_arguments(arguments: Mapping[str, Any], most: int) -> str:
-    """At most so many characters of a call's arguments as JSON, without what stands under a secret's name."""
+    """Return a call's arguments as JSON, without secrets, truncated."""
     return redacted(json.dumps(_cleaned(arguments, most), ensure_ascii=False, default=str), most)
 
 
 def _words(argv: Sequence[str], most: int) -> Iterator[str]:
-    """The words of a command without secrets: a word tells what the next one is."""
+    """Yield the words of a command without secrets; a word determines what the next one is."""
     asks = before = ""
     for word in argv:
         login = _LOGIN.match(word) if before in _USERS or word.startswith("-u") else None
         if _OPTION.fullmatch(before) or (before == "-p" and (asks == "sshpass" or (asks and not _PORT.match(word)))):
             yield GONE
-        elif (said := login or _VALUE.match(word) or _ADDRESS.match(word)) is not None:
-            yield said[0] + GONE + (word[word.rindex("@") :] if said.re is _ADDRESS else "")
+        elif (secret := login or _VALUE.match(word) or _ADDRESS.match(word)) is not None:
+            yield secret[0] + GONE + (word[word.rindex("@") :] if secret.re is _ADDRESS else "")
         elif asks in _GLUED and word.startswith("-p") and word != "-p":
             yield f"-p{GONE}"
         else:

@@ -1,12 +1,12 @@
-"""Files below allowed directories, and nowhere else: what is opened is what was looked at.
+"""Files below allowed directories, and nowhere else: the file that is opened is the file that was checked.
 
-A path is walked name by name. Each directory is opened relative to the one before it, links are read and walked as
-what they say, `..` steps back on the way that was come, and never above the root. So nobody who swaps a directory for
-a link while this runs can lead it outside: there is no moment between looking and opening.
+A path is walked name by name. Each directory is opened relative to the one before it, links are read and their targets
+walked, and `..` returns to the directory before, never above the root. So nobody who swaps a directory for a link
+meanwhile can lead the walk outside: there is no moment between the check and the opening.
 
-What no walk can tell: a hard link is the file itself, and a file system that is mounted below a root belongs to it.
-Both are let in unless a program says otherwise. Only POSIX systems can open a name inside an open directory; on others
-no root is accepted.
+Two cases cannot be recognized: a hard link is the file itself, and a file system that is mounted below a root belongs
+to it. Both are allowed unless a program says otherwise. Only POSIX systems can open a name inside an open directory; on
+others no root is accepted.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from toolwire.errors import ToolError
 MAX_PATH = 4_096
 MAX_LINKS = 40
 MAX_DEPTH = 100
-"""Directories below directories that `AllowedRoots.files` goes down."""
+"""Maximum number of directories inside one another in `AllowedRoots.files`."""
 MAX_ENTRIES = 100_000
-"""Names in one directory that are looked at."""
+"""Maximum number of names in one directory."""
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
@@ -40,20 +40,20 @@ _MAYBE_A_LINK = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 
 class AllowedRoots:
-    """Directories below which files may be touched; none of them means no file at all.
+    """Directories below which files may be used; without one there is no file access.
 
-    Paths are relative to the first root; absolute ones are taken inside any root. Devices, pipes and sockets are never
+    Paths are relative to the first root; absolute ones may be inside any root. Devices, pipes and sockets are never
     opened.
 
     Args:
-        roots: directories; each is looked up once, now.
-        hard_links: whether files are read that have several names, of which one may lie outside. They are never
-            written through: a file that is written gets a content of its own.
-        mounts: whether directories of other file systems than their root's are entered.
+        roots: directories; each is resolved once, now.
+        hard_links: read files with several names, of which one may be outside. A write never changes the others: it
+            replaces the file.
+        mounts: enter directories of other file systems than their root's.
 
     Raises:
-        ToolError: a root is not a directory, or this system cannot guard one. (Every method raises it for what it
-            refuses or cannot do; the message is for the model, and says nothing about what lies outside.)
+        ToolError: a root is not a directory, or this system is not supported. (Every method raises it for a path that
+            it refuses; the message is for the model, and says nothing about what is outside.)
     """
 
     def __init__(self, *roots: str | os.PathLike[str], hard_links: bool = True, mounts: bool = True) -> None:
@@ -63,16 +63,16 @@ class AllowedRoots:
         self.hard_links = hard_links
         self.mounts = mounts
         self._spelled: list[tuple[tuple[str, ...], Path]] = []
-        for root, given in zip(self.roots, roots, strict=True):
+        for root, original in zip(self.roots, roots, strict=True):
             if not root.is_dir():
-                raise ToolError(f"not a directory: {os.fspath(given)}")
-            written = Path(os.path.abspath(Path(given).expanduser()))
+                raise ToolError(f"not a directory: {os.fspath(original)}")
+            written = Path(os.path.abspath(Path(original).expanduser()))
             self._spelled += [(root.parts[1:], root), (written.parts[1:], root)]
-        self._spelled.sort(key=lambda one: len(one[0]))
+        self._spelled.sort(key=lambda spelling: len(spelling[0]))
 
     @contextmanager
     def directory(self, path: str = ".") -> Iterator[int]:
-        """A file descriptor of a directory; closed at the end."""
+        """Yield a descriptor of a directory, which is closed at the end."""
         with self._walked(path) as walk:
             if not walk.name:
                 yield walk.top
@@ -82,7 +82,7 @@ class AllowedRoots:
 
     @contextmanager
     def reading(self, path: str) -> Iterator[int]:
-        """A file descriptor to read a regular file from; closed at the end."""
+        """Yield a descriptor of a regular file, which is closed at the end."""
         with self._walked(path) as walk:
             if not walk.name:
                 raise ToolError(f"{path} is a directory; list_dir lists directories")
@@ -93,37 +93,37 @@ class AllowedRoots:
                 os.close(file)
 
     def read(self, path: str, *, most: int) -> bytes:
-        """At most so many bytes of a file."""
+        """Return the beginning of a file, at most `most` bytes."""
         with self.reading(path) as descriptor:
             return _content(descriptor, most)
 
     def write(self, path: str, data: bytes, *, parents: bool = False) -> None:
-        """Write a file whole, or leave what was there: it is written beside it and put in its place.
+        """Write a file whole or not at all: it is written under another name, and then renamed.
 
-        A link is followed like everywhere else, so the file that it leads to is the one that is replaced.
+        Links are followed, so the file that a link leads to is replaced.
 
         Args:
             path: the file.
             data: its new content.
-            parents: make the directories that are missing.
+            parents: create missing directories.
         """
         with self._walked(path, make=parents) as walk:
             self._put(walk, data, path)
 
     def update(self, path: str, change: Callable[[bytes | None], bytes], *, most: int, parents: bool = False) -> None:
-        """Write what a function makes of a file's content, in the very directory that it was read from.
+        """Replace a file's content, in the very directory that it was read from.
 
         Args:
             path: the file.
-            change: gets what is there, None where nothing is; whatever it raises leaves the file as it is.
-            most: bytes that the file may have.
-            parents: make the directories that are missing.
+            change: returns the new content for the old one (None: there is no file). If it raises, nothing changes.
+            most: maximum size of the file, in bytes.
+            parents: create missing directories.
         """
         with self._walked(path, make=parents) as walk:
             self._put(walk, change(self._there(walk, path, most)), path)
 
     def look(self, path: str, *, most: int) -> bytes | None:
-        """What is in a file; None where there is none, even if its directories are missing."""
+        """Return the content of a file; None if it or its directory does not exist."""
         with self._walked(path, missing=True) as walk:
             return None if walk.missing else self._there(walk, path, most)
 
@@ -136,14 +136,14 @@ class AllowedRoots:
         depth: int = MAX_DEPTH,
         entries: int = MAX_ENTRIES,
     ) -> Iterator[tuple[str, int]]:
-        """The regular files at or below a path, opened: each one's name below it ("" if it is the path), a descriptor.
+        """Yield the regular files at or below a path: the name below it ("" for the path itself), and a descriptor.
 
-        Links are not followed. In order of name, a directory's files before those of the directories in it. What is
-        no file, or cannot be opened, is passed over. A descriptor is closed when the next one is asked for.
+        Links are not followed. The order is that of the names, a directory's files before its directories. Whatever is
+        not a regular file or cannot be opened is left out. A descriptor is closed when the next one is requested.
 
         Args:
             path: a directory or a file.
-            skipped: names, of files and directories, that are passed over.
+            skipped: whether a name of a file or a directory is left out.
             left_out: receives the reason if something exceeds a limit.
             depth: maximum number of directories inside one another.
             entries: maximum number of names in one directory.
@@ -159,15 +159,15 @@ class AllowedRoots:
                 yield from self._below(os.dup(walk.top), "", (depth, entries), skipped, left_out)
 
     def names(self, path: str, skipped: Callable[[str], bool], *, deep: bool, most: int) -> Iterator[tuple[str, bool]]:
-        """The names of what is in a directory, and whether each is a directory; no file is opened.
+        """Yield the names in a directory, and whether each is a directory; no file is opened.
 
-        Links are left out. In order of name, but what is in directories comes behind what is beside them.
+        Links are left out. The order is that of the names, a directory's own before those in its directories.
 
         Args:
             path: the directory.
-            skipped: names that are passed over; "" is told in their place.
-            deep: with what is below its directories.
-            most: names after which it ends.
+            skipped: whether a name is left out; "" is yielded in its place.
+            deep: include everything below.
+            most: maximum number of names.
         """
         with self.directory(path) as directory:
             yield from islice(self._names(os.dup(directory), "", 0 if deep else MAX_DEPTH, skipped, most), most)
@@ -178,12 +178,12 @@ class AllowedRoots:
         below = []
         try:
             with os.scandir(directory) as entries:
-                found = sorted(islice(entries, most), key=lambda one: one.name)
-            for entry in found:
+                listing = sorted(islice(entries, most), key=lambda entry: entry.name)
+            for entry in listing:
                 is_directory = entry.is_dir(follow_symlinks=False)
-                known = not skipped(entry.name) and (is_directory or entry.is_file(follow_symlinks=False))
-                yield prefix + entry.name if known else "", is_directory
-                if known and is_directory and depth < MAX_DEPTH:
+                is_shown = not skipped(entry.name) and (is_directory or entry.is_file(follow_symlinks=False))
+                yield prefix + entry.name if is_shown else "", is_directory
+                if is_shown and is_directory and depth < MAX_DEPTH:
                     below.append(entry.name)
             for name in below:
                 with suppress(OSError):
@@ -237,7 +237,7 @@ class AllowedRoots:
     # -- one name in an open directory ---------------------------------------------------------------------------
 
     def _opened(self, parent: int, name: str, path: str) -> int:
-        """A regular file, to read. Looked at first, because opening alone can do something to a device."""
+        """Open a regular file to read. It is checked first, because opening a device can have effects."""
         try:
             if not stat.S_ISREG(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 raise ToolError(f"{path} is not a regular file")
@@ -272,7 +272,7 @@ class AllowedRoots:
         parent, name = walk.top, walk.name
         if not name:
             raise ToolError(f"{path} is a directory")
-        there = _replaced(parent, name, path)
+        replaced = _replaced(parent, name, path)
         beside = f".{name[:50]}.{os.urandom(6).hex()}"
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
@@ -280,10 +280,10 @@ class AllowedRoots:
                 with os.fdopen(file, "wb") as opened:
                     opened.write(data)
                     opened.flush()
-                    if there is not None:
+                    if replaced is not None:
                         with suppress(PermissionError):  # only root may give files away
-                            os.fchown(file, there.st_uid, there.st_gid)
-                        os.fchmod(file, there.st_mode & 0o777)
+                            os.fchown(file, replaced.st_uid, replaced.st_gid)
+                        os.fchmod(file, replaced.st_mode & 0o777)
                     os.fsync(file)
                 os.replace(beside, name, src_dir_fd=parent, dst_dir_fd=parent)
             except OSError:
@@ -297,7 +297,7 @@ class AllowedRoots:
 
     @contextmanager
     def _walked(self, path: str, *, make: bool = False, missing: bool = False) -> Iterator[_Walk]:
-        """The directory that holds what a path names, opened, and its name there; "" if it is that directory."""
+        """Yield a walk to the directory that contains what a path names."""
         root, names = self._begun(path)
         try:
             walk = _Walk(self, root, path, make=make, missing=missing)
@@ -324,11 +324,11 @@ class AllowedRoots:
         return self.inside(path) if path.startswith("/") else (self.roots[0], path.split("/"))
 
     def inside(self, path: str) -> tuple[Path, list[str]]:
-        """The root that an absolute path begins with, name by name, and the names behind it."""
+        """Return the root of an absolute path, and the names below it."""
         names = [name for name in path.split("/") if name not in ("", ".")]
-        for own, root in self._spelled:
-            if tuple(names[: len(own)]) == own:
-                return root, names[len(own) :]
+        for spelling, root in self._spelled:
+            if tuple(names[: len(spelling)]) == spelling:
+                return root, names[len(spelling) :]
         raise ToolError(f"{path} is outside the allowed directory; use a path relative to it, such as .")
 
 
@@ -336,8 +336,8 @@ class _Walk:
     """The directories on the way, each opened inside the one before.
 
     Attributes:
-        name: what the path names in the last of them; "" for that directory itself.
-        missing: a directory on the way is not there, which is only allowed where this was asked for.
+        name: what the path names in the last directory; "" for that directory itself.
+        missing: a directory on the way does not exist, and the caller allows that.
     """
 
     def __init__(self, roots: AllowedRoots, root: Path, path: str, *, make: bool, missing: bool) -> None:
@@ -354,7 +354,7 @@ class _Walk:
 
     @property
     def top(self) -> int:
-        """The directory that was reached."""
+        """The last directory."""
         return self._stack[-1]
 
     def go(self, names: list[str]) -> None:
@@ -411,7 +411,7 @@ class _Walk:
         os.close(self._stack.pop())
 
     def _target(self, name: str) -> str | None:
-        """Where a link leads; None if it is none."""
+        """Return a link's target; None if it is not a link."""
         try:
             return os.readlink(name, dir_fd=self.top)
         except OSError as error:
@@ -420,7 +420,7 @@ class _Walk:
             raise
 
     def _steps(self, target: str) -> list[str]:
-        """The names of a link's target, the first last; an absolute one begins at a root again."""
+        """Return the names of a link's target in reverse; an absolute one starts at a root again."""
         self._links += 1
         if self._links > MAX_LINKS:
             raise ToolError(f"{self._path}: too many links")
@@ -436,38 +436,38 @@ class _Walk:
         return [name for name in reversed(names) if name not in ("", ".")]
 
     def unmake(self) -> None:
-        """Take the directories away again that were made; they are the last on the way, and empty."""
+        """Remove the directories that were created; they are the last on the way, and empty."""
         while self._made and len(self._stack) > 1:
             os.close(self._stack.pop())
             with suppress(OSError):
                 os.rmdir(self._made.pop(), dir_fd=self.top)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all directories."""
         while self._stack:
             os.close(self._stack.pop())
 
 
 def entries_of(directory: int, most: int = MAX_ENTRIES) -> tuple[list[os.DirEntry[str]], bool]:
-    """What is in an open directory, sorted by name, and whether there was too much to look at all."""
-    found: list[os.DirEntry[str]] = []
+    """Return what is in an open directory, sorted by name, and whether there is more than the maximum."""
+    listing: list[os.DirEntry[str]] = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            if len(found) == most:
-                return sorted(found, key=lambda one: one.name), True
-            found.append(entry)
-    return sorted(found, key=lambda one: one.name), False
+            if len(listing) == most:
+                return sorted(listing, key=lambda entry: entry.name), True
+            listing.append(entry)
+    return sorted(listing, key=lambda entry: entry.name), False
 
 
 def beginning_in(directory: int) -> dict[str, Any]:
-    """What `subprocess` has to be told for a program to begin in an open directory, whatever its name leads to now."""
+    """Return arguments of `subprocess` that start a program in an open directory, whatever its name now leads to."""
     if os.path.isdir("/proc/self/fd"):
         return {"cwd": f"/proc/self/fd/{directory}"}  # the child enters it before its descriptors are closed
     return {"preexec_fn": functools.partial(os.fchdir, directory)}
 
 
 def _root(root: Path) -> int:
-    """A root, opened by a way on which there was no link when it was looked up, and must be none now."""
+    """Open a root by its resolved path, on which there must still be no link."""
     if not _SEARCH:
         return os.open(root, _DIRECTORY)
     at = os.open("/", _SEARCH)
@@ -482,16 +482,16 @@ def _root(root: Path) -> int:
 
 
 def _replaced(parent: int, name: str, path: str) -> os.stat_result | None:
-    """The file that is replaced; what is no file is not."""
+    """Return the status of the file to replace, None if there is none; raise an error unless it is a regular file."""
     try:
-        there = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        info = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ToolError(f"{path}: {_reason(error)}") from error
-    if not stat.S_ISREG(there.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         raise ToolError(f"{path} is not a regular file")
-    return there
+    return info
 
 
 def _content(descriptor: int, most: int) -> bytes:

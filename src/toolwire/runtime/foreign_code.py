@@ -1,22 +1,22 @@
-"""What foreign code raised, kept for whoever answers for it: the one place that catches whatever error comes."""
+"""Capture exceptions from user code. This is the only place that catches `Exception`."""
 
 from __future__ import annotations
 
 from toolwire.errors import ToolError
 
 HELD = (Exception, SystemExit)
-"""What is a tool's own trouble: that it wants to end the program is no more than that."""
+"""Errors of a tool; its wish to end the program is no more than that."""
 
 
 class Caught:
-    """Around a call of a tool, a preview or a check: any error is theirs, and is held.
+    """Capture an exception of a tool, a preview or a check.
 
     Args:
-        held: what is held. Interrupts and cancellation pass through unless this says otherwise.
-        passed: of that, what passes through all the same.
+        held: the exceptions to capture. Interrupts and cancellation propagate by default.
+        passed: of these, the exceptions that propagate nevertheless.
 
     Attributes:
-        error: what was raised; None if nothing was.
+        error: the exception; None if there was none.
     """
 
     __slots__ = ("_held", "_passed", "error")
@@ -32,11 +32,11 @@ class Caught:
         self.error: BaseException | None = None
 
     def __enter__(self) -> Caught:
-        """Begin."""
+        """Begin the block."""
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        """Hold an error."""
+        """Capture an exception."""
         if error is None or not isinstance(error, self._held) or isinstance(error, self._passed):
             return False
         self.error = error
@@ -44,10 +44,10 @@ class Caught:
 
     @property
     def message(self) -> str:
-        """The error in one line, without its trace; a `ToolError` speaks for itself."""
-        kind, said = type(self.error).__name__, ""
+        """The exception in one line, without a traceback; a `ToolError` without its type."""
+        kind, text = type(self.error).__name__, ""
         with Caught():  # what an error says of itself is foreign code too
-            said = str(self.error)
+            text = str(self.error)
         if isinstance(self.error, ToolError):
-            return said or kind
-        return f"{kind}: {said}" if said else kind
+            return text or kind
+        return f"{kind}: {text}" if text else kind

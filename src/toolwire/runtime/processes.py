@@ -1,6 +1,6 @@
-"""Other programs, run with an end: in a process group of their own, for a limited time, with limited output.
+"""Run programs from coroutines: in a process group of their own, for a limited time, with limited output.
 
-When the program ends, or its time does, or whoever waits stops waiting, the whole group is killed. A process that
+The whole group is killed when the program ends, when its time is over, or when the caller is cancelled. A process that
 leaves the group (a daemon with a session of its own) is not followed.
 """
 
@@ -18,21 +18,21 @@ from toolwire.runtime.allowed_roots import beginning_in
 from toolwire.runtime.process_groups import CapturedOutput, ProgramResult, signal_group
 
 GRACE = 2.0
-"""Seconds between asking a group to end, where that is done, and killing it; and for output after a program's end."""
+"""Seconds between asking a group to end and killing it, and to wait for output after a program's end."""
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ"),
     *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME"),
 )
-"""Environment variables that other programs are given; keys and tokens are not among them."""
+"""Environment variables that other programs get; keys and tokens are not among them."""
 
 
 def environment(*names: str) -> dict[str, str]:
-    """This program's environment variables that others may have: `PASSED_ON` and these."""
+    """Return this program's variables that others may have: `PASSED_ON` and these."""
     return {name: os.environ[name] for name in (*PASSED_ON, *names) if name in os.environ}
 
 
 def absolute_path(path: str) -> str:
-    """The search path without entries that mean the current directory, or depend on it."""
+    """Return a search path without entries that are relative to the current directory."""
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
 
 
@@ -51,13 +51,13 @@ async def run(
 
     Args:
         argv: the program and its arguments; no shell reads them.
-        directory: where it begins: a path, or a descriptor of an open directory.
-        env: all of its environment; the program is looked for on its `PATH`.
-        seconds: that it may take.
+        directory: where it starts: a path, or a descriptor of an open directory.
+        env: its whole environment; the program is searched for on its `PATH`.
+        seconds: time limit.
         max_output: bytes kept of each stream, half of them from the end.
         stdin: its standard input.
         separate_stderr: capture standard error on its own.
-        ask_first: ask the group to end before it is killed, when its time is over.
+        ask_first: at the time limit, ask the group to end before killing it.
 
     Raises:
         ToolError: it cannot be started.
@@ -105,7 +105,7 @@ async def run(
 
 
 def kill_all() -> None:
-    """End every program that runs now, for a process that is about to leave without waiting for anything."""
+    """Kill every running program, for a process that is about to exit without waiting."""
     for group in tuple(_LIVE):
         signal_group(group, signal.SIGKILL)
 
@@ -114,7 +114,7 @@ _LIVE: set[int] = set()
 
 
 class _Program(asyncio.SubprocessProtocol):
-    """What is heard of a program: its output, that its streams were closed, and that it ended."""
+    """A program's output, and events for the end of its streams and for its own end."""
 
     def __init__(self, out: CapturedOutput, err: CapturedOutput) -> None:
         self._outputs = {1: out, 2: err}

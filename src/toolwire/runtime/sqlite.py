@@ -72,12 +72,12 @@ class Database:
         """
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            done = False
+            complete = False
             try:
                 yield connection
-                done = True
+                complete = True
             finally:
-                connection.execute("COMMIT" if done else "ROLLBACK")
+                connection.execute("COMMIT" if complete else "ROLLBACK")
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query.

@@ -1,7 +1,7 @@
-"""Plain functions called in threads, so that nobody else waits for them.
+"""Call plain functions in threads, so that the event loop never waits for them.
 
-A thread that has done its work waits a while for more. One that never comes back takes nobody's place, since another is
-made; and it does not keep the program from ending. A pool of the standard library has neither property.
+An idle thread waits a while for more work. A timed-out thread is abandoned: it does not occupy a worker slot, and does
+not keep the program from ending. A pool of the standard library has neither property.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolwire.runtime.foreign_code import HELD, Caught
 IDLE_SECONDS = 10.0
 
 _Job = Callable[[], Callable[[], object]]
-"""Does the work, and gives what tells of it: by then the thread is free for more."""
+"""Does the work, and returns a function that reports it; when that is called the thread is free for more."""
 
 
 class _Worker(threading.Thread):
@@ -55,7 +55,7 @@ _lock = threading.Lock()
 
 
 def _begin_anew() -> None:
-    """A process that was forked has none of the threads, and perhaps the lock of one that held it."""
+    """Reset the pool in a forked process, which has none of the threads, and perhaps a lock that one of them held."""
     global _lock
     _idle.clear()
     _lock = threading.Lock()
@@ -75,16 +75,16 @@ def _start(job: _Job) -> None:
 
 
 async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """What a function gives back, called in a thread with the caller's context variables.
+    """Call a function in a thread, with the caller's context variables, and return its result.
 
-    When the caller is cancelled the thread is left to itself.
+    If the caller is cancelled, the thread is abandoned.
 
     Raises:
-        Exception, SystemExit: what the function raised.
-        RuntimeError: it raised something that would mean another thing here, such as its own cancellation.
+        Exception, SystemExit: from the function.
+        RuntimeError: the function raised something that would mean another thing here, such as its own cancellation.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
 
     def job() -> Callable[[], None]:
@@ -94,12 +94,12 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
 
         def tell() -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(_settle, done, value, caught.error)
+                loop.call_soon_threadsafe(_settle, outcome, value, caught.error)
 
         return tell
 
     _start(job)
-    value, error = await done
+    value, error = await outcome
     if isinstance(error, HELD):
         raise error
     if error is not None:

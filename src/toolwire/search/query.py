@@ -63,7 +63,7 @@ class Query(NamedTuple):
             ("--no-ignore", self.no_ignore),
         )
         return [
-            *(option for option, wanted in switches if wanted),
+            *(option for option, is_set in switches if is_set),
             *(f"--glob={glob}" for glob in self.globs),
             *(f"--type={file_type}" for file_type in self.types),
         ]

@@ -22,7 +22,7 @@ from toolwire.envelope.grammar import BEGIN, Document, read_envelope
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.main import run
-from toolwire.envelope.usage_log import Telemetry
+from toolwire.envelope.usage_log import UsageLog
 
 Te = Callable[..., tuple[int, str, str]]
 
@@ -674,7 +674,7 @@ def test_what_is_recorded(within: Te, here: Path, monkeypatch: pytest.MonkeyPatc
     within("cat", "a.txt")
     within("echo", "--token", "abcdefgh1234")
     within("grep", "[")
-    failed, passed, cat = Telemetry.of(Settings.read()).records()
+    failed, passed, cat = UsageLog.of(Settings.read()).records()
     assert (cat.cmd, cat.mode, cat.input, cat.agent, cat.session) == ("cat", "envelope", "cat a.txt", "claude-dc", "s1")
     assert "hunter22" not in cat.output_text
     assert cat.output_text.startswith(BEGIN)

@@ -18,7 +18,7 @@ from toolwire.envelope.grammar import Document, read_envelope
 from toolwire.envelope.settings import MIN_BUDGET, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te_tools import read_handle
-from toolwire.envelope.usage_log import Telemetry
+from toolwire.envelope.usage_log import UsageLog
 from toolwire.errors import ConfigurationError, ToolError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
@@ -139,14 +139,14 @@ def test_only_what_was_made_here_is_an_envelope() -> None:
 
 def test_where_nothing_can_be_kept_the_result_is_shown_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "handles.db").mkdir()
-    envelope = Envelope(budget=1_000, store=HandleStore(tmp_path / "handles.db"), telemetry=Telemetry(tmp_path))
+    envelope = Envelope(budget=1_000, store=HandleStore(tmp_path / "handles.db"), telemetry=UsageLog(tmp_path))
     document = shaped(envelope, LINES)
     assert (document.header.truncated, document.header.handle) == (True, None)
     assert document.left_out[0].endswith("characters (not kept)")
 
 
 def test_calls_are_recorded() -> None:
-    telemetry = Telemetry.of(Settings.read())
+    telemetry = UsageLog.of(Settings.read())
     envelope = Envelope(agent="claude-dc", telemetry=telemetry)
     envelope.shape(ToolCall("read", {"path": "a", "token": "abcdefgh"}), ToolResult("c", "read", "text"))
     Envelope().shape(ToolCall("other"), ToolResult("c", "other", "text"))  # nobody asked for it to be recorded
@@ -231,7 +231,7 @@ def test_the_executor_runs_and_the_envelope_shapes() -> None:
 
 @pytest.mark.mission("F1")
 def test_the_tier_stands_before_and_the_envelope_behind() -> None:
-    telemetry = Telemetry.of(Settings.read())
+    telemetry = UsageLog.of(Settings.read())
     executor = ToolExecutor(ToolRegistry([read_log]), shape=Envelope(telemetry=telemetry).shape)
     (result,) = asyncio.run(executor.execute([ToolCall("read_log", {"lines": 1}, "a")], Session(Tier.CRAWL)))
     assert result.error is not None

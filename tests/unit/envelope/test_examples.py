@@ -20,7 +20,7 @@ from tests.unit.envelope.tree import build, te
 from toolwire.envelope.envelope import Envelope
 from toolwire.envelope.grammar import CRUMB, Document, EnvelopeHeader, Section, read_envelope
 from toolwire.envelope.ranking import hot_zone
-from toolwire.envelope.search_results import Findings
+from toolwire.envelope.search_results import SearchResults
 from toolwire.envelope.te_tools import te_run
 from toolwire.errors import EnvelopeError
 from toolwire.messages import ToolCall, ToolResult
@@ -137,7 +137,7 @@ def unit_breadcrumb(_: Path) -> str:
 
 def zone(counts: dict[str, int], total: int) -> Callable[[Path], str]:
     def made(_: Path) -> str:
-        findings = Findings()
+        findings = SearchResults()
         for folder, count in counts.items():
             for number in range(count):
                 findings.hit(f"{folder}/{number}.py".encode())

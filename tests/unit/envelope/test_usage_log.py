@@ -18,8 +18,8 @@ from toolwire.envelope.usage_log import (
     MAX_INPUT,
     MAX_OUTPUT_TEXT,
     MAX_ROWS,
-    Record,
-    Telemetry,
+    UsageLog,
+    UsageRecord,
     redacted,
     redacted_arguments,
     redacted_command,
@@ -30,10 +30,12 @@ from toolwire.messages import ToolCall, ToolResult
 
 @pytest.mark.mission("G20")
 def test_calls_are_recorded_and_summed(tmp_path: Path) -> None:
-    telemetry = Telemetry(tmp_path / "telemetry.db")
+    telemetry = UsageLog(tmp_path / "telemetry.db")
     for number in range(20):
-        telemetry.record(Record("grep", "envelope", output=10, latency_ms=number, truncated=number < 5))
-    telemetry.record(Record("cat", "envelope", output=3, error="not_readable", agent="me", session="s", handle="res_0"))
+        telemetry.record(UsageRecord("grep", "envelope", output=10, latency_ms=number, truncated=number < 5))
+    telemetry.record(
+        UsageRecord("cat", "envelope", output=3, error="not_readable", agent="me", session="s", handle="res_0")
+    )
     grep, cat = telemetry.stats()
     assert (grep.cmd, grep.calls, grep.truncated, grep.errors, grep.output) == ("grep", 20, 5, 0, 200)
     assert (grep.median_ms, grep.p95_ms) == (10, 19)
@@ -48,9 +50,9 @@ def test_calls_are_recorded_and_summed(tmp_path: Path) -> None:
 
 @pytest.mark.mission("G20")
 def test_the_output_is_recorded_only_where_that_is_wanted(tmp_path: Path) -> None:
-    record = Record("cat", "envelope", output_text="api_key=abcdefgh\n" + "x" * 20_000)
+    record = UsageRecord("cat", "envelope", output_text="api_key=abcdefgh\n" + "x" * 20_000)
     for wanted in (False, True):
-        telemetry = Telemetry(tmp_path / f"{wanted}.db", output_text=wanted)
+        telemetry = UsageLog(tmp_path / f"{wanted}.db", output_text=wanted)
         telemetry.record(record)
         (found,) = telemetry.records()
         assert len(found.output_text) == MAX_OUTPUT_TEXT * wanted
@@ -59,18 +61,18 @@ def test_the_output_is_recorded_only_where_that_is_wanted(tmp_path: Path) -> Non
 
 
 def test_one_switch_turns_it_off(tmp_path: Path) -> None:
-    telemetry = Telemetry.of(Settings(state=str(tmp_path), telemetry=False))
-    telemetry.record(Record("grep", "envelope"))
+    telemetry = UsageLog.of(Settings(state=str(tmp_path), telemetry=False))
+    telemetry.record(UsageRecord("grep", "envelope"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_used_is_nobodys_trouble(tmp_path: Path) -> None:
     locked = tmp_path / "locked.db"
-    telemetry = Telemetry(locked)
-    telemetry.record(Record("grep", "envelope"))
+    telemetry = UsageLog(locked)
+    telemetry.record(UsageRecord("grep", "envelope"))
     other = sqlite3.connect(locked, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    telemetry.record(Record("grep", "envelope"))
+    telemetry.record(UsageRecord("grep", "envelope"))
     other.close()
     assert len(telemetry.records()) == 1
     telemetry.close()
@@ -80,39 +82,39 @@ def test_a_file_that_cannot_be_used_is_nobodys_trouble(tmp_path: Path) -> None:
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"\0broken" * 1_000)
     for path in (tmp_path / "folder.db", tmp_path / "file" / "below.db", Path("/dev/null"), broken):
-        telemetry = Telemetry(path)
-        telemetry.record(Record("grep", "envelope"))
+        telemetry = UsageLog(path)
+        telemetry.record(UsageRecord("grep", "envelope"))
         telemetry.close()
     with pytest.raises(ToolError, match=r"folder\.db"):
-        Telemetry(tmp_path / "folder.db").stats()
+        UsageLog(tmp_path / "folder.db").stats()
 
 
 def test_another_programs_table_is_nobodys_trouble(tmp_path: Path) -> None:
     rows = sqlite3.connect(tmp_path / "telemetry.db")
     rows.execute("CREATE TABLE calls (something TEXT)")
     rows.close()
-    telemetry = Telemetry(tmp_path / "telemetry.db")
-    telemetry.record(Record("grep", "envelope"))
+    telemetry = UsageLog(tmp_path / "telemetry.db")
+    telemetry.record(UsageRecord("grep", "envelope"))
     with pytest.raises(ToolError):
         telemetry.stats()
     telemetry.close()
 
 
 def test_old_rows_go(tmp_path: Path) -> None:
-    telemetry = Telemetry(tmp_path / "telemetry.db")
-    telemetry.record(Record("first", "envelope"))
+    telemetry = UsageLog(tmp_path / "telemetry.db")
+    telemetry.record(UsageRecord("first", "envelope"))
     rows = sqlite3.connect(tmp_path / "telemetry.db")
     rows.execute("UPDATE calls SET id = ?", (MAX_ROWS - 1,))
     rows.execute("INSERT INTO calls (id, cmd) VALUES (1, 'older')")
     rows.commit()
     rows.close()
-    telemetry.record(Record("last", "envelope"))
+    telemetry.record(UsageRecord("last", "envelope"))
     assert [one.cmd for one in telemetry.records()] == ["last", "first", "older"]
     rows = sqlite3.connect(tmp_path / "telemetry.db")
     rows.execute("UPDATE calls SET id = id + 999 WHERE cmd = 'last'")
     rows.commit()
     rows.close()
-    telemetry.record(Record("newest", "envelope"))
+    telemetry.record(UsageRecord("newest", "envelope"))
     telemetry.close()
 
 
@@ -187,9 +189,9 @@ def test_secrets_among_arguments_are_taken_out() -> None:
 
 
 def test_what_is_no_character_is_written_out(tmp_path: Path) -> None:
-    telemetry = Telemetry(tmp_path / "telemetry.db", output_text=True)
+    telemetry = UsageLog(tmp_path / "telemetry.db", output_text=True)
     odd = "caf\udce9"
-    telemetry.record(Record(odd, odd, odd, handle=odd, error=odd, output_text=odd, agent=odd, session=odd))
+    telemetry.record(UsageRecord(odd, odd, odd, handle=odd, error=odd, output_text=odd, agent=odd, session=odd))
     (found,) = telemetry.records()
     assert {found.cmd, found.input, found.output_text, found.agent, found.session} == {"caf\\udce9"}
     telemetry.close()
@@ -201,7 +203,7 @@ def test_what_is_no_character_is_written_out(tmp_path: Path) -> None:
 
 @pytest.mark.mission("G20")
 def test_telemetry_never_breaks_a_call(tmp_path: Path) -> None:
-    telemetry = Telemetry(tmp_path / "telemetry.db")
+    telemetry = UsageLog(tmp_path / "telemetry.db")
     envelope = Envelope(settings=Settings(state=str(tmp_path)), telemetry=telemetry)
     round_and_round: dict[str, Any] = {"path": "caf\udce9"}
     assert "short" in envelope.shape(ToolCall("ls", round_and_round, "1"), ToolResult("1", "ls", "short")).text

@@ -1,1 +1,1 @@
-"""The command `te`: what tools of the shell give, in an envelope. It loads little, so that it costs little."""
+"""The command `te`: the output of shell commands in an envelope. It imports little, so that it starts fast."""

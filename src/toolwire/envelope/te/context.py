@@ -1,4 +1,4 @@
-"""What the commands of `te` share: who reads, where things are kept, and how an answer is written."""
+"""One invocation of `te`: its settings, where results are stored, and how an answer is written."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from toolwire.envelope.layout import compose_text
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.options import WRONG
-from toolwire.envelope.usage_log import MAX_INPUT, Record, Telemetry, redacted_command
+from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_command
 from toolwire.errors import ToolError
 from toolwire.runtime.foreign_code import Caught
 from toolwire.runtime.process_groups import ProgramResult
 from toolwire.text.escape import escape_as_json
 
 MIN_ROOM: Final = 500
-"""Characters in which a document says that it shows nothing, whatever it is of."""
+"""Minimum length of a document, in characters; a header and breadcrumbs always fit."""
 MAX_ERROR: Final = 600
-"""Characters of an error that are told, which has room in any budget."""
+"""Maximum length of an error in a document, in characters; it fits any budget."""
 SAID: Final = {
     "invalid_pattern": "invalid regex pattern",
     "internal": "internal error, operator intervention required",
 }
-"""What the reader is told where no more would help it."""
+"""Explanations of errors for a reader who would gain nothing from the details."""
 
 
 @dataclass(slots=True)
-class Done:
-    """What a command came to, for telemetry and the exit status."""
+class Outcome:
+    """The result of a command, for the usage log and the exit status."""
 
     status: int = 0
     cmd: str = ""
@@ -48,14 +48,14 @@ class Done:
 
 @dataclass
 class CommandContext:
-    """One run of `te`.
+    """One invocation of `te`.
 
     Attributes:
-        as_json: answers are JSON objects.
-        raw: nothing is shaped.
-        seconds: that a command may take; None for what the settings say.
-        ran: what the command did that was run, once it was.
-        began: when it began, for telemetry.
+        as_json: write JSON objects.
+        raw: write the command's own output.
+        seconds: time limit of the command; None for the one in the settings.
+        ran: the program's result, once one has run.
+        began: start time, for the usage log.
     """
 
     as_json: bool = False
@@ -66,27 +66,27 @@ class CommandContext:
 
     @cached_property
     def settings(self) -> Settings:
-        """What the configuration and the environment say."""
+        """Settings from the configuration file and the environment."""
         return Settings.read(human=sys.stdout.isatty())
 
     @cached_property
     def store(self) -> HandleStore:
-        """Where whole results go."""
+        """The store for whole results."""
         return HandleStore.of(self.settings)
 
     @property
     def human(self) -> bool:
-        """Whether a person reads."""
+        """Whether the reader is a person."""
         return self.settings.agent == HUMAN
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def answer(self, compose: Callable[[int], Document], *, limit: int | None = None, status: int = 0) -> Done:
-        """Write a document that is made to fit.
+    def answer(self, compose: Callable[[int], Document], *, limit: int | None = None, status: int = 0) -> Outcome:
+        """Write a document that fits.
 
         Args:
-            compose: makes it, at most so many characters long.
-            limit: characters that the command shows; the reader's budget may be smaller.
+            compose: returns the document, given its maximum length in characters.
+            limit: maximum length for this command; the reader's budget may be smaller.
             status: the exit status.
         """
         most = min(limit or self.settings.budget, self.settings.budget)
@@ -98,16 +98,25 @@ class CommandContext:
         text = self.written(document)
         write(text)
         header = document.header
-        return Done(status, header.cmd, "envelope", text, header.truncated, header.handle or "", header.error or "")
+        return Outcome(status, header.cmd, "envelope", text, header.truncated, header.handle or "", header.error or "")
 
     def written(self, document: Document) -> str:
-        """A document as it is written."""
+        """Return a document as text or JSON."""
         if not self.as_json:
             return document.text
         return dumped({"meta": document.header.meta, "content": document.body})
 
-    def text(self, text: str, header: EnvelopeHeader, *, limit: int, lines: int | None, tail: float = 0.0,
-             more: str = "", status: int = 0) -> Done:  # fmt: skip
+    def text(
+        self,
+        text: str,
+        header: EnvelopeHeader,
+        *,
+        limit: int,
+        lines: int | None,
+        tail: float = 0.0,
+        more: str = "",
+        status: int = 0,
+    ) -> Outcome:
         """Write a text in an envelope; see `compose_text`."""
         keep = self.keep()
         return self.answer(
@@ -117,13 +126,13 @@ class CommandContext:
         )
 
     def keep(self) -> Callable[[str, EnvelopeHeader], str | None]:
-        """Keeps a result, once, however often it is asked to."""
-        kept: list[str | None] = []
+        """Return a function that stores a result once, however often it is called."""
+        handles: list[str | None] = []
 
         def keep(text: str, header: EnvelopeHeader) -> str | None:
-            if not kept:
-                kept.append(self._kept(text, header))
-            return kept[0]
+            if not handles:
+                handles.append(self._kept(text, header))
+            return handles[0]
 
         return keep
 
@@ -139,32 +148,32 @@ class CommandContext:
         except ToolError:
             return None
 
-    def failed(self, cmd: str, error: str, message: str = "", *, status: int = WRONG) -> Done:
-        """Write what went wrong; the reason goes to standard error where the answer has a fixed one."""
-        said = SAID.get(error, message)
-        if message and message != said:
+    def failed(self, cmd: str, error: str, message: str = "", *, status: int = WRONG) -> Outcome:
+        """Write an error. If its explanation is fixed, the details go to standard error."""
+        explanation = SAID.get(error, message)
+        if message and message != explanation:
             warn(message)
-        document = Document(EnvelopeHeader(cmd=cmd, error=error), (Section(f"[TE] {said[:MAX_ERROR]}"),))
+        document = Document(EnvelopeHeader(cmd=cmd, error=error), (Section(f"[TE] {explanation[:MAX_ERROR]}"),))
         return self.answer(lambda _: document, status=status)
 
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Close the store."""
         if "store" in self.__dict__:
             self.store.close()
 
     # -- afterwards ----------------------------------------------------------------------------------------------
 
-    def record(self, done: Done, arguments: Sequence[str]) -> None:
-        """Record the call, if it may be."""
+    def record(self, done: Outcome, arguments: Sequence[str]) -> None:
+        """Record the call, if enabled."""
         if not self.settings.telemetry:
             return
         with Caught():  # it never gets in the way
             self._record(done, arguments)
 
-    def _record(self, done: Done, arguments: Sequence[str]) -> None:
-        telemetry = Telemetry.of(self.settings)
+    def _record(self, done: Outcome, arguments: Sequence[str]) -> None:
+        telemetry = UsageLog.of(self.settings)
         telemetry.record(
-            Record(
+            UsageRecord(
                 cmd=done.cmd,
                 mode=done.mode,
                 input=redacted_command(arguments, MAX_INPUT),
@@ -182,23 +191,23 @@ class CommandContext:
 
 
 def dumped(value: Any) -> str:
-    """JSON on one line; characters that a terminal obeys stand as escapes."""
+    """Return JSON on one line, with escapes for characters that are not printable."""
     return escape_as_json(json.dumps(value, ensure_ascii=False))
 
 
 def write(text: str) -> None:
-    """Write on standard output, byte for byte, with a line break at the end."""
+    """Write text and a line break to standard output, without translation of line ends."""
     data = text.encode("utf-8", "backslashreplace")
     sys.stdout.buffer.write(data if data.endswith(b"\n") else data + b"\n")
     sys.stdout.buffer.flush()
 
 
 def warn(message: str) -> None:
-    """One line on standard error."""
+    """Write one line to standard error."""
     line = " ".join(message.split())
     sys.stderr.write(f"te: {line if line.isprintable() else ascii(line)}\n")
 
 
 def short(program: str) -> str:
-    """A program's name for a header."""
+    """Return a program's name for a header."""
     return os.path.basename(program)[:100] or "run"

@@ -15,11 +15,11 @@ from typing import Final
 
 from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines
-from toolwire.envelope.search_results import Findings
+from toolwire.envelope.search_results import SearchResults
 from toolwire.envelope.store import MAX_KEPT
-from toolwire.envelope.te.commands import CAT, FAILED, FIND, NONE_FOUND, READ, root_of
-from toolwire.envelope.te.context import CommandContext, Done
-from toolwire.envelope.te.options import CommandSpec, Given
+from toolwire.envelope.te.command_lines import CAT, FAILED, FIND, NONE_FOUND, READ, root_of
+from toolwire.envelope.te.context import CommandContext, Outcome
+from toolwire.envelope.te.options import CommandSpec, ParsedArguments
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.process_groups import TIMED_OUT
@@ -33,14 +33,14 @@ _PIECE: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What was read.
+    """Text that was read.
 
     Attributes:
-        text: the beginning, at most `MAX_KEPT` bytes of it.
-        size: bytes of the whole.
-        lines: of the whole.
-        is_text: it holds no null character where it begins.
-        late: time was over before its end; then size and lines are those of what was read.
+        text: the beginning, at most `MAX_KEPT` bytes.
+        size: size of the whole, in bytes.
+        lines: number of lines of the whole.
+        is_text: the beginning contains no null character.
+        late: the time limit was exceeded; size and lines are those of the part that was read.
     """
 
     text: str
@@ -50,40 +50,42 @@ class _Text:
     late: bool = False
 
 
-def cat(context: CommandContext, arguments: Sequence[str]) -> Done:
-    """Files in an envelope."""
-    given = CAT.read(arguments)
-    if not given.arguments:
+def cat(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+    """Show files in an envelope."""
+    parsed = CAT.read(arguments)
+    if not parsed.arguments:
         CAT.wrong("a file is needed")
-    return _shown(context, CAT, given, "cat", given.arguments)
+    return _shown(context, CAT, parsed, "cat", parsed.arguments)
 
 
-def read(context: CommandContext, arguments: Sequence[str]) -> Done:
-    """A file of a repository in an envelope."""
-    given = READ.read(arguments)
-    if given.arguments or not given.last("path"):
-        READ.wrong("a file is needed: --path FILE" if not given.arguments else "no arguments, only options")
-    return _shown(context, READ, given, "repo read", given.all("path"))
+def read(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+    """Show a file of a repository in an envelope."""
+    parsed = READ.read(arguments)
+    if parsed.arguments or not parsed.last("path"):
+        READ.wrong("a file is needed: --path FILE" if not parsed.arguments else "no arguments, only options")
+    return _shown(context, READ, parsed, "repo read", parsed.all("path"))
 
 
-def _shown(context: CommandContext, command: CommandSpec, given: Given, cmd: str, paths: Sequence[str]) -> Done:
-    asked = _range(command, given)
+def _shown(
+    context: CommandContext, command: CommandSpec, parsed: ParsedArguments, cmd: str, paths: Sequence[str]
+) -> Outcome:
+    line_range = _range(command, parsed)
     limits = context.settings.cat
     try:
-        roots = AllowedRoots(root_of(given.last("root")))
+        roots = AllowedRoots(root_of(parsed.last("root")))
         given_time = context.settings.seconds if "-" in paths else limits.milliseconds / 1_000  # it waits for a command
         seconds = context.seconds or given_time
         until = time.monotonic() + seconds
-        read = [_read(roots, path, asked, until) for path in paths]
+        read = [_read(roots, path, line_range, until) for path in paths]
     except ToolError as error:
         return context.failed(cmd, "not_readable", str(error), status=FAILED)
     except OSError as error:
         return context.failed(cmd, "not_readable", error.strerror or "cannot be read", status=FAILED)
-    size = sum(one.size for one in read)
+    size = sum(text.size for text in read)
     if not all(one.is_text for one in read):
         header = EnvelopeHeader(cmd=cmd, size=size, content_type="binary", truncated=True)
-        said = f"{size} bytes, which are no text"
-        return context.answer(lambda _: Document(header, (Section("", (said,)),)))
+        notice = f"{size} bytes, which are no text"
+        return context.answer(lambda _: Document(header, (Section("", (notice,)),)))
     text = "".join(one.text for one in read)
     kinds = {content_type(one.text[:2_000] + one.text[-200:], path) for one, path in zip(read, paths, strict=True)}
     kind = kinds.pop() if len(kinds) == 1 else TEXT
@@ -99,21 +101,21 @@ def _shown(context: CommandContext, command: CommandSpec, given: Given, cmd: str
         text,
         header,
         limit=limits.characters,
-        lines=command.number(given, "preview") or (None if asked else limits.preview),
+        lines=command.number(parsed, "preview") or (None if line_range else limits.preview),
         more="; ".join(more),
         status=TIMED_OUT if late else 0,
     )
 
 
-def _range(command: CommandSpec, given: Given) -> tuple[int, int] | None:
-    """The lines that are asked for, or None."""
-    if not given.has("lines"):
+def _range(command: CommandSpec, parsed: ParsedArguments) -> tuple[int, int] | None:
+    """Return the requested lines, or None for all."""
+    if not parsed.has("lines"):
         return None
-    found = re.fullmatch(r"([1-9]\d{0,8})?(?:(-)([1-9]\d{0,8})?)?", given.last("lines"))
-    if found is None or not (found[1] or found[3]):
-        command.wrong(f"--lines takes a range such as 10-20, 10- or -20, not {given.last('lines')!r:.80}")
-    first = int(found[1] or 1)
-    last = int(found[3]) if found[3] else (sys.maxsize if found[2] else first)
+    match = re.fullmatch(r"([1-9]\d{0,8})?(?:(-)([1-9]\d{0,8})?)?", parsed.last("lines"))
+    if match is None or not (match[1] or match[3]):
+        command.wrong(f"--lines takes a range such as 10-20, 10- or -20, not {parsed.last('lines')!r:.80}")
+    first = int(match[1] or 1)
+    last = int(match[3]) if match[3] else (sys.maxsize if match[2] else first)
     if last < first:
         command.wrong(f"--lines {first}-{last}: the last line stands before the first")
     return first, last
@@ -127,8 +129,8 @@ def _read(roots: AllowedRoots, path: str, asked: tuple[int, int] | None, until: 
 
 
 def _read_from(descriptor: int, asked: tuple[int, int] | None, until: float) -> _Text:
-    """Read to the end, and keep the beginning of what is asked for."""
-    kept: list[bytes] = []
+    """Read a file to its end, and store the beginning of the requested lines."""
+    pieces: list[bytes] = []
     room, size, is_text, ends = MAX_KEPT, 0, True, b"\n"
     breaks, before = 0, 0
     first, last = asked or (1, sys.maxsize)
@@ -147,16 +149,16 @@ def _read_from(descriptor: int, asked: tuple[int, int] | None, until: float) -> 
         size += len(piece)
         breaks += piece.count(b"\n")
         ends = piece[-1:] or ends
-        taken = piece[:room]
-        room -= len(taken)
-        if taken:
-            kept.append(taken)
-    text = b"".join(kept).decode("utf-8", "replace")
+        beginning = piece[:room]
+        room -= len(beginning)
+        if beginning:
+            pieces.append(beginning)
+    text = b"".join(pieces).decode("utf-8", "replace")
     return _Text(text, size, breaks + (ends != b"\n"), is_text, late)
 
 
 def _ready(descriptor: int, until: float) -> bool:
-    """Wait until there is something to read, or its end; whether there is in time."""
+    """Wait until there is something to read; return whether there is in time."""
     left = until - time.monotonic()
     if left <= 0 or os.name == "nt":  # where only sockets can be waited for
         return left > 0
@@ -168,14 +170,14 @@ def _ready(descriptor: int, until: float) -> bool:
 
 
 def _within(piece: bytes, before: int, first: int, last: int) -> tuple[bytes, int]:
-    """The part of a piece that lies in lines `first` to `last`, and the line breaks up to its end."""
+    """Return the part of a piece within lines `first` to `last`, and the number of line breaks up to its end."""
     start = _after(piece, first - 1 - before)
     end = _after(piece, last - before)
     return piece[start:end], before + piece.count(b"\n")
 
 
 def _after(piece: bytes, breaks: int) -> int:
-    """Where so many line breaks are over; the end if there are not so many."""
+    """Return the position after a number of line breaks, or the end."""
     at = 0
     if breaks > len(piece):
         return len(piece)
@@ -191,31 +193,31 @@ def _after(piece: bytes, breaks: int) -> int:
 _ONE_STROKE: Final = frozenset({"-name", "-iname", "-path", "-type", "-maxdepth"})
 
 
-def find(context: CommandContext, arguments: Sequence[str]) -> Done:
-    """Names of files in an envelope."""
-    given = FIND.read([f"-{one}" if one in _ONE_STROKE else one for one in arguments])
-    kind = given.last("type")
+def find(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+    """List the names of files in an envelope."""
+    parsed = FIND.read([f"-{argument}" if argument in _ONE_STROKE else argument for argument in arguments])
+    kind = parsed.last("type")
     if kind not in ("", "f", "d"):
         FIND.wrong(f"--type takes f or d, not {kind!r:.80}")
-    depth = given.last("maxdepth")
+    depth = parsed.last("maxdepth")
     if depth and not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
         FIND.wrong(f"--maxdepth takes a number of at most 9 digits, not {depth!r:.80}")
     limits = context.settings.find
     seconds = context.seconds or limits.milliseconds / 1_000
     until = time.monotonic() + seconds
-    findings = Findings()
+    findings = SearchResults()
     program = find_ripgrep(os.environ.get("TE_RG", ""))
-    everything = given.has("no-ignore") or not program
+    with_ignored = parsed.has("no-ignore") or not program
     late = False
     try:
         with ExitStack() as stack:
-            roots = AllowedRoots(root_of(given.last("root")))
-            for path in given.arguments or ["."]:
+            roots = AllowedRoots(root_of(parsed.last("root")))
+            for path in parsed.arguments or ["."]:
                 place = PinnedPath(roots, path, stack)
                 try:
                     left = until - time.monotonic()
                     shown = (
-                        None if everything or place.is_file else not_ignored(program, place.descriptor, seconds=left)
+                        None if with_ignored or place.is_file else not_ignored(program, place.descriptor, seconds=left)
                     )
                 except TimeoutError:
                     late = True
@@ -223,12 +225,12 @@ def find(context: CommandContext, arguments: Sequence[str]) -> Done:
                 for name in _names(place, int(depth or sys.maxsize), kind, shown):
                     if late := time.monotonic() > until:
                         break
-                    if _asked(given, name):
+                    if _asked(parsed, name):
                         findings.hit(os.fsencode(name))
     except ToolError as error:
         return context.failed("find", "not_readable", str(error), status=FAILED)
     keep = context.keep()
-    preview = FIND.number(given, "preview") or limits.preview
+    preview = FIND.number(parsed, "preview") or limits.preview
     return context.answer(
         lambda room: findings.compose(
             "find",
@@ -243,19 +245,19 @@ def find(context: CommandContext, arguments: Sequence[str]) -> Done:
     )
 
 
-def _asked(given: Given, path: str) -> bool:
+def _asked(parsed: ParsedArguments, path: str) -> bool:
     name = path.rpartition("/")[2]
-    if not all(fnmatchcase(name.lower(), glob.lower()) for glob in given.all("iname")):
+    if not all(fnmatchcase(name.lower(), glob.lower()) for glob in parsed.all("iname")):
         return False
-    return all(fnmatchcase(name, glob) for glob in given.all("name")) and all(
-        fnmatchcase(path, glob) or fnmatchcase(f"./{path}", glob) for glob in given.all("path")
+    return all(fnmatchcase(name, glob) for glob in parsed.all("name")) and all(
+        fnmatchcase(path, glob) or fnmatchcase(f"./{path}", glob) for glob in parsed.all("path")
     )
 
 
 def _names(place: PinnedPath, depth: int, kind: str, shown: Collection[bytes] | None) -> Iterator[str]:
-    """Paths below a place, of files (`f`), directories (`d`) or both; links are not followed, and .git is left out.
+    """Yield paths of files (`f`), directories (`d`) or both. Links are not followed, and .git is left out.
 
-    Where it is known which files and directories are shown, others are left out; but not empty directories, nor links.
+    `shown` limits the paths. Empty directories and links are always included, because ripgrep lists neither.
     """
     prefix = os.fsdecode(place.prefix)
     if place.is_file:
@@ -285,7 +287,7 @@ def _names(place: PinnedPath, depth: int, kind: str, shown: Collection[bytes] | 
 
 
 def _holds_nothing(name: str, folder: int) -> bool:
-    """Whether it is an empty directory, or none but a link to one."""
+    """Return whether it is an empty directory or a link to a directory."""
     try:
         opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""`te grep`: the best hits of a search, and how many there are."""
+"""`te grep`: the best hits of a search, and their number."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from toolwire.envelope.te.commands import GREP, NONE_FOUND, root_of
-from toolwire.envelope.te.options import WRONG, Given
+from toolwire.envelope.te.command_lines import GREP, NONE_FOUND, root_of
+from toolwire.envelope.te.options import WRONG, ParsedArguments
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.process_groups import TIMED_OUT
@@ -19,19 +19,19 @@ from toolwire.search.query import Query, SearchError, Sink
 from toolwire.search.ripgrep import PinnedPath, RipgrepSearch, find_ripgrep
 
 if TYPE_CHECKING:
-    from toolwire.envelope.search_results import Findings
-    from toolwire.envelope.te.context import CommandContext, Done
+    from toolwire.envelope.search_results import SearchResults
+    from toolwire.envelope.te.context import CommandContext, Outcome
     from toolwire.search.re2_search import Re2Search
 
 MAX_PATTERN: Final = 4_096
 """Maximum length of a pattern, in characters."""
 
 
-def query_of(given: Given) -> Query:
-    """What a command line looks for."""
-    arguments = given.arguments
-    pattern = given.last("regexp")
-    if len(given.all("regexp")) > 1:
+def query_of(parsed: ParsedArguments) -> Query:
+    """Return the query of a command line."""
+    arguments = parsed.arguments
+    pattern = parsed.last("regexp")
+    if len(parsed.all("regexp")) > 1:
         GREP.wrong("one pattern at a time: join them with |")
     if not pattern:
         pattern, arguments = (arguments or [""])[0], arguments[1:]
@@ -40,29 +40,29 @@ def query_of(given: Given) -> Query:
     return Query(
         pattern,
         tuple(arguments) or (".",),
-        ignore_case=given.has("ignore-case"),
-        smart_case=given.has("smart-case"),
-        word=given.has("word-regexp"),
-        fixed=given.has("fixed-strings"),
-        globs=given.all("glob"),
-        types=given.all("type"),
-        hidden=given.has("hidden"),
-        no_ignore=given.has("no-ignore"),
+        ignore_case=parsed.has("ignore-case"),
+        smart_case=parsed.has("smart-case"),
+        word=parsed.has("word-regexp"),
+        fixed=parsed.has("fixed-strings"),
+        globs=parsed.all("glob"),
+        types=parsed.all("type"),
+        hidden=parsed.has("hidden"),
+        no_ignore=parsed.has("no-ignore"),
     )
 
 
 class PerFile:
-    """Makes one hit of all those of a file.
+    """Combine all hits of a file into one.
 
     Args:
-        findings: takes them.
+        findings: receives the files.
         counted: with the number of lines.
 
     Attributes:
-        total: lines that match.
+        total: number of matching lines.
     """
 
-    def __init__(self, findings: Findings, *, counted: bool) -> None:
+    def __init__(self, findings: SearchResults, *, counted: bool) -> None:
         self._findings = findings
         self._counted = counted
         self._path = b""
@@ -70,7 +70,7 @@ class PerFile:
         self.total = 0
 
     def hit(self, path: bytes, number: int, line: bytes) -> None:
-        """See `Sink`; those of a file come one after the other."""
+        """Count a line; the lines of a file follow one another."""
         if path != self._path:
             self.finish()
             self._path = path
@@ -78,35 +78,35 @@ class PerFile:
         self.total += 1
 
     def binary_file(self) -> None:
-        """See `Sink`."""
+        """Count a matching file that is not text."""
         self._findings.binary_file()
 
     def finish(self) -> None:
-        """The file is over."""
+        """Pass the last file on."""
         if self._lines:
             self._findings.hit(self._path, self._lines if self._counted else 0)
         self._lines = 0
 
 
 class Search:
-    """A search, begun as soon as it is known: ripgrep runs while the rest of `te` is loaded.
+    """A search that is started at once: ripgrep runs while the rest of `te` is imported.
 
     Args:
-        arguments: behind `te grep`.
-        stack: ends what was begun, whatever happens.
+        arguments: the arguments of `te grep`.
+        stack: closes whatever was opened.
 
     Attributes:
-        problem: why it could not begin.
+        problem: the error that prevented the start.
     """
 
     def __init__(self, arguments: Sequence[str], stack: ExitStack) -> None:
-        given = GREP.read(arguments)
-        self.root = given.last("root")
-        self.query = query_of(given)
-        self.preview = GREP.number(given, "preview")
-        self.annotate = given.has("annotate")
-        self.files = given.has("files-with-matches")
-        self.count = given.has("count")
+        parsed = GREP.read(arguments)
+        self.root = parsed.last("root")
+        self.query = query_of(parsed)
+        self.preview = GREP.number(parsed, "preview")
+        self.annotate = parsed.has("annotate")
+        self.files = parsed.has("files-with-matches")
+        self.count = parsed.has("count")
         if self.files and self.count:
             GREP.wrong("-l or -c, not both")
         self.problem: ToolError | None = None
@@ -115,23 +115,23 @@ class Search:
         self._program = find_ripgrep(os.environ.get("TE_RG", ""))
         self._first: RipgrepSearch | Re2Search | None = None
         try:
-            self._roots = AllowedRoots(root_of(given.last("root")))
+            self._roots = AllowedRoots(root_of(parsed.last("root")))
             self._first = self._begun(self.query.paths[0])
         except ToolError as error:
             self.problem = error
 
     def feed(self, sink: Sink, *, seconds: float) -> bool:
-        """Search all paths, one after the other; whether that came to its end in time.
+        """Search all paths one after the other; return whether that ended in time.
 
         Raises:
-            ToolError: a path cannot be read, or the search cannot be made.
+            ToolError: a path cannot be read, or the search is not possible.
         """
         if self.problem is not None:
             raise self.problem
         until = time.monotonic() + seconds
         for at, path in enumerate(self.query.paths):
-            begun = self._first if at == 0 and self._first is not None else self._begun(path)
-            if not begun.feed(sink, seconds=until - time.monotonic()):
+            running = self._first if at == 0 and self._first is not None else self._begun(path)
+            if not running.feed(sink, seconds=until - time.monotonic()):
                 return False
         return True
 
@@ -143,11 +143,11 @@ class Search:
             return Re2Search(self.query, self._roots, path)
         pinned = PinnedPath(self._roots, path, self._stack)
         try:
-            begun = RipgrepSearch(self._program, self.query, pinned)
+            running = RipgrepSearch(self._program, self.query, pinned)
         except OSError as error:
             raise SearchError("internal", f"{self._program}: {error.strerror}") from error
-        self._stack.callback(begun.close)
-        return begun
+        self._stack.callback(running.close)
+        return running
 
 
 class _GrepLines:
@@ -164,14 +164,14 @@ class _GrepLines:
         self.status = 0
 
 
-def grep_raw(arguments: Sequence[str], *, root: str = "") -> Done:
+def grep_raw(arguments: Sequence[str], *, root: str = "") -> Outcome:
     """Run ripgrep itself; where it is not installed, write what grep would write.
 
     Args:
         arguments: of ripgrep, or of `te grep`.
         root: the directory to run in; "" for the working directory.
     """
-    from toolwire.envelope.te.context import Done, warn
+    from toolwire.envelope.te.context import Outcome, warn
     from toolwire.envelope.te.passthrough import run_raw
 
     if program := find_ripgrep(os.environ.get("TE_RG", "")):
@@ -184,11 +184,11 @@ def grep_raw(arguments: Sequence[str], *, root: str = "") -> Done:
             Search(arguments, stack).feed(lines, seconds=sys.maxsize)
     except ToolError as error:
         warn(str(error))
-        return Done(WRONG, "grep", "raw", error="not_searched")
-    return Done(lines.status, "grep", "raw")
+        return Outcome(WRONG, "grep", "raw", error="not_searched")
+    return Outcome(lines.status, "grep", "raw")
 
 
-def repeat_raw(search: Search) -> Done:
+def repeat_raw(search: Search) -> Outcome:
     """Run ripgrep itself for the same search, without the options that are ours alone."""
     query = search.query
     switches = (("--files-with-matches", search.files), ("--count", search.count))
@@ -202,18 +202,18 @@ def repeat_raw(search: Search) -> Done:
     return grep_raw(argv, root=root_of(search.root))
 
 
-def grep(search: Search, context: CommandContext) -> Done:
-    """Read a search that was begun, and write the best of it."""
-    from toolwire.envelope.search_results import Findings
+def grep(search: Search, context: CommandContext) -> Outcome:
+    """Read a search that was started, and write the best hits."""
+    from toolwire.envelope.search_results import SearchResults
     from toolwire.envelope.te.context import warn
 
     limits = context.settings.grep
     seconds = context.seconds or limits.milliseconds / 1_000
     by_file = search.files or search.count
-    findings = Findings("" if by_file else search.query.pattern)
+    findings = SearchResults("" if by_file else search.query.pattern)
     per_file = PerFile(findings, counted=search.count)
     try:
-        whole = search.feed(per_file if by_file else findings, seconds=seconds)
+        in_time = search.feed(per_file if by_file else findings, seconds=seconds)
         per_file.finish()
     except SearchError as error:
         if error.code == "internal" and context.human:
@@ -231,9 +231,9 @@ def grep(search: Search, context: CommandContext) -> Done:
             keep=keep,
             annotate=search.annotate and not by_file,
             lines=per_file.total if by_file else None,
-            error=None if whole else "timeout",
-            stopped="" if whole else f"the search was stopped after {seconds:g} s, so there may be more",
+            error=None if in_time else "timeout",
+            stopped="" if in_time else f"the search was stopped after {seconds:g} s, so there may be more",
         ),
         limit=limits.characters,
-        status=TIMED_OUT if not whole else 0 if findings.total else NONE_FOUND,
+        status=TIMED_OUT if not in_time else 0 if findings.total else NONE_FOUND,
     )

@@ -1,4 +1,4 @@
-"""The entry point `te`: its own options, and which command is meant."""
+"""The entry point of `te`: its own options, and the choice of the command."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NoReturn
 
-from toolwire.envelope.te.commands import INTERRUPTED, TE
-from toolwire.envelope.te.options import Given
+from toolwire.envelope.te.command_lines import INTERRUPTED, TE
+from toolwire.envelope.te.options import ParsedArguments
 from toolwire.errors import ConfigurationError
 from toolwire.runtime.foreign_code import Caught
 
 if TYPE_CHECKING:
-    from toolwire.envelope.te.context import CommandContext, Done
+    from toolwire.envelope.te.context import CommandContext, Outcome
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run `te` as a program; with its own arguments, if none are given."""
+    """Run `te` as a program, by default with the program's own arguments."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller: there is nobody to tell
         sys.exit(1)
     for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
@@ -41,72 +41,72 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
-    given = TE.read(arguments)
+    parsed = TE.read(arguments)
     try:
-        return _run(given)
+        return _run(parsed)
     except ConfigurationError as error:
         sys.stderr.write(f"te: {error}\n")
         return 2
 
 
 def _terminated(number: int, _: object) -> NoReturn:
-    """End as a program that was told to, so that what it started ends as well."""
+    """Exit by an exception, so that programs that were started end too."""
     sys.exit(128 + number)
 
 
-def _run(given: Given) -> int:
-    if given.has("version"):
+def _run(parsed: ParsedArguments) -> int:
+    if parsed.has("version"):
         from importlib.metadata import version
 
         sys.stdout.write(f"te {version('toolwire')}\n")
         return 0
-    argv = given.arguments
-    raw = given.has("raw")
+    argv = parsed.arguments
+    raw = parsed.has("raw")
     with ExitStack() as stack:
-        begun = None
+        started = None
         if argv[:1] == ["grep"] and not raw:
             from toolwire.envelope.te.grep import Search
 
-            begun = Search(argv[1:], stack)  # before all else is loaded
+            started = Search(argv[1:], stack)  # before all else is loaded
         from toolwire.envelope.te.context import CommandContext
 
-        context = CommandContext(given.has("json"), raw, _seconds(given))
-        if begun is not None:
+        context = CommandContext(parsed.has("json"), raw, _seconds(parsed))
+        if started is not None:
             from toolwire.envelope.te.grep import grep, repeat_raw
 
-            search = begun
-            done = _guarded(context, argv, lambda: grep(search, context), lambda: repeat_raw(search))
+            search = started
+            outcome = _guarded(context, argv, lambda: grep(search, context), lambda: repeat_raw(search))
         else:
-            done = _guarded(context, argv, lambda: _done(given, context))
-        if done.mode:
-            context.record(done, argv)
+            outcome = _guarded(context, argv, lambda: _done(parsed, context))
+        if outcome.mode:
+            context.record(outcome, argv)
         context.close()
-    return done.status
+    return outcome.status
 
 
-def _seconds(given: Given) -> float | None:
-    if not given.has("timeout"):
+def _seconds(parsed: ParsedArguments) -> float | None:
+    if not parsed.has("timeout"):
         return None
     try:
-        seconds = float(given.last("timeout"))
+        seconds = float(parsed.last("timeout"))
     except ValueError:
         seconds = 0
     if not 0 < seconds < 1e6:
-        TE.wrong(f"--timeout takes a number of seconds above 0, not {given.last('timeout')!r:.80}")
+        TE.wrong(f"--timeout takes a number of seconds above 0, not {parsed.last('timeout')!r:.80}")
     return seconds
 
 
-def _done(given: Given, context: CommandContext) -> Done:
-    """Do what is asked for; all but `grep`."""
+def _done(parsed: ParsedArguments, context: CommandContext) -> Outcome:
+    """Run any command but `grep`."""
     from toolwire.envelope.te import passthrough
 
-    argv = given.arguments
-    if given.has("handle") or given.has("list-handles") or given.has("stats"):
+    argv = parsed.arguments
+    if parsed.has("handle") or parsed.has("list-handles") or parsed.has("stats"):
         from toolwire.envelope.te import reports
 
-        if given.has("handle"):
-            return reports.one_page(context, given.last("handle"), TE.number(given, "chunk") or 1)
-        return reports.handles(context) if given.has("list-handles") else reports.stats(context)
+        if parsed.has("handle"):
+            return reports.one_page(context, parsed.last("handle"), TE.number(parsed, "chunk") or 1)
+        return reports.handles(context) if parsed.has("list-handles") else reports.stats(context)
     if not argv:
         TE.wrong("a command is needed")
     if context.raw and argv[0] == "grep":
@@ -127,25 +127,28 @@ def _done(given: Given, context: CommandContext) -> Done:
 
 
 def _guarded(
-    context: CommandContext, argv: Sequence[str], work: Callable[[], Done], repeat: Callable[[], Done] | None = None
-) -> Done:
-    """Do the work. Where it breaks, a person gets the tool's own output, and an agent is told that it broke.
+    context: CommandContext,
+    argv: Sequence[str],
+    work: Callable[[], Outcome],
+    repeat: Callable[[], Outcome] | None = None,
+) -> Outcome:
+    """Run a command. If it fails, a person gets the raw output, and an agent an error.
 
-    What was run is not run again: a person gets what it wrote.
+    A program that has run is not run again: a person gets the output that it wrote.
     """
     with Caught() as caught:
         return work()
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
-    from toolwire.envelope.te.commands import FAILED
-    from toolwire.envelope.te.context import Done, warn
+    from toolwire.envelope.te.command_lines import FAILED
+    from toolwire.envelope.te.context import Outcome, warn
     from toolwire.envelope.te.passthrough import READING, raw, unshaped
 
     warn(f"internal error: {caught.message}")
     cmd = argv[0] if argv else "te"
     if context.human and context.ran is not None:
         unshaped(context.ran)
-        return Done(context.ran.exit_status, cmd, "raw", error="internal")
+        return Outcome(context.ran.exit_status, cmd, "raw", error="internal")
     if context.human and cmd in READING and not isinstance(caught.error, OSError):
         return repeat() if repeat is not None else raw(argv)
     return context.failed(cmd, "internal", status=FAILED)

@@ -1,4 +1,4 @@
-"""CommandSpec lines as grep takes them: options anywhere, `-e -x`, `-rn`, `--`; and the help that goes with them."""
+"""Command lines as grep parses them: options anywhere, `-e -x`, `-rn`, `--`; and their help."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Option(NamedTuple):  # here and in what `te grep` needs first: made in a t
     """One option.
 
     Attributes:
-        names: `-e --regexp`; the last one without its strokes is its name.
-        help: what it does; "" for one that is taken and not shown.
-        value: what its value is called; "" if it takes none.
+        names: such as `-e --regexp`; the last one without dashes is its name.
+        help: its description; "" hides it.
+        value: a placeholder for its value; "" if it takes none.
     """
 
     names: str
@@ -25,31 +25,31 @@ class Option(NamedTuple):  # here and in what `te grep` needs first: made in a t
 
     @property
     def name(self) -> str:
-        """How its values are asked for."""
+        """The name that its values are stored under."""
         return self.names.split()[-1].lstrip("-")
 
 
-class Given(NamedTuple):
-    """What stood on a command line.
+class ParsedArguments(NamedTuple):
+    """A parsed command line.
 
     Attributes:
-        arguments: what is no option.
-        values: by an option's name, what it was given, in order; "" where it takes nothing.
+        arguments: the arguments that are not options.
+        values: the values of each option, in order; "" if it takes none.
     """
 
     arguments: list[str]
     values: Mapping[str, list[str]]
 
     def has(self, name: str) -> bool:
-        """Whether an option was given."""
+        """Return whether an option is present."""
         return name in self.values
 
     def last(self, name: str, otherwise: str = "") -> str:
-        """An option's value; of several the last."""
+        """Return the last value of an option."""
         return self.values[name][-1] if name in self.values else otherwise
 
     def all(self, name: str) -> tuple[str, ...]:
-        """An option's values."""
+        """Return all values of an option."""
         return tuple(self.values.get(name, ()))
 
 
@@ -58,10 +58,10 @@ class CommandSpec(NamedTuple):
 
     Attributes:
         usage: `te grep [OPTION]... PATTERN [PATH]...`
-        about: what it does, in a sentence.
-        options: what it takes besides `--help`.
-        more: what stands below the options in its help: examples, exit statuses.
-        mixed: options may stand behind arguments; else all behind the first argument belongs to somebody else.
+        about: a sentence that describes it.
+        options: its options besides `--help`.
+        more: the end of its help: examples, exit statuses.
+        mixed: options may follow arguments; otherwise everything after the first argument is an argument.
     """
 
     usage: str
@@ -70,41 +70,43 @@ class CommandSpec(NamedTuple):
     more: str = ""
     mixed: bool = True
 
-    def read(self, arguments: Sequence[str]) -> Given:
-        """Read a command line; wrong ones, and those that ask for help, end the process."""
+    def read(self, arguments: Sequence[str]) -> ParsedArguments:
+        """Parse a command line; exit if it is wrong or asks for help."""
         names = {name: option for option in (*self.options, Option("-h --help")) for name in option.names.split()}
-        short = "".join(name[1] + ":" * bool(one.value) for name, one in names.items() if not name.startswith("--"))
-        long = [name[2:] + "=" * bool(one.value) for name, one in names.items() if name.startswith("--")]
+        short = "".join(
+            name[1] + ":" * bool(option.value) for name, option in names.items() if not name.startswith("--")
+        )
+        long = [name[2:] + "=" * bool(option.value) for name, option in names.items() if name.startswith("--")]
         try:
             read = getopt.gnu_getopt if self.mixed else getopt.getopt
-            found, rest = read(list(arguments), short, long)
+            pairs, rest = read(list(arguments), short, long)
         except getopt.GetoptError as error:
             self.wrong(str(error))
         values: dict[str, list[str]] = {}
-        for name, value in found:
+        for name, value in pairs:
             values.setdefault(names[name].name, []).append(value)
         if "help" in values:
             sys.stdout.write(self.help)
             sys.exit(0)
-        return Given(rest, values)
+        return ParsedArguments(rest, values)
 
     def wrong(self, message: str) -> NoReturn:
-        """End the process: the command line cannot be used."""
+        """Exit because the command line cannot be used."""
         sys.stderr.write(f"{message[:1].lower()}{message[1:]}\nusage: {self.usage}\n")
         sys.exit(WRONG)
 
-    def number(self, given: Given, name: str) -> int | None:
-        """A whole number above 0 that an option was given, or None."""
-        if not given.has(name):
+    def number(self, parsed: ParsedArguments, name: str) -> int | None:
+        """Return the value of an option as a positive integer, or None if it is missing."""
+        if not parsed.has(name):
             return None
-        text = given.last(name)
+        text = parsed.last(name)
         if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
             self.wrong(f"--{name} takes a whole number above 0, not {text!r:.80}")
         return int(text)
 
     @property
     def help(self) -> str:
-        """What `--help` shows."""
+        """The output of `--help`."""
         rows = [
             (f"{', '.join(option.names.split())}{' ' * bool(option.value)}{option.value}", option.help)
             for option in (*self.options, Option("-h --help", "show this and end"))

@@ -1,4 +1,4 @@
-"""Commands that are passed on: run as they are, without a shell, for a limited time."""
+"""Commands that `te` does not know: run as they are, without a shell, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,80 +13,80 @@ from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.grammar import BEGIN, Document, EnvelopeHeader, Section, count_lines
 from toolwire.envelope.layout import cut
 from toolwire.envelope.store import MAX_KEPT
-from toolwire.envelope.te.commands import FAILED, READ, RUN
-from toolwire.envelope.te.context import CommandContext, Done, dumped, short, warn
+from toolwire.envelope.te.command_lines import FAILED, READ, RUN
+from toolwire.envelope.te.context import CommandContext, Outcome, dumped, short, warn
 from toolwire.runtime.process_groups import ProgramResult, run_program
 
 READING: Final = frozenset({"grep", "cat", "find", "repo"})
-"""The commands of `te` that change nothing, so that they may be done again."""
+"""Commands of `te` that change nothing, so that they may be repeated."""
 MAX_SAID: Final = 200
-"""Characters of a command that an error says."""
+"""Maximum length of a command in an error, in characters."""
 MIN_SHOWN: Final = 40
-"""Characters of both outputs together that are shown at least."""
+"""Minimum length of both outputs together, in characters."""
 TAIL: Final = 0.5
-"""The share of what is shown that is for the end: that is where commands say how it went."""
+"""Share of the output for its end, where commands report how they went."""
 
 
-def run_shown(context: CommandContext, arguments: Sequence[str]) -> Done:
-    """`te run`: both outputs in one envelope."""
+def run_shown(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+    """Run `te run`: both outputs in one envelope."""
     argv = RUN.read(arguments).arguments
     if not argv:
         RUN.wrong("a command is needed")
     return _json(context, argv) if context.as_json else _shaped(context, argv, passed=False)
 
 
-def pass_on(context: CommandContext, argv: Sequence[str]) -> Done:
-    """A command that `te` has no words for: as it is, as long as its reader has room for that."""
+def pass_on(context: CommandContext, argv: Sequence[str]) -> Outcome:
+    """Run a command that `te` does not know; its output gets an envelope only if it exceeds the reader's budget."""
     return _json(context, argv) if context.as_json else _shaped(context, argv, passed=True)
 
 
-def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Done:
+def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Outcome:
     cmd = short(argv[0])
-    ran = _ran(context, argv, merge=not passed)
-    if isinstance(ran, str):
-        warn(ran)
-        return Done(FAILED, cmd, "pass", error="not_started")
-    if ran.timed_out:
+    result = _ran(context, argv, merge=not passed)
+    if isinstance(result, str):
+        warn(result)
+        return Outcome(FAILED, cmd, "pass", error="not_started")
+    if result.timed_out:
         warn(f"{_late(context, argv)}; te --timeout {2 * _seconds(context):g} gives it twice as long")
-    out, err = _text(ran.out.joined()), _text(ran.err.joined())
-    error = "timeout" if ran.timed_out else None
-    if passed and not ran.left_out and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
-        unshaped(ran)
-        return Done(ran.exit_status, cmd, "pass", out + err, error=error or "")
+    out, err = _text(result.out.joined()), _text(result.err.joined())
+    error = "timeout" if result.timed_out else None
+    if passed and not result.left_out and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
+        unshaped(result)
+        return Outcome(result.exit_status, cmd, "pass", out + err, error=error or "")
     text = out if not err else f"{out.removesuffix(chr(10))}\n{err}" if out else err
     kind = content_type(text[:2_000] + text[-200:])
     header = EnvelopeHeader(
         cmd=cmd, lines=count_lines(text), content_type=None if kind in (TEXT, "json") else kind, error=error
     )
-    more = f"{ran.left_out} bytes behind the first {MAX_KEPT >> 20} MB" if ran.left_out else ""
+    more = f"{result.left_out} bytes behind the first {MAX_KEPT >> 20} MB" if result.left_out else ""
     limit = context.settings.budget
-    done = context.text(text, header, limit=limit, lines=None, tail=TAIL, more=more, status=ran.exit_status)
-    done.mode = "pass"
-    return done
+    outcome = context.text(text, header, limit=limit, lines=None, tail=TAIL, more=more, status=result.exit_status)
+    outcome.mode = "pass"
+    return outcome
 
 
-def _json(context: CommandContext, argv: Sequence[str]) -> Done:
-    """What a command gave as one JSON object, with the ends of its outputs where they are too long for the reader."""
+def _json(context: CommandContext, argv: Sequence[str]) -> Outcome:
+    """Write a command's outputs as one JSON object, truncated to both ends if they exceed the reader's budget."""
     cmd = short(argv[0])
-    ran = _ran(context, argv, merge=False)
-    if isinstance(ran, str):
-        text = dumped({"stdout": "", "stderr": "", "exit_code": FAILED, "error": ran})
+    result = _ran(context, argv, merge=False)
+    if isinstance(result, str):
+        text = dumped({"stdout": "", "stderr": "", "exit_code": FAILED, "error": result})
         sys.stdout.write(text + "\n")
-        return Done(FAILED, cmd, "pass", text, error="not_started")
+        return Outcome(FAILED, cmd, "pass", text, error="not_started")
     value: dict[str, Any] = {
-        "stdout": _text(ran.out.joined()),
-        "stderr": _text(ran.err.joined()),
-        "exit_code": ran.exit_status,
-        "error": _late(context, argv) if ran.timed_out else None,
+        "stdout": _text(result.out.joined()),
+        "stderr": _text(result.err.joined()),
+        "exit_code": result.exit_status,
+        "error": _late(context, argv) if result.timed_out else None,
     }
     budget = context.settings.budget
     text = dumped(value)
     handle = ""
-    if len(text) > budget or ran.left_out:
+    if len(text) > budget or result.left_out:
         keep = context.keep()
-        whole = value["stdout"] + value["stderr"]
-        header = EnvelopeHeader(cmd=cmd, lines=count_lines(whole))
-        handle = keep(whole, header) or ""
+        both_streams = value["stdout"] + value["stderr"]
+        header = EnvelopeHeader(cmd=cmd, lines=count_lines(both_streams))
+        handle = keep(both_streams, header) or ""
         value |= {"truncated": True} | ({"handle": handle} if handle else {})
         out, err = value["stdout"], value["stderr"]
         room = budget
@@ -97,11 +97,13 @@ def _json(context: CommandContext, argv: Sequence[str]) -> Done:
                 break
             room = max(room * budget // len(text) - 32, MIN_SHOWN)
     sys.stdout.write(text + "\n")
-    return Done(ran.exit_status, cmd, "pass", text, "truncated" in value, handle, "timeout" if ran.timed_out else "")
+    return Outcome(
+        result.exit_status, cmd, "pass", text, "truncated" in value, handle, "timeout" if result.timed_out else ""
+    )
 
 
 def _ends(text: str, room: int) -> str:
-    """Both ends of a text, and a breadcrumb between them."""
+    """Return both ends of a text, with a breadcrumb between them."""
     shown = cut(text, room, tail=TAIL)
     if not shown.left_out:
         return text
@@ -110,7 +112,7 @@ def _ends(text: str, room: int) -> str:
 
 
 def _ran(context: CommandContext, argv: Sequence[str], *, merge: bool) -> ProgramResult | str:
-    """What a command did, or why it could not be started."""
+    """Return a command's result, or why it could not be started."""
     try:
         context.ran = run_program(argv, seconds=_seconds(context), max_output=MAX_KEPT, separate_stderr=not merge)
         return context.ran
@@ -132,7 +134,7 @@ def _text(data: bytes) -> str:
 
 
 def unshaped(ran: ProgramResult) -> None:
-    """Write what a command wrote, where it wrote it."""
+    """Write a program's outputs to the same streams."""
     for stream, data in ((sys.stdout, ran.out.joined()), (sys.stderr, ran.err.joined())):
         stream.buffer.write(data)
         stream.buffer.flush()
@@ -141,18 +143,18 @@ def unshaped(ran: ProgramResult) -> None:
 # -- raw -------------------------------------------------------------------------------------------------------------
 
 
-def raw(argv: Sequence[str]) -> Done:
-    """Run the tool itself, with nothing between it and its reader; for `grep` see `grep.grep_raw`."""
+def raw(argv: Sequence[str]) -> Outcome:
+    """Run the tool itself with our own streams: no header, no limit. For `grep` see `grep.grep_raw`."""
     cmd = argv[0]
     if cmd == "run":
         argv = argv[1:]
     elif argv[:2] == ["repo", "read"]:
-        given = READ.read(argv[2:])
-        argv = ["cat", "--", os.path.join(given.last("root", "."), given.last("path"))]
+        parsed = READ.read(argv[2:])
+        argv = ["cat", "--", os.path.join(parsed.last("root", "."), parsed.last("path"))]
     return run_raw(argv, cmd=cmd)
 
 
-def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: str = "") -> Done:
+def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: str = "") -> Outcome:
     """Run a program that reads and writes our own streams.
 
     Args:
@@ -165,5 +167,5 @@ def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: st
         status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
     except (OSError, ValueError, IndexError) as error:
         warn(f"{cmd}: {error.strerror if isinstance(error, OSError) else error}")
-        return Done(FAILED, short(cmd), "raw", error="not_started")
-    return Done(status if status >= 0 else 128 - status, short(cmd), "raw")
+        return Outcome(FAILED, short(cmd), "raw", error="not_started")
+    return Outcome(status if status >= 0 else 128 - status, short(cmd), "raw")

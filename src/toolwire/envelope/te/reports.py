@@ -1,4 +1,4 @@
-"""`te --stats`, `te --list-handles` and `te --handle`: what was called, what is kept, and the pages of it."""
+"""`te --stats`, `te --list-handles` and `te --handle`: statistics of calls, and stored results."""
 
 from __future__ import annotations
 
@@ -9,55 +9,66 @@ from dataclasses import asdict
 from typing import Final
 
 from toolwire.envelope.envelope import page
-from toolwire.envelope.te.commands import FAILED
-from toolwire.envelope.te.context import CommandContext, Done, dumped, warn
-from toolwire.envelope.usage_log import Telemetry
+from toolwire.envelope.te.command_lines import FAILED
+from toolwire.envelope.te.context import CommandContext, Outcome, dumped, warn
+from toolwire.envelope.usage_log import UsageLog
 from toolwire.errors import ToolError
 from toolwire.text.escape import escape_as_json
 from toolwire.text.truncate import shorten
 
 _SAID: Final = 40
-"""Characters that the breadcrumb has room in."""
+"""Maximum length of the breadcrumb, in characters."""
 _CELL: Final = 100
-"""Characters of a cell."""
+"""Maximum length of a cell, in characters."""
 
 
-def stats(context: CommandContext) -> Done:
-    """How often what was called, how much it gave and how long it took."""
+def stats(context: CommandContext) -> Outcome:
+    """Write statistics of all calls."""
     try:
-        found = Telemetry.of(context.settings).stats()
+        summaries = UsageLog.of(context.settings).stats()
     except ToolError as error:
         return context.failed("stats", "not_readable", str(error), status=FAILED)
     if context.as_json:
-        return _newest(context, [dumped(asdict(one)) for one in found])
+        return _newest(context, [dumped(asdict(summary)) for summary in summaries])
     rows = [
-        (one.cmd, one.calls, one.truncated, one.errors, one.output, f"{one.median_ms:.0f}", f"{one.p95_ms:.0f}")
-        for one in found
+        (
+            summary.cmd,
+            summary.calls,
+            summary.truncated,
+            summary.errors,
+            summary.output,
+            f"{summary.median_ms:.0f}",
+            f"{summary.p95_ms:.0f}",
+        )
+        for summary in summaries
     ]
     lines = _table(("command", "calls", "truncated", "errors", "characters", "median ms", "95% ms"), rows, "no calls")
     return _newest(context, lines)
 
 
-def handles(context: CommandContext) -> Done:
-    """What is kept, the newest first."""
+def handles(context: CommandContext) -> Outcome:
+    """Write a list of stored results, the newest first."""
     try:
-        found = context.store.list()
+        results = context.store.list()
     except ToolError as error:
         return context.failed("handles", "not_readable", str(error), status=FAILED)
     if context.as_json:
-        return _newest(context, [dumped(asdict(one)) for one in found])
+        return _newest(context, [dumped(asdict(result)) for result in results])
     now = time.time()
-    rows = [(one.handle, one.cmd, one.lines, one.size, _age(now - one.created), one.agent) for one in found]
+    rows = [
+        (result.handle, result.cmd, result.lines, result.size, _age(now - result.created), result.agent)
+        for result in results
+    ]
     lines = _table(("handle", "command", "lines", "bytes", "age", "agent"), rows, "nothing is kept")
     return _newest(context, lines)
 
 
-def one_page(context: CommandContext, handle: str, number: int) -> Done:
-    """A page of what is kept."""
+def one_page(context: CommandContext, handle: str, number: int) -> Outcome:
+    """Write a part of a stored result."""
     try:
-        kept, text = context.store.get(handle)
+        result, text = context.store.get(handle)
         written = context.written if context.as_json else None
-        document = page(kept, text, number, budget=context.settings.budget, written=written)
+        document = page(result, text, number, budget=context.settings.budget, written=written)
     except ToolError as error:
         return context.failed("handle", "no_result", str(error), status=FAILED)
     return context.answer(lambda _: document)
@@ -82,8 +93,8 @@ def _cell(text: str) -> str:
     return shorten(escape_as_json(text), _CELL)
 
 
-def _newest(context: CommandContext, lines: list[str]) -> Done:
-    """Write the first lines, as many as the reader has room for, and how many more there are."""
+def _newest(context: CommandContext, lines: list[str]) -> Outcome:
+    """Write as many of the first lines as fit, and the number of the others."""
     room = context.settings.budget - (_SAID if not context.as_json else 2)
     shown = 0
     for line in lines:
@@ -99,7 +110,7 @@ def _newest(context: CommandContext, lines: list[str]) -> Done:
         left = len(lines) - shown
         text = "\n".join([*lines[:shown], *([f"# TE: {left} more"] if left else [])])
     sys.stdout.write(text + "\n")
-    return Done(cmd="report", mode="")
+    return Outcome(cmd="report", mode="")
 
 
 def _age(seconds: float) -> str:

@@ -1,8 +1,8 @@
-"""Tools in a process of their own, with limits: a fresh interpreter that imports the function and calls it once.
+"""Call a tool's function in a process of its own, with limits: a fresh interpreter imports it and calls it once.
 
-Arguments and result travel as JSON. The process begins in an empty directory that is removed afterwards, with few
-environment variables; it may use so much processor time, memory, time, disk and so many files as `Isolation` says, and
-all of its group is killed when it ends. It is no cage: it may read what this process may read, and use the network.
+Arguments and result travel as JSON. The process starts in an empty directory that is removed afterwards, with few
+environment variables. Processor time, memory, time, disk and open files are limited as `Isolation` says, and its whole
+process group is killed when it ends. It is not a sandbox: it may read what this process may read, and use the network.
 POSIX systems only.
 """
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from toolwire.runtime.process_groups import ProgramResult
 
 MAX_RESULT = 16 << 20
-"""Bytes of a result."""
+"""Maximum size of a result, in bytes."""
 MAX_PRINTED = 2_000
-"""Bytes of what it printed that an error may quote."""
+"""Maximum size of printed output in an error, in bytes."""
 _WORKER = str(Path(__file__).with_name("worker.py"))
 _ENVIRONMENT = frozenset({"PATH", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"})
 
 
 def importable(function: Callable[..., Any], tool: str = "") -> tuple[str, str]:
-    """The module and the name by which another process can import a function.
+    """Return the module and the name by which another process can import a function.
 
     Args:
-        function: what is to be isolated.
+        function: the function to isolate.
         tool: its tool's name, for the message.
 
     Raises:
-        DefinitionError: there are none: it is a lambda, was made inside another function, belongs to an object, stands
-            in the script that was started, or its name means something else by now.
+        DefinitionError: the function has no such name: it is a lambda, is defined in another function or in the script
+            that was started, belongs to an object, or its name now means something else.
     """
     name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "") or ""
     tool = tool or getattr(function, "__name__", "") or type(function).__name__
@@ -55,13 +55,13 @@ def importable(function: Callable[..., Any], tool: str = "") -> tuple[str, str]:
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         if spec is None:
             raise DefinitionError("cannot be isolated: it stands in the script itself; move it to a module", tool=tool)
-        found: Any = sys.modules["__main__"]
+        target: Any = sys.modules["__main__"]
         module = spec.name
     else:
-        found = sys.modules.get(module)
+        target = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if (found.function if isinstance(found, Tool) else found) != function:
+        target = getattr(target, part, None)
+    if (target.function if isinstance(target, Tool) else target) != function:
         raise DefinitionError(f"cannot be isolated: {module}.{name} is not this function (any more)", tool=tool)
     return module, name
 
@@ -71,15 +71,15 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
 
     Args:
         function: plain or async, and importable by its module and name.
-        arguments: JSON values; the process makes of them what the function's signature asks for.
+        arguments: JSON values; the process converts them to the types of the function's signature.
         isolation: the limits.
 
     Returns:
-        What the function gave back, as JSON.
+        The function's result, as JSON.
 
     Raises:
-        DefinitionError: it cannot be imported there, or this system knows no limits.
-        ToolError: it failed, or met a limit; the message says which.
+        DefinitionError: the function cannot be imported there, or this system does not support limits.
+        ToolError: it failed, or exceeded a limit; the message says which.
     """
     import tempfile  # here, and the next one too, because a registry imports this module and runs nothing
 
@@ -112,7 +112,7 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
 
 
 def remove_all() -> None:
-    """Remove the directories of all that runs, for a process that has ended it and leaves without waiting."""
+    """Remove the directories of all running calls, for a process that has killed them and exits without waiting."""
     import shutil
 
     for directory in tuple(_DIRECTORIES):
@@ -135,7 +135,7 @@ def _noted(directory: str) -> Iterator[None]:
 
 
 def _file(function: Callable[..., Any]) -> str:
-    """The file of a function's module; "" for one that has none."""
+    """Return the file of a function's module; "" if there is none."""
     file = getattr(sys.modules[function.__module__], "__file__", None)
     return os.path.abspath(file) if file else ""
 
@@ -184,13 +184,13 @@ def _answer(tool: str, ended: ProgramResult, isolation: Isolation) -> Any:
 
 
 def _died(tool: str, ended: ProgramResult) -> str:
-    """How a process ended that gave no answer."""
+    """Describe the end of a process that gave no answer."""
     if ended.status >= 0:
-        how = f"ended its process (exit status {ended.status}) before it gave anything back."
+        ending = f"ended its process (exit status {ended.status}) before it gave anything back."
     else:
         killer = signal.Signals(-ended.status).name
         cause = ", perhaps by the system for want of memory" if ended.status == -signal.SIGKILL else ""
-        how = f"was killed ({killer}{cause})."
+        ending = f"was killed ({killer}{cause})."
     last = ended.err.parts()[1] or ended.err.parts()[0]
     printed = last[-MAX_PRINTED:].decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return f"{tool} {how}" + (f" It printed last: {printed}" if printed else "")
+    return f"{tool} {ending}" + (f" It printed last: {printed}" if printed else "")

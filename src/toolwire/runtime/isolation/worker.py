@@ -1,8 +1,8 @@
-"""The other side of `run_isolated`: limits itself, calls one function, writes what became of it.
+"""The process of `run_isolated`: limits itself, calls one function, and writes the outcome.
 
-This file is run by path in a fresh interpreter and imports nothing of Toolwire before the limits hold. A request is one
-JSON object on standard input, an answer one on what was standard output; whatever the tool prints goes to standard
-error. Nothing is ever unpickled.
+This file is run by path in a fresh interpreter, and imports nothing of Toolwire before the limits apply. The request is
+one JSON object on standard input, the answer one on the original standard output. Whatever the tool prints goes to
+standard error. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIMITS_MET = {errno.EFBIG: "file_size", errno.EMFILE: "open_files"}
 
 
 class _Held:
-    """Whatever error a tool ends with, `SystemExit` and `KeyboardInterrupt` too: each is an answer here."""
+    """Capture any error of a tool, `SystemExit` and `KeyboardInterrupt` too: each is an answer here."""
 
     error: BaseException | None = None
 
@@ -35,19 +35,19 @@ class _Held:
 
 
 def main() -> None:
-    """Answer the one request."""
+    """Answer the request."""
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdin.close()
     answer: dict[str, Any] = {}
-    with _Held() as held:
+    with _Held() as output:
         _limit(request["limits"])
         sys.path[:] = request["path"]
         answer = {"value": _called(request)}
         answer = {"value": _json(answer["value"])}
-    if held.error is not None:
-        answer = _told(held.error, called=bool(answer))
+    if output.error is not None:
+        answer = _told(output.error, called=bool(answer))
     sys.stdout.flush()
     answers.write(json.dumps(answer))
     answers.flush()
@@ -83,7 +83,7 @@ def _called(request: dict[str, Any]) -> Any:
 
 
 def _json(value: Any) -> Any:
-    """The value as JSON has it; most values it has as they are, and nothing has to be imported."""
+    """Return the value as JSON. Most values are JSON already, and nothing has to be imported for them."""
     try:
         json.dumps(value, allow_nan=False)
         return value
@@ -94,7 +94,7 @@ def _json(value: Any) -> Any:
 
 
 def _module(name: str, file: str) -> Any:
-    """The module of a function, from the very file that it was read from, however that name is found here."""
+    """Import the module of a function from the very file that it was read from, whatever its name finds here."""
     spec = importlib.util.find_spec(name)
     if spec is None and file:
         spec = importlib.util.spec_from_file_location(name, file)
@@ -113,15 +113,17 @@ async def _awaited(value: Any) -> Any:
 
 
 def _told(error: BaseException, *, called: bool) -> dict[str, str]:
-    """What kind of failure it is, and in one line which."""
+    """Return the kind of failure, and a description in one line."""
     if isinstance(error, MemoryError):
         return {"failed": "memory"}
     if isinstance(error, OSError) and error.errno in _LIMITS_MET:
         return {"failed": _LIMITS_MET[error.errno]}
     if called:
         return {"failed": "result", "message": str(error)[:MAX_MESSAGE]}
-    own = any(kind.__name__ == "ToolError" and kind.__module__ == "toolwire.errors" for kind in type(error).__mro__)
-    message = str(error) if own else f"{type(error).__name__}: {error}".removesuffix(": ")
+    is_tool_error = any(
+        kind.__name__ == "ToolError" and kind.__module__ == "toolwire.errors" for kind in type(error).__mro__
+    )
+    message = str(error) if is_tool_error else f"{type(error).__name__}: {error}".removesuffix(": ")
     return {"failed": "error", "message": message[:MAX_MESSAGE]}
 
 

@@ -118,10 +118,10 @@ RUN: Final = CommandSpec(
 
 
 def root_of(named: str) -> str:
-    """The directory to stay in: TE_ROOT or the working directory, or one below it that is named.
+    """Return the directory to stay in: the named one, otherwise TE_ROOT or the working directory.
 
     Raises:
-        ToolError: what is named lies outside of TE_ROOT.
+        ToolError: the named directory is outside TE_ROOT.
     """
     outer = os.environ.get("TE_ROOT", "")
     if not named:
