@@ -63,7 +63,7 @@ class AnthropicMessages(ProviderApi):
     settings: Mapping[str, str] = {
         "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
     }  # fmt: skip
-    reader, writer = StreamReader, StreamWriter
+    reader, writer = AnthropicStreamReader, AnthropicStreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -254,24 +254,10 @@ class AnthropicMessages(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-<<<<<<< HEAD
-    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
-        """Return the function that reads the events of one stream."""
-        return AnthropicStreamReader(builder).read
-
-=======
->>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
     def write_error(self, message: str) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return event_of("error", error={"type": "api_error", "message": message})
 
-<<<<<<< HEAD
-    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
-        """Yield the events of a stream: blocks one after another, each of one type."""
-        return AnthropicStreamWriter(head, end).write(events)
-
-=======
->>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
 
 def _only_text(blocks: list[Json]) -> str:
     """Return the text of a single block without other members; "" otherwise."""

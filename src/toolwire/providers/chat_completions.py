@@ -88,7 +88,7 @@ class ChatCompletions(ChatMessages):
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
     settings: Mapping[str, str] = {**_LIMITS, **_SAMPLING}
-    reader = StreamReader
+    reader = ChatStreamReader
     members = frozenset(
         ("messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "functions", "function_call")
     )
@@ -351,13 +351,6 @@ class ChatCompletions(ChatMessages):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-<<<<<<< HEAD
-    def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
-        """Return the function that reads the chunks of one stream."""
-        return ChatStreamReader(builder).read
-
-=======
->>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
     def reasoning_delta(self, text: str) -> Json:
         """Return a delta of reasoning."""
         return {"reasoning_content": text}

@@ -60,7 +60,7 @@ class OpenAIResponses(ProviderApi):
     dialect = JSON_SCHEMA
     strict_dialect = STRICT
     settings: Mapping[str, str] = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
-    reader, writer = OutputReader, StreamWriter
+    reader, writer = OutputReader, ResponsesStreamWriter
     members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -143,13 +143,6 @@ class OpenAIResponses(ProviderApi):
             {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}, "error"
         )
 
-<<<<<<< HEAD
-    def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
-        """Yield the events of a stream."""
-        return ResponsesStreamWriter(head, end).write(events)
-
-=======
->>>>>>> b0b9a9a (Let an API name its stream reader and writer in its class)
 
 # -- writing messages --------------------------------------------------------------------------------------------
 
