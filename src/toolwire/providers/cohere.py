@@ -13,16 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import (
-    OpaquePart,
-    ParsedResponse,
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from toolwire.messages import OpaquePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, ToolResult, Usage
 from toolwire.providers.base import OfferedTool
 from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.content_blocks import BlockWriter

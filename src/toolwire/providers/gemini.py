@@ -42,15 +42,7 @@ from toolwire.providers.gemini_stream import (
 )
 from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, object_of
-from toolwire.providers.request import (
-    ChatRequest,
-    Mode,
-    Notes,
-    ToolChoice,
-    group_results,
-    read_settings,
-    split_results,
-)
+from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, read_settings, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI
 from toolwire.providers.stream_codec import Head, StreamEnd, in_order

@@ -31,14 +31,7 @@ from toolwire.providers.chat_messages import ChatMessages
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, JsonLines, json_line
 from toolwire.providers.message_parts import Json, calls_of, note_dropped, text_of, without_seal
-from toolwire.providers.request import (
-    ChatRequest,
-    Notes,
-    ToolChoice,
-    group_results,
-    read_settings,
-    split_results,
-)
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, read_settings, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA
 from toolwire.providers.stream_codec import Head, StreamEnd, in_order

@@ -29,14 +29,7 @@ from toolwire.providers.chat_completions import custom_tool
 from toolwire.providers.framing import sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, role_of, system_text
-from toolwire.providers.request import (
-    ChatRequest,
-    Mode,
-    Notes,
-    ToolChoice,
-    pair_results,
-    split_results,
-)
+from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, pair_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_items import KIND, input_text, output_items, reasoning_part, response_body
 from toolwire.providers.responses_stream import OutputReader, ResponsesStreamWriter
