@@ -24,8 +24,8 @@ import typer
 from pydantic import BaseModel
 
 import toolwire
-from toolwire.cli import program
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
+from toolwire.cli.program import program
 from toolwire.client.client import ENDPOINTS
 from toolwire.config.tables import (
     AgentTable,

@@ -19,7 +19,7 @@ import typer
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, page_id, run_page
 
 import toolwire
-from toolwire.cli import program
+from toolwire.cli.program import program
 from toolwire.messages import REPAIRS, ProblemKind
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"

@@ -1,140 +1,115 @@
-"""The command line: `toolwire parse`, `render`, `tools`, `call`, `ask` and their like, one module each.
+"""The command line: `toolwire parse`, `render`, `tools`, `call`, `ask` and so on, one module per command.
 
-A command's module is imported when the command is given, so that nobody waits for what other commands need.
+A command's module is imported when the command is given, and the list of commands is printed without any of them.
 """
 
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Annotated, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-import typer
-from typer.exceptions import TyperException
+INTERRUPTED: Final = 130
+_WRITE_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+"""Errors of standard output; the messages of other errors name their own subject."""
 
-from toolwire.cli.console import CliError, leave, safe, say
-from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
-
-INTERRUPTED = 130
-_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-"""What goes wrong with standard output; other errors of the system say themselves what they are about."""
-
-COMMANDS: Final = (
-    *("parse", "render", "formats", "convert", "profile", "tools", "call", "ask", "chat", "init", "mcp", "te"),
-    *("trace", "stats", "coach", "runs"),
+SUMMARY: Final = "Tool calling with any language model."
+EXIT_STATUS: Final = (
+    "Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 3 a call was denied, 130 interrupted."
 )
-"""The commands, as the help lists them; each is a module, which holds a function of its name or an `app`."""
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version  # here, since nothing else needs it and it loads much
-
-        sys.stdout.write(f"toolwire {version('toolwire')}\n")
-        raise typer.Exit
-
-
-def _options(
-    show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Tool calling with any language model."""
-
-
-def program(arguments: Sequence[str]) -> typer.Typer:
-    """The program, with the command that is given alone; with all of them where none is, for help and suggestions."""
-    app = typer.Typer(
-        name="toolwire",
-        epilog="Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 3 a call was denied, 130 interrupted.",
-        context_settings={"help_option_names": ["-h", "--help"]},
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-    )
-    app.callback()(_options)
-    given = next((word for word in arguments if not word.startswith("-")), "")  # options before it take no values
-    if given in COMMANDS:
-        _add(app, given)
-    elif arguments != ["--version"]:
-        for name in COMMANDS:
-            _add(app, name)
-    return app
-
-
-def _add(app: typer.Typer, name: str) -> None:
-    found = vars(importlib.import_module(f"toolwire.cli.{name}_command"))
-    if "app" in found:
-        app.add_typer(found["app"], name=name)
-    else:
-        app.command(epilog=found.get("EXAMPLES"), context_settings=found.get("SETTINGS"))(found[name])
+COMMANDS: Final[Mapping[str, str]] = {
+    "parse": "Read the tool calls in a model's text.",
+    "render": "Write definitions, calls or results as a model expects them.",
+    "formats": "List the wire formats, or show one: a sample and its description.",
+    "convert": "Translate between provider APIs.",
+    "profile": "Say in which format a model writes calls, and how that is known.",
+    "tools": "List tools, show what models are told of one, check definitions.",
+    "call": "Call a tool by hand, with everything that stands between a model's call and its execution.",
+    "ask": "Ask a model; it may list, read and search files below --root, and more with --tier run.",
+    "chat": "Talk with a model that works with tools below --root; what it may do is asked about here.",
+    "init": "Write a commented TOML file with profiles of the models that are there, agents, and a policy.",
+    "mcp": "Use the tools of MCP servers, and serve tools to MCP clients.",
+    "te": "Run a command and show what it gives in an envelope; `te` is the same and starts faster.",
+    "trace": "Show a run: the text of the model, the calls parsed from it, their approvals and their results.",
+    "stats": "Figures per model and format.",
+    "coach": "Which format suits which model, by what was recorded.",
+    "runs": "List recorded runs of agents, show what happened in one, go on with one.",
+}
+"""The commands and their summaries, as the help lists them; each module holds a function of its name or an `app`."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; errors and warnings are lines on standard error."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if not arguments or arguments in (["--help"], ["-h"]):
+        sys.stdout.write(overview())
+        return 0 if arguments else 2
+    from toolwire.cli.program import run_program  # here, because it takes ten times as long as the overview
+
+    return run_program(arguments)
+
+
+def overview() -> str:
+    """Return the help of the whole program: its options and its commands."""
+    import textwrap
+
     try:
-        with _warnings_shown():
-            return int(program(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
-    except CliError as error:
-        return _fail(str(error), error.status)
-    except TyperException as error:
-        message = error.format_message()
-        return _fail(message, error.exit_code) if message else error.exit_code
-    except (ConfigurationError, DefinitionError, RenderError) as error:
-        return _fail(str(error), 2)
-    except ToolwireError as error:
-        return _fail(str(error), 1)
+        width = int(os.environ.get("COLUMNS", "")) or 80
+    except ValueError:
+        width = os.get_terminal_size().columns if sys.stdout.isatty() else 80
 
+    options = {"--version": "Show the version and exit.", "-h, --help": "Show this message and exit."}
+    margin = max(map(len, (*options, *COMMANDS))) + 2
 
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    """What a policy names and is not there is said in one line each, once."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", PolicyWarning)
-        usual, said = warnings.showwarning, set[str]()
+    def entries(table: Mapping[str, str]) -> list[str]:
+        wrapper = textwrap.TextWrapper(width=max(width, margin + 20), subsequent_indent=" " * (margin + 2))
+        return [wrapper.fill(f"  {name:{margin}}{text}") for name, text in table.items()]
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, PolicyWarning):
-                usual(message, category, *place, **more)
-            elif str(message) not in said:
-                said.add(str(message))
-                say(f"toolwire: {message}", "yellow")
-
-        warnings.showwarning = show
-        yield
+    lines = [
+        "Usage: toolwire [OPTIONS] COMMAND [ARGS]...\n",
+        f"{SUMMARY}\n",
+        "Options:",
+        *entries(options),
+        "\nCommands (`toolwire COMMAND --help` says more):",
+        *entries(COMMANDS),
+        "",
+        textwrap.fill(EXIT_STATUS, width),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """The entry point `toolwire`."""
+    """Run the program; the entry point `toolwire`."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is None:  # closed by the caller: there is nobody to tell
+        if stream is None:  # closed by the caller: nothing can be reported
             sys.exit(1)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     try:
         status = run()
         sys.stdout.flush()
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         status = INTERRUPTED
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            what = "cannot write: " if error.errno in _WRITING else f"{error.filename}: " if error.filename else ""
-            _fail(f"{what}{error.strerror or error}", 1)
+            subject = (
+                "cannot write: " if error.errno in _WRITE_ERRORS else f"{error.filename}: " if error.filename else ""
+            )
+            fail(f"{subject}{error.strerror or error}", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     if status == INTERRUPTED:
+        from toolwire.cli.console import leave
+
         leave(status)
     sys.exit(status)
 
 
-def _fail(message: str, status: int) -> int:
-    line = " ".join(safe(message).split())
-    print(f"toolwire: {line}", file=sys.stderr)
+def fail(message: str, status: int) -> int:
+    """Print a message as one line on standard error, and return the status."""
+    from toolwire.cli.console import safe
+
+    print(f"toolwire: {' '.join(safe(message).split())}", file=sys.stderr)
     return status

@@ -44,7 +44,7 @@ def trace(
         bool, typer.Option("--json", help="One JSON object for the run, then one for each answer.")
     ] = False,
 ) -> None:
-    """Show a run: what the model wrote beside how it was read, its calls, who decided about them, and the results."""
+    """Show a run: the text of the model, the calls parsed from it, their approvals and their results."""
     archive = recorded()
     if list_runs:
         _list(archive.runs(last), json=json)

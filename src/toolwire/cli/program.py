@@ -1,0 +1,99 @@
+"""The commands as one Typer program."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from toolwire.cli import COMMANDS, EXIT_STATUS, INTERRUPTED, SUMMARY, fail
+from toolwire.cli.console import CliError, say
+from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # here, since nothing else needs it and it loads much
+
+        sys.stdout.write(f"toolwire {version('toolwire')}\n")
+        raise typer.Exit
+
+
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def program(arguments: Sequence[str]) -> typer.Typer:
+    """Return the program with the one command that the arguments name; with all of them if they name none."""
+    app = typer.Typer(
+        name="toolwire",
+        help=SUMMARY,
+        epilog=EXIT_STATUS,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_options)
+    command = next((word for word in arguments if not word.startswith("-")), "")  # options before it take no values
+    if command in COMMANDS:
+        _add(app, command)
+    elif arguments != ["--version"]:
+        for name in COMMANDS:
+            _add(app, name)
+    return app
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    module = vars(importlib.import_module(f"toolwire.cli.{name}_command"))
+    if "app" in module:
+        app.add_typer(module["app"], name=name)
+    else:
+        app.command(epilog=module.get("EXAMPLES"), context_settings=module.get("SETTINGS"))(module[name])
+
+
+def run_program(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit status; errors and warnings are lines on standard error."""
+    try:
+        with _warnings_shown():
+            return int(program(arguments)(arguments, prog_name="toolwire", standalone_mode=False) or 0)
+    except typer.Abort:
+        return INTERRUPTED
+    except CliError as error:
+        return fail(str(error), error.status)
+    except TyperException as error:
+        message = error.format_message()
+        return fail(message, error.exit_code) if message else error.exit_code
+    except (ConfigurationError, DefinitionError, RenderError) as error:
+        return fail(str(error), 2)
+    except ToolwireError as error:
+        return fail(str(error), 1)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Print each warning about a policy once, as a line on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PolicyWarning)
+        default, shown = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, PolicyWarning):
+                default(message, category, *place, **more)
+            elif str(message) not in shown:
+                shown.add(str(message))
+                say(f"toolwire: {message}", "yellow")
+
+        warnings.showwarning = show
+        yield
