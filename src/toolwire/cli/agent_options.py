@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolwire.cli.console import CliError
-from toolwire.cli.small_model_prompts import SYSTEM
+from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import COACH
 from toolwire.providers.api_registry import get_api
@@ -17,75 +17,58 @@ from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
 BY_WORDS = "auto"
-"""The tier of each task is what its words ask for."""
-
-Format = Annotated[
-    str | None,
-    typer.Option("--format", "-f", help="Wire format the model is asked to write, or coach; else the best known."),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name."),
-]
-Api = Annotated[
-    str | None, typer.Option(help="The API of a model that is not on this machine; the key is in the environment.")
-]
-BaseUrl = Annotated[
-    str | None, typer.Option("--base-url", help="The server's address; its API is openai_chat unless --api says.")
-]
-KeyEnv = Annotated[str, typer.Option("--key-env", help="The environment variable that holds the key for --base-url.")]
-TierName = Annotated[
-    str | None,
-    typer.Option(
-        help="What tasks may do: crawl (search), walk (read), run (change); auto: run if their words ask for it."
-    ),
-]
-Rules = Annotated[str | None, typer.Option("--policy", help="A TOML file with the rules of what may run.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")]
-Config = Annotated[
-    str | None, typer.Option("--config", "-c", help="A TOML file with agents and teams, see `toolwire init`.")
-]
-Named = Annotated[str | None, typer.Option("--agent", help="The agent or team of --config.")]
-Rounds = Annotated[int | None, typer.Option(min=1, max=1000, help="How many times the model may write.")]
-Trace = Annotated[
-    bool, typer.Option("--trace", help="Leave nothing out: raw calls, repairs, decisions, whole results.")
-]
+"""Value of --tier: the words of each task decide."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The options.
+class AgentOptions:
+    """The options of `ask` and `chat`; see `takes_options`."""
 
-    Attributes:
-        tier: that holds where none is given.
-        system: for the model, where there are tools and no file says what.
-    """
-
-    roots: list[str] | None
-    tools: list[str] | None
-    format: str | None
-    model: str | None
-    api: str | None
-    base_url: str | None
-    key_env: str
-    tier: str | None
-    policy: str | None
-    config: str | None
-    agent: str | None
-    rounds: int | None
-    system: str = SYSTEM
+    root: Roots = None
+    tools: ToolFiles = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", "-f", help="Wire format to ask the model for, or coach; by default the best known one."
+        ),
+    ] = None
+    model: Annotated[
+        str | None,
+        typer.Option(help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name."),
+    ] = None
+    api: Annotated[
+        str | None, typer.Option(help="The API of a model that is not on this machine; the key is in the environment.")
+    ] = None
+    base_url: Annotated[
+        str | None, typer.Option(help="The server's address; its API is openai_chat unless --api names another.")
+    ] = None
+    key_env: Annotated[str, typer.Option(help="The environment variable with the key for --base-url.")] = ""
+    tier: Annotated[
+        str | None,
+        typer.Option(
+            help="What tasks may do: crawl (search), walk (read), run (change); auto: run if their words ask for it."
+        ),
+    ] = None
+    policy: PolicyFile = None
+    yes: Approve = False
+    config: Annotated[
+        str | None, typer.Option("--config", "-c", help="A TOML file with agents and teams, see `toolwire init`.")
+    ] = None
+    agent: Annotated[str | None, typer.Option(help="The agent or team of --config.")] = None
+    max_rounds: Annotated[int | None, typer.Option(min=1, max=1000, help="How many times the model may write.")] = None
+    trace: Annotated[bool, typer.Option(help="Show everything: raw calls, repairs, decisions, whole results.")] = False
 
     @property
     def remote(self) -> bool:
-        """Whether the model is not on this machine, as far as the options say."""
+        """Whether the options name a model on another machine."""
         return self.api is not None or self.base_url is not None
 
-    def checked(self) -> Wanted:
-        """These options, if they go together.
+    def checked(self) -> AgentOptions:
+        """Return these options if they can be combined.
 
         Raises:
-            CliError: they do not.
-            UnknownFormat, UnknownApi: there is none of that name.
+            CliError: they cannot.
+            UnknownFormat, UnknownApi: the name is not known.
         """
         if self.format is not None:
             if self.format.lower() in (AUTO, "plain"):

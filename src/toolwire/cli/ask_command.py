@@ -8,23 +8,9 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.agent_options import (
-    Api,
-    BaseUrl,
-    Config,
-    Format,
-    KeyEnv,
-    Model,
-    Named,
-    Rounds,
-    Rules,
-    TierName,
-    Trace,
-    Wanted,
-    Yes,
-)
+from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.console import CliError, output_is_ours, say
-from toolwire.cli.tool_options import Roots, ToolFiles
+from toolwire.cli.option_groups import takes_options
 
 EXAMPLES = """Examples:
 
@@ -46,36 +32,22 @@ read little and err often: ask them for one fact, and name the folder or the wor
 Exit status 1: the question was not answered."""
 
 
+@takes_options(AgentOptions)
 def ask(
-    question: Annotated[str, typer.Argument(help="What you want to know, or to have done.")],
-    root: Roots = None,
-    tools: ToolFiles = None,
-    format: Format = None,
-    model: Model = None,
-    api: Api = None,
-    base_url: BaseUrl = None,
-    key_env: KeyEnv = "",
-    tier: TierName = None,
-    policy: Rules = None,
-    yes: Yes = False,
-    config: Config = None,
-    agent: Named = None,
-    max_rounds: Rounds = None,
+    question: Annotated[str, typer.Argument(help="The question to answer, or the task to do.")],
+    options: AgentOptions,
     require_tool_call: Annotated[
         bool, typer.Option("--require-tool-call", help="Fail unless a tool call was read and run.")
     ] = False,
-    trace: Trace = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
 ) -> None:
     """Ask a model; it may list, read and search files below --root, and more with --tier run."""
-    wanted = Wanted(
-        root, tools, format, model, api, base_url, key_env, tier, policy, config, agent, max_rounds
-    ).checked()
+    options = options.checked()
     with needs_extra("An agent"):
         from toolwire.cli.ask_run import answered  # here, since an agent is much to load for a command that needs none
 
     with output_is_ours():
-        end, ran, tooled = asyncio.run(answered(question, wanted, agree=yes, trace=trace, json=json))
+        end, ran, tooled = asyncio.run(answered(question, options, json=json))
     if require_tool_call and not ran:
         raise CliError("no tool call was read and run", status=1)
     if tooled and end.good and not ran:

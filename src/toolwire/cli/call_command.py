@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,8 @@ import typer
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.console import CliError, console, emit, output_is_ours, plain, safe, say
 from toolwire.cli.input_files import loads, read_json
-from toolwire.cli.tool_options import Roots, ToolFiles, gather
+from toolwire.cli.option_groups import takes_options
+from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, gather
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import load_configuration
 from toolwire.execution.executor import Outcome, ToolExecutor
@@ -37,39 +39,47 @@ DENIED = 3
 STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_arguments": 2, "not_runnable": 2}
 
 
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """The options of `call`; see `takes_options`."""
+
+    root: Roots = None
+    tools: ToolFiles = None
+    tier: Annotated[str, typer.Option(help="What the call may do: CRAWL, WALK or RUN.")] = "CRAWL"
+    policy: PolicyFile = None
+    yes: Approve = False
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Time limit of the tool, in seconds.")] = None
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
+    ] = False
+
+
+@takes_options(CallOptions)
 def call(
     name: Annotated[str, typer.Argument(help="The tool.")],
+    options: CallOptions,
     arguments: Annotated[
         str, typer.Argument(help="Its arguments, as a JSON object; - reads it from standard input.")
     ] = "{}",
-    root: Roots = None,
-    tools: ToolFiles = None,
-    tier: Annotated[str, typer.Option(help="What the call may do: CRAWL, WALK or RUN.")] = "CRAWL",
-    policy: Annotated[str | None, typer.Option(help="A TOML file with the rules.")] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")
-    ] = False,
-    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds that the tool may take.")] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
-    ] = False,
 ) -> None:
-    """Call a tool by hand, with everything that stands between a model's call and its execution."""
+    """Call a tool by hand, through the same checks as a model's call."""
     given = read_json("-") if arguments == "-" else loads(arguments, "the second argument")
     if not isinstance(given, dict):
         raise CliError('the arguments must be a JSON object, such as \'{"path": "."}\'')
-    session = Session(tier=tier_of(tier))
-    rules = load_configuration(policy).policy.made() if policy else Policy()
+    session = Session(tier=tier_of(options.tier))
+    rules = load_configuration(options.policy).policy.made() if options.policy else Policy()
     with output_is_ours():
-        registry = gather(root, tools)
-        executor = ToolExecutor(registry, policy=rules, confirm=ApprovalPrompt(agree=yes), timeout=timeout)
+        registry = gather(options.root, options.tools)
+        executor = ToolExecutor(
+            registry, policy=rules, confirm=ApprovalPrompt(agree=options.yes), timeout=options.timeout
+        )
         outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), session))
         status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
-        if json:
+        if options.json:
             emit(described(outcome, status))
         elif outcome.result.success:
             console().print(safe(outcome.result.text))
-    if not json and not outcome.result.success:
+    if not options.json and not outcome.result.success:
         say(f"toolwire: {outcome.result.error}{_higher(registry, outcome, session)}", "red")
     if status:
         raise typer.Exit(status)

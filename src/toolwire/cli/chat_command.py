@@ -10,26 +10,10 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.agent_options import (
-    BY_WORDS,
-    Api,
-    BaseUrl,
-    Config,
-    Format,
-    KeyEnv,
-    Model,
-    Named,
-    Rounds,
-    Rules,
-    TierName,
-    Trace,
-    Wanted,
-    Yes,
-)
+from toolwire.cli.agent_options import BY_WORDS, AgentOptions
 from toolwire.cli.approval_prompt import somebody
 from toolwire.cli.console import output_is_ours
-from toolwire.cli.small_model_prompts import CHAT_SYSTEM
-from toolwire.cli.tool_options import Roots, ToolFiles
+from toolwire.cli.option_groups import takes_options
 
 EXAMPLES = """Examples:
 
@@ -50,35 +34,20 @@ answer, a second one leaves, as Ctrl-D does. Through a pipe each line is a messa
 answers."""
 
 
+@takes_options(AgentOptions)
 def chat(
-    root: Roots = None,
-    tools: ToolFiles = None,
-    format: Format = None,
-    model: Model = None,
-    api: Api = None,
-    base_url: BaseUrl = None,
-    key_env: KeyEnv = "",
-    tier: TierName = None,
-    policy: Rules = None,
-    yes: Yes = False,
-    config: Config = None,
-    agent: Named = None,
-    max_rounds: Rounds = None,
+    options: AgentOptions,
     resume: Annotated[
         str | None,
-        typer.Option(help="Go on with a conversation that was saved with /save; last: with the last one there was."),
+        typer.Option(help="Continue a conversation that was saved with /save; last: the most recent one."),
     ] = None,
-    trace: Trace = False,
 ) -> None:
-    """Talk with a model that works with tools below --root; what it may do is asked about here."""
-    wanted = Wanted(
-        *(root, tools, format, model, api, base_url, key_env, tier, policy, config, agent, max_rounds),
-        system=CHAT_SYSTEM,
-    ).checked()
-    if tier is None and config is None and wanted.remote:
-        wanted = replace(wanted, tier=BY_WORDS)
+    """Chat with a model that uses tools below --root; approvals are asked for here."""
+    options = options.checked()
+    if options.tier is None and options.config is None and options.remote:
+        options = replace(options, tier=BY_WORDS)
     with needs_extra("An agent"):
         from toolwire.cli.chat_session import talk  # here, since an agent is much to load for a command that needs none
 
     with nullcontext() if somebody() else output_is_ours():
-        asyncio.run(talk(wanted, resume or "", agree=yes, trace=trace))
+        asyncio.run(talk(options, resume or ""))

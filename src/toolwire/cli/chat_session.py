@@ -22,13 +22,14 @@ from toolwire.agent.run_events import (
     TranslationNoted,
     TurnStarted,
 )
-from toolwire.cli.agent_options import BY_WORDS, Wanted
+from toolwire.cli.agent_options import BY_WORDS, AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.ask_run import ends_of
 from toolwire.cli.console import CliError, console, leave, say, styled
 from toolwire.cli.event_printer import InTurn, Telling
 from toolwire.cli.line_input import Lines, asking, lines, unechoed
 from toolwire.cli.open_agent import Opened, opened
+from toolwire.cli.small_model_prompts import CHAT_SYSTEM
 from toolwire.cli.tools_command import tier_of
 from toolwire.cli.transcript import LAST, Copy, load, newest, save
 from toolwire.config.tables import COACH
@@ -45,14 +46,14 @@ INTERRUPTED = 130
 STOPPED = "The user stopped this before its result was there. It may have done its work or not."
 
 
-async def talk(wanted: Wanted, file: str, *, agree: bool, trace: bool) -> None:
+async def talk(options: AgentOptions, file: str) -> None:
     """Converse with the agent that the options describe, from where a file was left if there is one."""
     history = load(str(newest().path) if file == LAST else file) if file else ()
     file = "" if file == LAST else file
     copy = Copy.standard()  # a new one, since the other terminal may go on too
-    confirm = InTurn(_Aside(ApprovalPrompt(agree=agree, remember=True)))
-    async with opened(wanted, confirm) as found:
-        made = Chat(found, confirm, history=history, file=file, copy=copy, trace=trace)
+    confirm = InTurn(_Aside(ApprovalPrompt(agree=options.yes, remember=True)))
+    async with opened(options, confirm, CHAT_SYSTEM) as found:
+        made = Chat(found, confirm, history=history, file=file, copy=copy, trace=options.trace)
         await made.converse(lines({f"/{name}": told for name, (told, _) in made.commands.items()}, made.below))
 
 

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -23,7 +23,8 @@ from toolwire.cli.approval_prompt import ApprovalPrompt, somebody
 from toolwire.cli.call_command import DENIED, STATUS, described
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
 from toolwire.cli.input_files import read_pieces
-from toolwire.cli.tool_options import Roots, ToolFiles, gather
+from toolwire.cli.option_groups import takes_options
+from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, gather
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import load_configuration
 from toolwire.errors import ConfigurationError
@@ -97,7 +98,6 @@ Config = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 TierName = Annotated[str, typer.Option("--tier", help="How far it goes: CRAWL, WALK or RUN.")]
-Rules = Annotated[str | None, typer.Option("--policy", help="A TOML file with the rules.")]
 Result = TypeVar("Result")
 
 
@@ -159,10 +159,8 @@ def call(
     arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object; - is standard input.")] = "{}",
     config: Config = None,
     tier: TierName = "WALK",
-    policy: Rules = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Agree to what would be asked; what is denied stays so.")
-    ] = False,
+    policy: PolicyFile = None,
+    yes: Approve = False,
     json: Annotated[
         bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
     ] = False,
@@ -199,46 +197,60 @@ def call(
         raise typer.Exit(status)
 
 
-@app.command(epilog=SERVE_EXAMPLES)
-def serve(
-    root: Roots = None,
-    tools: ToolFiles = None,
-    tier: TierName = "WALK",
-    policy: Rules = None,
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The options of `mcp serve`; see `takes_options`."""
+
+    root: Roots = None
+    tools: ToolFiles = None
+    tier: TierName = "WALK"
+    policy: PolicyFile = None
     http: Annotated[
         int | None, typer.Option(min=0, max=65_535, metavar="PORT", help="Serve over HTTP; 0 is any free port.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on, with --http.")] = "127.0.0.1",
+    ] = None
+    host: Annotated[str, typer.Option(help="The address to listen on, with --http.")] = "127.0.0.1"
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A further NAME:PORT under which the server is known; may be repeated.")
-    ] = None,
+        list[str] | None, typer.Option(help="Another NAME:PORT under which the server is known; may be repeated.")
+    ] = None
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="An origin, as https://NAME, whose pages may ask; may be repeated.")
-    ] = None,
-    no_token: Annotated[bool, typer.Option("--no-token", help="Serve whoever can reach the port.")] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one call may take.")] = 60.0,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Run what would have to be asked.")] = False,
+        list[str] | None,
+        typer.Option(help="An origin, as https://NAME, whose pages may send requests; may be repeated."),
+    ] = None
+    no_token: Annotated[bool, typer.Option("--no-token", help="Serve everybody who can reach the port.")] = False
+    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of one call, in seconds.")] = 60.0
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Run calls that need an approval without one.")] = False
     envelope: Annotated[
         str | None,
-        typer.Option(metavar="AGENT", help="Cut results to what this agent holds, and offer te_run and read_handle."),
-    ] = None,
-) -> None:
-    """Serve tools over MCP, to whoever speaks on standard input, or over HTTP."""
+        typer.Option(metavar="AGENT", help="Cut results to what this agent can read; offer te_run and read_handle."),
+    ] = None
+
+
+@app.command(epilog=SERVE_EXAMPLES)
+@takes_options(ServeOptions)
+def serve(options: ServeOptions) -> None:
+    """Serve tools over MCP, on standard input and output or over HTTP."""
     with needs_extra("MCP"):
         from toolwire.mcp.http_server import HttpOptions, Listening, serve_http
         from toolwire.mcp.server import McpService
-    registry = gather(root, tools)
+    registry = gather(options.root, options.tools)
     for definition in registry.definitions():
         if registry.lookup(definition.name).behavior.ends_turn:  # that is between a model and its own loop
             registry.remove(definition.name)
-    shape = None if envelope is None else _enveloped(registry, envelope, root)
+    shape = None if options.envelope is None else _enveloped(registry, options.envelope, options.root)
     if not len(registry):
         raise CliError("there is nothing to serve: say with --root which directories clients may see, or use --tools")
     quiet()
-    service = McpService(registry, policy=_rules(policy), tier=tier_of(tier), agree=yes, timeout=timeout, shape=shape)
+    service = McpService(
+        registry,
+        policy=_rules(options.policy),
+        tier=tier_of(options.tier),
+        agree=options.yes,
+        timeout=options.timeout,
+        shape=shape,
+    )
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, _leave)
-    if http is None:
+    if options.http is None:
         asyncio.run(service.stdio())
         return
 
@@ -249,9 +261,9 @@ def serve(
         else:
             say(f"toolwire: clients send the header Authorization: Bearer {listening.token}", "")
 
-    token = None if no_token else os.environ.get(TOKEN, "")
-    options = HttpOptions(host, http, token, tuple(allow_host or ()), tuple(allow_origin or ()))
-    asyncio.run(serve_http(service, options, ready=ready))
+    token = None if options.no_token else os.environ.get(TOKEN, "")
+    hosts, origins = tuple(options.allow_host or ()), tuple(options.allow_origin or ())
+    asyncio.run(serve_http(service, HttpOptions(options.host, options.http, token, hosts, origins), ready=ready))
 
 
 # -- what they share --------------------------------------------------------------------------------------------------

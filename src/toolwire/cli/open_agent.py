@@ -16,7 +16,7 @@ from toolwire.agent.loading import Environment, open_agent, open_team
 from toolwire.agent.model_pool import LOCAL, Models, local_name
 from toolwire.agent.team import AgentTeam
 from toolwire.builtin.toolsets import builtin_tools, ending_tools, reading_tools
-from toolwire.cli.agent_options import BY_WORDS, DEFAULT_MODEL, Wanted
+from toolwire.cli.agent_options import BY_WORDS, DEFAULT_MODEL, AgentOptions
 from toolwire.cli.console import CliError, console, say, styled
 from toolwire.cli.mcp_command import agreed_to, quiet
 from toolwire.cli.small_model_prompts import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
@@ -63,38 +63,38 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened(wanted: Wanted, confirm: Confirm) -> AsyncGenerator[Opened]:
+async def opened(options: AgentOptions, confirm: Confirm, system: str) -> AsyncGenerator[Opened]:
     """The agent that the options describe.
 
     Raises:
         CliError, ToolwireError: it cannot be made.
     """
-    rules = load_configuration(wanted.policy).policy.made() if wanted.policy else None
+    rules = load_configuration(options.policy).policy.made() if options.policy else None
     async with Models(load=load_local) as models:
-        if wanted.config is None:
-            yield await _occasional(wanted, models, confirm, rules)
+        if options.config is None:
+            yield await _occasional(options, system, models, confirm, rules)
             return
         quiet()
-        configuration = load_configuration(wanted.config)
+        configuration = load_configuration(options.config)
         given = Environment(
-            folder=os.path.dirname(wanted.config) or ".",
+            folder=os.path.dirname(options.config) or ".",
             models=models,
             confirm=confirm,
             policy=rules,
             approve=_approved,
             sign_in=_sign_in,
-            tools=_tools(wanted, Tier.RUN, small=False),
-            tier=None if wanted.tier is None or wanted.tier.lower() == BY_WORDS else tier_of(wanted.tier),
+            tools=_tools(options, Tier.RUN, small=False),
+            tier=None if options.tier is None or options.tier.lower() == BY_WORDS else tier_of(options.tier),
         )
-        name = wanted.agent or ""
+        name = options.agent or ""
         if name in configuration.teams or (not name and len(configuration.teams) == 1 < len(configuration.agents)):
-            async with open_team(configuration, name, given, source=wanted.config) as team:
+            async with open_team(configuration, name, given, source=options.config) as team:
                 yield await _adjusted(
-                    wanted, Opened(team, team.coordinator, _profile(configuration, team.coordinator), models)
+                    options, Opened(team, team.coordinator, _profile(configuration, team.coordinator), models)
                 )
         else:
-            async with open_agent(configuration, name, given, source=wanted.config) as agent:
-                yield await _adjusted(wanted, Opened(agent, agent, _profile(configuration, agent), models))
+            async with open_agent(configuration, name, given, source=options.config) as agent:
+                yield await _adjusted(options, Opened(agent, agent, _profile(configuration, agent), models))
 
 
 async def _approved(question: ServerQuestion) -> bool:
@@ -107,13 +107,13 @@ def _sign_in(name: str, address: str) -> None:
     say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
 
-def _named(wanted: Wanted) -> ModelProfile:
+def _named(options: AgentOptions) -> ModelProfile:
     """The model that the options name."""
-    if wanted.remote:
+    if options.remote:
         return ModelProfile(
-            provider=wanted.api or "", model=wanted.model or "", url=wanted.base_url or "", key_env=wanted.key_env
+            provider=options.api or "", model=options.model or "", url=options.base_url or "", key_env=options.key_env
         )
-    return ModelProfile(provider=LOCAL, model=wanted.model or DEFAULT_MODEL)
+    return ModelProfile(provider=LOCAL, model=options.model or DEFAULT_MODEL)
 
 
 def _profile(configuration: Configuration, agent: Agent) -> ModelProfile:
@@ -121,57 +121,59 @@ def _profile(configuration: Configuration, agent: Agent) -> ModelProfile:
     return configuration.profiles[name]
 
 
-async def _adjusted(wanted: Wanted, found: Opened) -> Opened:
+async def _adjusted(options: AgentOptions, found: Opened) -> Opened:
     """What was asked for on the command line counts more than the file."""
-    if wanted.format is not None:
-        found.agent.backend = await found.models.open(found.profile, format=wanted.format)
-    if wanted.rounds is not None:
+    if options.format is not None:
+        found.agent.backend = await found.models.open(found.profile, format=options.format)
+    if options.max_rounds is not None:
         config = found.agent.config
-        found.agent.config = replace(config, budget=replace(config.budget, rounds=wanted.rounds))
+        found.agent.config = replace(config, budget=replace(config.budget, rounds=options.max_rounds))
     return found
 
 
-async def _occasional(wanted: Wanted, models: Models, confirm: Confirm, rules: Policy | None) -> Opened:
-    profile = _named(wanted)
+async def _occasional(
+    options: AgentOptions, system: str, models: Models, confirm: Confirm, rules: Policy | None
+) -> Opened:
+    profile = _named(options)
     small = bool(local_name(profile))
-    by_words = wanted.tier is not None and wanted.tier.lower() == BY_WORDS
-    tier = None if by_words else tier_of(wanted.tier or "walk")
-    tools = _tools(wanted, Tier.RUN if tier is None else tier, small=small)
+    by_words = options.tier is not None and options.tier.lower() == BY_WORDS
+    tier = None if by_words else tier_of(options.tier or "walk")
+    tools = _tools(options, Tier.RUN if tier is None else tier, small=small)
     try:
         registry = ToolRegistry(tools)
     except DefinitionError as error:
         raise CliError(str(error)) from error
     config = AgentConfig(
-        system=wanted.system if tools else "",
+        system=system if tools else "",
         tier=tier,
         gate=TierGate(min_tier=Tier.WALK),  # whoever names a root wants it read
-        budget=Budget(rounds=wanted.rounds or ROUNDS[small]),
+        budget=Budget(rounds=options.max_rounds or ROUNDS[small]),
         after_results=GO_ON if small else "",
         after_failures=TRY_AGAIN if small else "",
         context=CONTEXT if small else None,
     )
     try:
-        backend = await models.open(profile, format=wanted.format)
+        backend = await models.open(profile, format=options.format)
         agent = Agent(backend, registry, config, policy=rules, confirm=confirm)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
     return Opened(agent, agent, profile, models)
 
 
-def _tools(wanted: Wanted, tier: Tier, *, small: bool) -> list[object]:
+def _tools(options: AgentOptions, tier: Tier, *, small: bool) -> list[object]:
     """The built-in tools for the roots, up to a tier, and those of the files that are given."""
     found: list[object] = []
-    if wanted.roots:
+    if options.root:
         ending = {one.definition.name for one in ending_tools()}
         try:
-            reading = reading_tools(*wanted.roots, characters=RESULT_CHARACTERS) if small else ()
-            others = builtin_tools(*wanted.roots, tier=tier)
+            reading = reading_tools(*options.root, characters=RESULT_CHARACTERS) if small else ()
+            others = builtin_tools(*options.root, tier=tier)
         except ToolError as error:
             raise CliError(str(error)) from error
         names = {one.definition.name for one in reading}
         found += [one for one in reading if one.definition.tier <= tier]
         found += [one for one in others if one.definition.name not in ending | names]
-    for path in wanted.tools or ():
+    for path in options.tools or ():
         found += file_tools(path)
     return found
 

@@ -26,6 +26,11 @@ ToolFiles = Annotated[
     ),
 ]
 
+PolicyFile = Annotated[str | None, typer.Option("--policy", help="A TOML file with the rules for calls.")]
+Approve = Annotated[
+    bool, typer.Option("--yes", "-y", help="Approve calls without asking; what is denied stays denied.")
+]
+
 
 def gather(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:
     """The built-in tools for some directories, and the tools in some files.
