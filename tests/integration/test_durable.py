@@ -110,7 +110,7 @@ def results(events: list[AgentEvent]) -> list[str]:
     return [event.outcome.result.text for event in events if isinstance(event, ToolFinished)]
 
 
-def test_a_run_is_recorded_and_told_again(tmp_path: Path) -> None:
+def test_run_is_recorded_and_replayed(tmp_path: Path) -> None:
     agent = agent_of(tmp_path)
 
     async def main() -> None:
@@ -134,7 +134,7 @@ def test_a_run_is_recorded_and_told_again(tmp_path: Path) -> None:
     assert [thread.name for thread in threading.enumerate() if "dbos" in thread.name.lower()] == []
 
 
-def test_what_is_recorded_is_json_that_only_its_user_may_read(tmp_path: Path) -> None:
+def test_records_are_json_that_only_the_user_may_read(tmp_path: Path) -> None:
     asyncio.run(heard(run_durably(agent_of(tmp_path), "Write.", run_id="one", database=file(tmp_path))))
     path = Path(file(tmp_path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -148,7 +148,7 @@ def test_what_is_recorded_is_json_that_only_its_user_may_read(tmp_path: Path) ->
     assert not list(tmp_path.glob("runs.sqlite3.locks/*.lock")), "no process lives"
 
 
-def test_a_run_that_is_left_is_stopped_and_goes_on(tmp_path: Path) -> None:
+def test_run_whose_reader_leaves_is_stopped_and_can_be_resumed(tmp_path: Path) -> None:
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path, waits=2), database=file(tmp_path)) as runs:
             await heard(runs.run("Write.", run_id="one", history=[Message("user", "Hello.")]), ToolFinished)
@@ -167,7 +167,7 @@ def test_a_run_that_is_left_is_stopped_and_goes_on(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_a_conversation_had_come_to_goes_on_with_it(tmp_path: Path) -> None:
+def test_session_of_a_resumed_run_is_restored(tmp_path: Path) -> None:
     session, again = Session(), Session(untrusted=True)
     session.decided("somewhere", agreed=True)
     session.ran("other", 5.0)
@@ -183,7 +183,7 @@ def test_what_a_conversation_had_come_to_goes_on_with_it(tmp_path: Path) -> None
     assert again.untrusted is False
 
 
-def test_names_of_runs_and_agents(tmp_path: Path) -> None:
+def test_unknown_and_ambiguous_names_are_refused(tmp_path: Path) -> None:
     async def refused(runs: DurableRuns, match: str, **options: Any) -> None:
         with pytest.raises(JournalError, match=match):
             await heard(runs.run(**{"task": "Write.", **options}))
@@ -214,7 +214,7 @@ def test_names_of_runs_and_agents(tmp_path: Path) -> None:
         asyncio.run(heard(DurableRuns(agent_of(tmp_path)).run("x")))
 
 
-def test_another_agent_of_the_same_name_is_refused_unless_it_is_meant(tmp_path: Path) -> None:
+def test_changed_agent_is_refused_unless_it_is_intended(tmp_path: Path) -> None:
     def other() -> Agent:
         agent = agent_of(tmp_path, system="Be brief.")
         agent.backend.model = "larger"
@@ -241,7 +241,7 @@ def test_another_agent_of_the_same_name_is_refused_unless_it_is_meant(tmp_path: 
     asyncio.run(main())
 
 
-def test_an_error_of_the_program_stops_the_run_which_goes_on_once_it_is_mended(tmp_path: Path) -> None:
+def test_run_that_a_bug_stopped_can_be_resumed_once_it_is_fixed(tmp_path: Path) -> None:
     class Step:
         broken = True
 
@@ -267,7 +267,7 @@ def test_an_error_of_the_program_stops_the_run_which_goes_on_once_it_is_mended(t
     assert written(tmp_path) == ["1", "2", "3"]
 
 
-def test_closing_lets_go_of_runs(tmp_path: Path) -> None:
+def test_closing_stops_runs_which_can_be_resumed(tmp_path: Path) -> None:
     async def main() -> None:
         left: list[BaseException] = []
 
@@ -332,7 +332,7 @@ class Other:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_run_of_a_living_process_is_its_own_and_that_of_a_dead_one_anybody_s(
+def test_run_of_a_running_process_cannot_be_taken_over(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     database = file(tmp_path) if kind == "sqlite" else request.getfixturevalue("postgres")
@@ -356,7 +356,7 @@ def test_a_run_of_a_living_process_is_its_own_and_that_of_a_dead_one_anybody_s(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_workers_take_what_is_submitted_and_what_dead_ones_leave(
+def test_workers_take_submitted_runs_and_runs_of_dead_processes(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable, "RESCUE_SECONDS", 0.1)
@@ -391,7 +391,7 @@ async def _first(events: AsyncGenerator[AgentEvent], calls: int) -> AsyncGenerat
                     return
 
 
-def test_a_process_whose_run_was_taken_writes_nothing_more(tmp_path: Path) -> None:
+def test_process_that_lost_its_run_writes_nothing_more(tmp_path: Path) -> None:
     go_on = asyncio.Event()
 
     async def wait(number: int) -> str:
@@ -416,14 +416,14 @@ def test_a_process_whose_run_was_taken_writes_nothing_more(tmp_path: Path) -> No
     asyncio.run(main())
 
 
-def test_runs_are_killed_and_resumed() -> None:
+def test_killed_runs_are_resumed() -> None:
     figures = crash.measured(3, seed=3)
     assert figures["failures"] == []
     assert (figures["kills"], figures["finished calls that ran twice"], figures["lost results"]) == (3, 0, 0)
     assert figures["resumed to the same state"] == 3
 
 
-def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: str) -> None:
+def test_process_renews_its_lock_when_its_connection_breaks(postgres: str) -> None:
     mine = PostgresLiveProcesses(postgres.replace("/toolwire?", "/postgres?"))
     mine.begin("me")
     try:
@@ -442,7 +442,7 @@ def test_a_process_says_again_that_it_lives_when_its_connection_broke(postgres: 
     assert not mine.running(["me"])
 
 
-def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_process_takes_over_runs_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_locks, "TAKEOVER_SECONDS", 0.05)
     one, other = FileLiveProcesses(tmp_path / "lives"), FileLiveProcesses(tmp_path / "lives")
     one.begin("one")
@@ -461,7 +461,7 @@ def test_only_one_process_looks_at_a_time(tmp_path: Path, monkeypatch: pytest.Mo
 # -- where it is kept
 
 
-def test_addresses_of_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_urls_of_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
     assert database_url() == f"sqlite:///{tmp_path}/runs.sqlite3"
     assert database_url("sqlite:////a/b") == "sqlite:////a/b"
@@ -481,7 +481,7 @@ def test_addresses_of_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         RunStore(f"postgresql://nobody@/none?host={tmp_path}", make=True)
 
 
-def test_a_program_that_uses_dbos_itself_is_told_so(tmp_path: Path) -> None:
+def test_program_that_uses_dbos_itself_is_refused(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys\n"
         "from dbos import DBOS\n"
@@ -506,7 +506,7 @@ def test_a_program_that_uses_dbos_itself_is_told_so(tmp_path: Path) -> None:
     assert output.splitlines() == ["this program uses DBOS itself: give durable runs a process of their own", "[]"]
 
 
-def test_what_is_not_gone_on_with_is_marked_only_once(tmp_path: Path) -> None:
+def test_replay_of_a_run_that_ended_has_its_marks_once(tmp_path: Path) -> None:
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
             events = await heard(runs.run("Write.", run_id="one"))

@@ -39,7 +39,7 @@ def broken(database: str) -> Iterator[None]:
         rename("gone_", "")
 
 
-def test_whoever_listens_hears_that_the_database_broke(tmp_path: Path) -> None:
+def test_reader_of_a_run_gets_errors_of_the_database(tmp_path: Path) -> None:
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
             events = runs.run("Write.", run_id="one")
@@ -52,7 +52,7 @@ def test_whoever_listens_hears_that_the_database_broke(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_an_end_is_told_though_the_database_takes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_is_reported_though_the_database_does_not_store_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "SETTLES_IN", 0.1)
 
     async def main() -> None:
@@ -72,7 +72,7 @@ def test_an_end_is_told_though_the_database_takes_none(tmp_path: Path, monkeypat
     asyncio.run(main())
 
 
-def test_an_outage_of_the_provider_stops_the_run_which_asks_again_when_it_is_resumed(tmp_path: Path) -> None:
+def test_run_after_an_outage_of_the_provider_can_be_resumed(tmp_path: Path) -> None:
     call = ToolCall("write", {"number": 1}, "1")
     model = ScriptedBackend(
         [
@@ -105,7 +105,7 @@ def test_an_outage_of_the_provider_stops_the_run_which_asks_again_when_it_is_res
     assert written(tmp_path) == ["1"]
 
 
-def test_an_answer_that_the_provider_stopped_is_the_end(tmp_path: Path) -> None:
+def test_answer_that_a_filter_stopped_is_final(tmp_path: Path) -> None:
     filtered = ParsedResponse("I", finish_reason=FinishReason.CONTENT_FILTER)
     agent = Agent(ScriptedBackend([filtered]), config=AgentConfig(name="writer"))
 
@@ -118,7 +118,7 @@ def test_an_answer_that_the_provider_stopped_is_the_end(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_budget_may_grow_until_the_run_has_ended(tmp_path: Path) -> None:
+def test_budget_may_grow_until_the_run_has_ended(tmp_path: Path) -> None:
     def budget(rounds: int, waits: int = 0) -> Agent:
         return agent_of(tmp_path, waits=waits, budget=Budget(rounds=rounds))
 
@@ -136,7 +136,7 @@ def test_a_budget_may_grow_until_the_run_has_ended(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_run_that_is_cancelled_while_it_begins_is_stopped(tmp_path: Path) -> None:
+def test_run_that_is_cancelled_while_it_begins_is_stopped(tmp_path: Path) -> None:
     async def left(events: AsyncGenerator[AgentEvent], after: int) -> None:
         first = asyncio.ensure_future(anext(events))
         for _ in range(after):
@@ -159,7 +159,7 @@ def test_a_run_that_is_cancelled_while_it_begins_is_stopped(tmp_path: Path) -> N
     asyncio.run(main())
 
 
-def test_a_process_looks_for_dead_ones_again_when_it_could_not(
+def test_search_for_dead_processes_continues_after_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(durable, "RESCUE_SECONDS", 0.01)
@@ -183,7 +183,7 @@ def test_a_process_looks_for_dead_ones_again_when_it_could_not(
     assert "no route" in caplog.text
 
 
-def test_workers_that_end_of_their_own_will_are_no_deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_close_do_not_count_as_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "RESCUE_SECONDS", 0.05)
     monkeypatch.setattr(durable, "RESCUES", 1)
 
@@ -201,7 +201,7 @@ def test_workers_that_end_of_their_own_will_are_no_deaths(tmp_path: Path, monkey
     asyncio.run(main())
 
 
-def test_opening_waits_for_other_processes_beside_the_loop(tmp_path: Path) -> None:
+def test_opening_does_not_block_the_event_loop(tmp_path: Path) -> None:
     with RunStore(file(tmp_path), make=True) as store:
 
         async def main() -> None:
@@ -225,7 +225,7 @@ def test_opening_waits_for_other_processes_beside_the_loop(tmp_path: Path) -> No
         asyncio.run(main())
 
 
-def test_looking_after_living_processes_locks_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_at_running_processes_takes_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[int] = []
     load = DBOSClient.list_workflow_steps
 

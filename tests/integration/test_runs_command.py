@@ -77,9 +77,7 @@ def test_list(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (newest["id"], newest["state"], newest["task"]) == ("half", "stopped", "Write it\x1b[31m.")
 
 
-def test_where_there_are_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
     assert lines(capsys, "list") == ([], "No runs.\n")
     assert objects(capsys, "list") == []
@@ -127,7 +125,7 @@ def test_resume(recorded: Path, capsys: pytest.CaptureFixture[str], program: str
         ("{}:changed", "its prompts or other settings differ"),
     ],
 )
-def test_agents_that_are_none(
+def test_resume_refuses_unusable_agents(
     recorded: Path, capsys: pytest.CaptureFixture[str], program: str, agent: str, message: str
 ) -> None:
     status = 1 if "changed" in agent else 2
@@ -135,7 +133,9 @@ def test_agents_that_are_none(
     assert message in lines(capsys, "resume", "half", *given, status=status)[1]
 
 
-def test_a_changed_agent_and_a_team(recorded: Path, capsys: pytest.CaptureFixture[str], program: str) -> None:
+def test_resume_with_a_changed_agent_and_with_a_team(
+    recorded: Path, capsys: pytest.CaptureFixture[str], program: str
+) -> None:
     assert lines(capsys, "resume", "half", "--agent", f"{program}:Holder.team")[0]
     assert lines(capsys, "resume", "half", "--agent", f"{program}:changed", "--changed")[0]
 

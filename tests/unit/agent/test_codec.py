@@ -126,7 +126,7 @@ def whole(value: Any) -> Any:
 
 
 @given(recorded)
-def test_what_is_recorded_comes_back_exactly(value: Any) -> None:
+def test_recorded_value_is_read_back_exactly(value: Any) -> None:
     text = to_json(value)
     assert text.isascii()
     assert json.loads(text) == loads(text)
@@ -134,31 +134,31 @@ def test_what_is_recorded_comes_back_exactly(value: Any) -> None:
 
 
 @given(responses())
-def test_the_calls_among_the_parts_stay_the_same_objects(response: ParsedResponse) -> None:
+def test_calls_among_the_parts_are_the_same_objects_after_reading(response: ParsedResponse) -> None:
     back = from_json(ParsedResponse, to_json(response))
     places = [[call is part for part in response.parts] for call in response.tool_calls]
     assert [[call is part for part in back.parts] for call in back.tool_calls] == places
 
 
-def test_the_provider_s_own_words_are_left_out() -> None:
+def test_raw_data_of_the_provider_is_not_recorded() -> None:
     assert from_json(ParsedResponse, to_json(ParsedResponse("a", raw={"b": 1}))).raw is None
 
 
 @pytest.mark.parametrize("value", [float("nan"), {1, 2}, object(), {"a": b"b"}])
-def test_what_is_no_json_is_refused(value: Any) -> None:
+def test_value_that_is_not_json_is_refused(value: Any) -> None:
     with pytest.raises(JournalError, match="cannot be recorded"):
         to_json(ToolResult("1", "a", value))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"call": 1}', '{"outcome": {"call": {"name": "a"}}}'])
-def test_a_record_of_something_else_is_refused(text: str) -> None:
+def test_record_of_another_class_is_refused(text: str) -> None:
     with pytest.raises(JournalError, match=r"record"):
         from_json(RecordedOutcome, text)
     with pytest.raises(JournalError, match=r"record"):
         from_data(Message, {"role": "user", "parts": [{"is": "Popen", "args": ["true"]}]})
 
 
-def test_a_record_holds_what_is_not_as_usual() -> None:
+def test_record_contains_only_fields_that_differ_from_their_defaults() -> None:
     assert to_data(RecordedOutcome(Outcome(ToolCall("a"), ToolResult("1", "a", 3)), 0.5)) == {
         "outcome": {"call": {"name": "a"}, "result": {"call_id": "1", "tool_name": "a", "result": 3}},
         "seconds": 0.5,
@@ -210,7 +210,7 @@ def plain(session: Session, ago: float) -> dict[str, Any]:
     }
 
 
-def test_every_field_of_a_session_comes_back_on_another_clock() -> None:
+def test_every_field_of_a_session_is_restored_on_another_clock() -> None:
     session, later = Session(), Session()
     record = SessionRecord(session, Clock(10.0), Clock(5000.0))
     empty = record.changes()
@@ -226,7 +226,7 @@ def test_every_field_of_a_session_comes_back_on_another_clock() -> None:
     ]
 
 
-def test_of_a_session_only_what_changed_is_recorded() -> None:
+def test_record_of_a_session_contains_only_changes() -> None:
     session, clock = Session(), Clock(1.0)
     record = SessionRecord(session, clock)
     record.changes()
@@ -244,7 +244,7 @@ def test_of_a_session_only_what_changed_is_recorded() -> None:
     assert restored.changes() == {}
 
 
-def test_calls_that_a_session_forgot_are_no_news() -> None:
+def test_calls_that_a_session_dropped_are_not_recorded_again() -> None:
     session, clock = Session(), Clock(1.0)
     record = SessionRecord(session, clock)
     for at in range(2 * REMEMBERED - 1):
@@ -256,6 +256,6 @@ def test_calls_that_a_session_forgot_are_no_news() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"elsewhere": 1}, {"_ran": [["a"]]}, {"tier": 9}, {"_agreed": 3}])
-def test_a_session_s_record_that_is_none_is_refused(changes: dict[str, Any]) -> None:
+def test_malformed_record_of_a_session_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(JournalError, match="session"):
         SessionRecord(Session(), Clock(0.0)).restore([changes])

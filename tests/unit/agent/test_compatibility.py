@@ -44,7 +44,7 @@ def team(member: Agent) -> Agent:
     return lead
 
 
-def test_what_may_change() -> None:
+def test_run_can_be_resumed_after_a_change_of_these_settings() -> None:
     was = configuration(agent())
     assert changes(was, configuration(agent())) == []
     assert changes(was, configuration(agent(budget=Budget(rounds=3), silence=1.0, answer_seconds=None))) == []
@@ -71,7 +71,7 @@ def test_what_may_change() -> None:
     ],
     ids=lambda config: next(iter(config)),
 )
-def test_what_may_not_change(config: dict[str, Any]) -> None:
+def test_change_of_other_settings_is_reported(config: dict[str, Any]) -> None:
     named = next(iter(config))
     expected = [f"its prompts or other settings differ ({', '.join(sorted([named]))})"]
     found = changes(configuration(agent()), configuration(agent(**config)))
@@ -80,7 +80,7 @@ def test_what_may_not_change(config: dict[str, Any]) -> None:
     assert found == expected
 
 
-def test_members_are_compared_too() -> None:
+def test_changes_of_members_are_reported() -> None:
     was = configuration(team(agent(add, system="Be nice.")))
     assert changes(was, configuration(team(agent(add, system="Be nice.", budget=Budget(rounds=3))))) == []
     assert changes(was, configuration(team(agent(wipe, named="tiny", system="Be quick.")))) == [
@@ -109,7 +109,7 @@ def test_members_that_call_one_another_are_compared_once() -> None:
     assert changes(configuration(lead), configuration(lead)) == []
 
 
-def test_a_coach_may_learn() -> None:
+def test_coach_that_has_learned_is_not_a_change() -> None:
     formats = {"hermes": model(format="hermes"), "forge_xml": model(format="forge_xml")}
     coach = Coach("m", list(formats))
     coached = Agent(CoachedBackend(formats, coach), [add])
@@ -122,7 +122,7 @@ def test_a_coach_may_learn() -> None:
     assert changes(was, configuration(agent())) == ["the format was 'coach' and is ''"]
 
 
-def test_what_was_recorded_in_another_form_is_a_change() -> None:
+def test_record_in_another_form_is_reported_as_a_change() -> None:
     now = configuration(team(agent()))
     for name in ("settings", "tools", "members"):
         said = f"its {name} were recorded in another form, so they cannot be compared"

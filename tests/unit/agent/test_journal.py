@@ -164,7 +164,7 @@ def facts(session: Session) -> tuple[Any, ...]:
     )
 
 
-def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
+def test_every_answer_and_every_call_is_recorded() -> None:
     journal = MemoryJournal()
     events = asyncio.run(life(agent_of(World()), journal, Session()))
     assert isinstance(events[-1], RunEnded)
@@ -187,7 +187,7 @@ def test_a_run_is_recorded_answer_by_answer_and_call_by_call() -> None:
 @pytest.mark.need(34)
 @pytest.mark.parametrize("before", [False, True], ids=["after", "before"])
 @pytest.mark.parametrize("cut", range(14))
-def test_a_run_that_is_cut_anywhere_comes_to_the_same(cut: int, before: bool) -> None:
+def test_run_that_is_interrupted_anywhere_ends_in_the_same_way(cut: int, before: bool) -> None:
     whole, reference, world, session = World(), Session(), World(), Session()
     end = asyncio.run(life(agent_of(whole), None, reference))[-1]
     records: dict[str, str] = {}
@@ -211,7 +211,7 @@ def test_a_run_that_is_cut_anywhere_comes_to_the_same(cut: int, before: bool) ->
         assert (again.rounds, again.calls, again.usage, again.money) == (end.rounds, end.calls, end.usage, end.money)
 
 
-def test_what_was_recorded_is_told_again_between_two_marks() -> None:
+def test_recorded_events_are_replayed_between_two_marks() -> None:
     world = World()
     records: dict[str, str] = {}
     first = asyncio.run(life(agent_of(world), CutJournal(records, 8), Session()))
@@ -226,7 +226,7 @@ def test_what_was_recorded_is_told_again_between_two_marks() -> None:
 
 
 @pytest.mark.parametrize("told_before", [False, True])
-def test_calls_made_after_a_resumption_are_recorded(told_before: bool, tmp_path: Path) -> None:
+def test_calls_after_a_resumption_are_recorded(told_before: bool, tmp_path: Path) -> None:
     """The first life is cut between two calls; it told its answer, or was killed before it could."""
     recorder, records, made = Recorder(tmp_path / "turns.db"), dict[str, str](), 0
     begun = asyncio.Event()
@@ -269,14 +269,14 @@ def test_calls_made_after_a_resumption_are_recorded(told_before: bool, tmp_path:
     assert [call["id"] for call in turns[0]["calls"]] == (["a", "b"] if told_before else ["b"])
 
 
-def test_a_run_that_was_not_cut_has_no_marks() -> None:
+def test_run_that_was_not_interrupted_has_no_marks() -> None:
     events = asyncio.run(life(agent_of(World()), MemoryJournal(), Session()))
     assert RunResumed() not in events
     assert ReplayEnded() not in events
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-def test_a_call_that_was_running_runs_again_only_if_it_may(idempotent: bool) -> None:
+def test_interrupted_call_runs_again_only_if_it_is_idempotent(idempotent: bool) -> None:
     ran: list[str] = []
     asked: list[str] = []
 
@@ -311,7 +311,7 @@ def test_a_call_that_was_running_runs_again_only_if_it_may(idempotent: bool) -> 
     assert session._counts == {"tool": 1}, "it was counted when it began"
 
 
-def test_the_budget_of_the_earlier_lives_counts() -> None:
+def test_spending_of_earlier_processes_counts() -> None:
     def agent(rounds: int) -> Agent:
         always = PlannedBackend(
             lambda request: (
@@ -332,7 +332,7 @@ def test_the_budget_of_the_earlier_lives_counts() -> None:
     assert (end.reason, end.rounds, end.answer) == ("budget", 5, "enough")
 
 
-def test_seconds_of_the_earlier_lives_count() -> None:
+def test_seconds_of_earlier_processes_count() -> None:
     record = '{"answer":{"response":{"content":"","tool_calls":[{"name":"look","arguments":{"item":"a"},"id":"1"}]}},'
     records = {"answer.1": record + '"at":1,"seconds":3600.0,"usage":{},"session":{}}'}
     made = PlannedBackend(lambda request: ParsedResponse("end"))
@@ -342,7 +342,7 @@ def test_seconds_of_the_earlier_lives_count() -> None:
     assert 3600 <= end.seconds < 3700
 
 
-def test_what_a_tool_gives_back_that_cannot_be_recorded_is_told_as_an_error() -> None:
+def test_result_that_cannot_be_recorded_is_an_error_for_the_model() -> None:
     def odd() -> ToolResult:
         """Gives back something odd."""
         return ToolResult("", "", object())
@@ -356,7 +356,7 @@ def test_what_a_tool_gives_back_that_cannot_be_recorded_is_told_as_an_error() ->
     assert "is no JSON" in (done.error or "")
 
 
-def test_a_record_that_cannot_be_kept_ends_the_run_before_the_call_runs() -> None:
+def test_record_that_cannot_be_written_ends_the_run_before_the_call_runs() -> None:
     class Full(MemoryJournal):
         async def write(self, name: str, text: str) -> None:
             if name.startswith("begun"):
@@ -370,12 +370,12 @@ def test_a_record_that_cannot_be_kept_ends_the_run_before_the_call_runs() -> Non
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"answer": 3}'])
-def test_records_that_are_none_are_refused(text: str) -> None:
+def test_malformed_records_are_refused(text: str) -> None:
     with pytest.raises(JournalError):
         asyncio.run(life(agent_of(World()), MemoryJournal({"answer.1": text}), Session()))
 
 
-def test_an_error_of_the_model_is_not_recorded_as_an_answer() -> None:
+def test_error_of_the_model_is_not_recorded_as_an_answer() -> None:
     def refuse(request: ChatRequest) -> ParsedResponse:
         raise ProviderError("no route")
 
@@ -387,7 +387,7 @@ def test_an_error_of_the_model_is_not_recorded_as_an_answer() -> None:
 
 
 @pytest.mark.parametrize("cut", range(8))
-def test_the_members_of_a_team_go_on_where_they_were(cut: int) -> None:
+def test_members_of_a_team_continue_where_they_were(cut: int) -> None:
     world = World()
 
     def lead_plan(request: ChatRequest) -> ParsedResponse:
@@ -426,7 +426,7 @@ def test_the_members_of_a_team_go_on_where_they_were(cut: int) -> None:
         assert any(isinstance(event, MemberEvent) and event.event == RunResumed() for event in events)
 
 
-def test_a_run_that_a_tool_makes_by_itself_is_not_recorded_and_neither_are_its_members() -> None:
+def test_run_that_a_tool_begins_by_itself_is_not_recorded() -> None:
     made = iter(range(9))
 
     def two_calls(request: ChatRequest) -> ParsedResponse:
@@ -450,7 +450,7 @@ def test_a_run_that_a_tool_makes_by_itself_is_not_recorded_and_neither_are_its_m
     assert next(made) == 2, "each call was answered for itself"
 
 
-def test_a_message_of_a_recorded_run_can_be_gone_on_with() -> None:
+def test_messages_of_a_recorded_run_can_be_continued() -> None:
     world = World()
     end = asyncio.run(life(agent_of(world), MemoryJournal(), Session()))[-1]
     assert [message.role for message in end.messages][:3] == ["user", "assistant", "tool"]

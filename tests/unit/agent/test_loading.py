@@ -65,7 +65,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_an_agent_of_a_file_works(tmp_path: Path) -> None:
+def test_agent_of_a_file_works(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.txt").write_text("42\n")
     (tmp_path / "own.py").write_text(
@@ -117,7 +117,7 @@ def test_an_agent_of_a_file_works(tmp_path: Path) -> None:
     assert (asked[0]["messages"][0]["content"], asked[0]["temperature"]) == ("Read.", 0.5)
 
 
-def test_a_team_of_a_file_works(tmp_path: Path) -> None:
+def test_team_of_a_file_works(tmp_path: Path) -> None:
     answer, asked = scripted(
         calling(ToolCall("counter", {"task": "count"}, "1")),
         ParsedResponse("three"),
@@ -165,7 +165,9 @@ def test_a_team_of_a_file_works(tmp_path: Path) -> None:
         (False, True, True, ""),
     ],
 )
-def test_the_teams_word_on_xml_wins(team: bool | None, agent: bool | None, profile: bool | None, format: str) -> None:
+def test_xml_setting_of_the_team_overrides_that_of_the_agent(
+    team: bool | None, agent: bool | None, profile: bool | None, format: str
+) -> None:
     tools = {} if profile is None else {"use_xml_tool_format": profile}
     made = ModelProfile.model_validate({"provider": "openai", "model": "gpt-5", "url": "http://x", "tools": tools})
 
@@ -177,7 +179,7 @@ def test_the_teams_word_on_xml_wins(team: bool | None, agent: bool | None, profi
 
 
 @pytest.mark.mission("D57", "D58")
-def test_a_team_that_wants_xml_gets_it_whatever_an_agent_asks_for() -> None:
+def test_xml_setting_of_the_team_overrides_the_format_of_the_agent() -> None:
     async def main() -> str:
         async with Models() as models:
             profile = ModelProfile(provider="openai", model="gpt-5")
@@ -208,7 +210,7 @@ def test_a_team_that_wants_xml_gets_it_whatever_an_agent_asks_for() -> None:
         ({"model": "local:0.5b", "tools": {"definition_format": "anthropic"}}, TextBackend, "", "anthropic_xml"),
     ],
 )
-def test_a_profile_says_how_its_model_is_asked(profile: dict[str, Any], kind: type, api: str, format: str) -> None:
+def test_profile_decides_how_its_model_is_asked(profile: dict[str, Any], kind: type, api: str, format: str) -> None:
     made = ModelProfile.model_validate(profile)
     small = Small()
 
@@ -234,7 +236,7 @@ def test_a_profile_says_how_its_model_is_asked(profile: dict[str, Any], kind: ty
         ({"provider": "azure", "model": "m"}, None, "no address of its own"),
     ],
 )
-def test_a_profile_that_cannot_be_used_says_why(profile: dict[str, Any], format: str | None, why: str) -> None:
+def test_unusable_profile_is_refused_with_a_reason(profile: dict[str, Any], format: str | None, why: str) -> None:
     async def main() -> None:
         async with Models(load=Small()) as models:
             await models.open(ModelProfile.model_validate(profile), format=format)
@@ -273,7 +275,7 @@ BASE = "[profiles.p]\nmodel = 'm'\n"
         (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {b = ''}", "teams.t.members.b.description"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+def test_mistake_in_a_file_is_reported_with_its_place(text: str, said: str, tmp_path: Path) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigurationError) as caught:
         load_configuration(path)
@@ -285,7 +287,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(text: str, said: str, tm
     ("name", "said"),
     [("", "name the agent: there are a, b"), ("c", "there is no agent 'c'; there are a, b"), ("t", "t is a team")],
 )
-def test_an_agent_that_is_not_there(name: str, said: str, tmp_path: Path) -> None:
+def test_unknown_agent_is_refused(name: str, said: str, tmp_path: Path) -> None:
     team = "[teams.t]\ncoordinator = 'a'\nmembers = {b = 'x'}\n"
     path = write(tmp_path, f"{BASE}[agents.a]\n[agents.b]\n{team}")
 
@@ -297,7 +299,7 @@ def test_an_agent_that_is_not_there(name: str, said: str, tmp_path: Path) -> Non
         asyncio.run(main())
 
 
-def test_agents_are_made_of_values_too() -> None:
+def test_agent_can_be_made_from_values() -> None:
     @toolwire.tool(tier=Tier.RUN)
     def wipe() -> str:
         """Wipes."""
@@ -322,7 +324,7 @@ def test_agents_are_made_of_values_too() -> None:
     assert "Never." in error
 
 
-def test_what_is_open_is_closed_whatever_happens(tmp_path: Path) -> None:
+def test_connections_are_closed_after_an_error(tmp_path: Path) -> None:
     """A warning about a connection that was left open would fail this."""
     answer, _ = scripted(ParsedResponse("one"))
     with serving(answer) as url:
@@ -337,7 +339,7 @@ def test_what_is_open_is_closed_whatever_happens(tmp_path: Path) -> None:
             asyncio.run(main())
 
 
-def test_python_files_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_python_file_of_tools_is_refused(tmp_path: Path) -> None:
     for text, said in (
         ("1 / 0\n", "cannot be run: ZeroDivisionError"),
         ("x = 1\n", "makes no tool"),
@@ -357,7 +359,9 @@ def test_python_files_that_cannot_be_used(tmp_path: Path) -> None:
             asyncio.run(main())
 
 
-def test_servers_of_a_file_give_tools_once_they_are_agreed_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_of_a_file_provide_tools_once_they_are_approved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     program = Path(__file__).parents[2] / "integration" / "sdk_mcp.py"
     path = write(
@@ -396,7 +400,7 @@ def test_servers_of_a_file_give_tools_once_they_are_agreed_to(tmp_path: Path, mo
     assert asked == ["probe"]
 
 
-def test_results_in_an_envelope_lead_to_the_whole(tmp_path: Path) -> None:
+def test_result_in_an_envelope_has_a_handle_for_all_of_it(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("".join(f"line {at}\n" for at in range(2_000)))
     path = write(
         tmp_path,
@@ -420,7 +424,7 @@ def test_results_in_an_envelope_lead_to_the_whole(tmp_path: Path) -> None:
     assert "chunk 2" in second
 
 
-def test_a_format_may_be_the_coachs_to_choose(tmp_path: Path) -> None:
+def test_coach_can_choose_the_format(tmp_path: Path) -> None:
     path = write(tmp_path, BASE.replace("'m'", "'local:1.5b'") + "[agents.a]\nformat = 'coach'\n")
 
     async def main() -> tuple[str, Any]:

@@ -47,7 +47,7 @@ def said(backend: ScriptedBackend, at: int) -> str:
 
 
 @pytest.mark.mission("A19", "D50", "D52", "F3", "G7")
-def test_calls_run_and_the_model_is_told() -> None:
+def test_calls_run_and_the_model_reads_their_results() -> None:
     calls = [ToolCall("add", {"a": 1, "b": 2}, "1"), ToolCall("add", {"a": 3, "b": 4}, "2")]
     backend = ScriptedBackend([calling(*calls, content="Let me add."), ParsedResponse("3 and 7")])
     events, end = run(Agent(backend, [add]))
@@ -59,7 +59,7 @@ def test_calls_run_and_the_model_is_told() -> None:
     assert sum(isinstance(event, ToolFinished) for event in events) == 2
 
 
-def test_a_conversation_goes_on() -> None:
+def test_conversation_is_continued_with_history() -> None:
     backend = ScriptedBackend([ParsedResponse("one"), ParsedResponse("two")])
     agent = Agent(backend)
     _, end = run(agent, "first")
@@ -68,7 +68,7 @@ def test_a_conversation_goes_on() -> None:
 
 
 @pytest.mark.mission("C28", "D46", "F34")
-def test_a_correction_is_for_one_prompt_alone() -> None:
+def test_correction_is_in_one_prompt_only() -> None:
     problem = Problem("malformed", 0, "<tool_call>{", "The call could not be read.", 0)
     broken = ParsedResponse("<tool_call>{", incomplete=(ToolCall("add"),), problems=(problem,))
     good = calling(ToolCall("add", {"a": 1, "b": 2}, "1"))
@@ -95,7 +95,7 @@ def test_a_correction_is_for_one_prompt_alone() -> None:
         (Budget(seconds=0.0), "0 seconds"),
     ],
 )
-def test_when_a_budget_is_used_up_one_last_answer_is_asked_for(budget: Budget, what: str) -> None:
+def test_model_is_asked_for_a_last_answer_when_a_budget_is_used_up(budget: Budget, what: str) -> None:
     many = [
         calling(ToolCall("add", {"a": at, "b": 0}, str(at)), usage=Usage(input_tokens=10, output_tokens=5))
         for at in range(9)
@@ -122,7 +122,7 @@ def test_failures_of_one_kind_and_tool_end_the_run() -> None:
 
 @pytest.mark.mission("C29", "F36")
 @pytest.mark.need(33)
-def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
+def test_repeated_calls_are_warned_of_once() -> None:
     same = calling(ToolCall("add", {"a": 1, "b": 1}, "1"))
     backend = ScriptedBackend([same, same, same, ParsedResponse("2")])
     events, end = run(Agent(backend, [add]))
@@ -139,7 +139,7 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once() -> None:
 
 
 @pytest.mark.mission("C24", "C31")
-def test_a_required_call_is_asked_for() -> None:
+def test_model_is_asked_again_for_a_required_call() -> None:
     answers = [ParsedResponse("prose"), calling(ToolCall("add", {"a": 1, "b": 1}, "1"))]
     backend = ScriptedBackend(answers, format="hermes")
     events, _ = run(Agent(backend, [add], AgentConfig(require_tool_call=True, budget=Budget(rounds=4))))
@@ -150,7 +150,7 @@ def test_a_required_call_is_asked_for() -> None:
 
 
 @pytest.mark.mission("C30", "D56")
-def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
+def test_answer_that_breaks_off_is_asked_for_again() -> None:
     cut = ParsedResponse("half", finish_reason=FinishReason.ERROR)
     backend = ScriptedBackend([cut, ParsedResponse("whole")])
     assert run(Agent(backend))[1].answer == "whole"
@@ -162,7 +162,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
 
 
 @pytest.mark.mission("F38", "G1", "G2")
-def test_tools_of_a_higher_tier_are_not_told_and_do_not_run() -> None:
+def test_tools_of_a_higher_tier_are_hidden_and_do_not_run() -> None:
     done = list[str]()
 
     @toolwire.tool(tier=Tier.RUN)
@@ -206,7 +206,7 @@ def test_many_tools_are_found_on_demand() -> None:
     assert "weather" in [tool.name for tool in backend.requests[0].tools]
 
 
-def test_ask_gives_the_answer_or_says_why_not() -> None:
+def test_ask_returns_the_answer_or_raises_the_reason() -> None:
     assert asyncio.run(Agent(ScriptedBackend([ParsedResponse("yes")])).ask("?")) == "yes"
     with pytest.raises(toolwire.ToolwireError, match=r"no answer \(error\): no route"):
         asyncio.run(Agent(ScriptedBackend([ProviderError("no route")])).ask("?"))
@@ -235,7 +235,7 @@ def test_closing_the_iterator_stops_tools() -> None:
     assert stopped == ["yes"]
 
 
-def test_a_member_is_called_as_a_tool() -> None:
+def test_member_is_called_as_a_tool() -> None:
     helper = Agent(
         ScriptedBackend([calling(ToolCall("add", {"a": 2, "b": 2}, "m")), ParsedResponse("four", usage=Usage(7, 3))]),
         [add],
@@ -252,7 +252,7 @@ def test_a_member_is_called_as_a_tool() -> None:
     assert results == [ToolResult("1", "counter", "four")]
 
 
-def test_a_member_that_fails_is_a_tool_that_fails() -> None:
+def test_member_that_fails_is_a_tool_that_fails() -> None:
     helper = Agent(ScriptedBackend([ProviderError("no route")]), config=AgentConfig(name="helper"))
     lead = Agent(ScriptedBackend([calling(ToolCall("helper", {"task": "x"}, "1")), ParsedResponse("sorry")]))
     AgentTeam(lead, [Member(helper, "Helps.")])
@@ -263,7 +263,7 @@ def test_a_member_that_fails_is_a_tool_that_fails() -> None:
 
 
 @pytest.mark.mission("C31")
-def test_a_tool_that_ends_the_turn_ends_the_run() -> None:
+def test_tool_that_ends_the_turn_ends_the_run() -> None:
     finish = calling(ToolCall("task_completion", {"result": "all done"}, "1"))
     backend = ScriptedBackend([ParsedResponse("prose"), finish])
     agent = Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True))

@@ -36,13 +36,13 @@ def agrees(approval: Any) -> bool:
         ),
     ],
 )
-def test_a_wrong_type_is_named(make: Any, said: str) -> None:
+def test_argument_of_a_wrong_type_is_named(make: Any, said: str) -> None:
     with pytest.raises(TypeError, match=r"not|async") as caught:
         make()
     assert said in str(caught.value)
 
 
-def test_a_script_that_is_used_up_is_an_error() -> None:
+def test_script_without_another_answer_is_an_error() -> None:
     agent = Agent(ScriptedBackend(["Hello."]))
     assert asyncio.run(agent.ask("Hi")) == "Hello."
     with pytest.raises(toolwire.agent.RunFailed, match="the script has no answer 2"):

@@ -17,7 +17,7 @@ def look(where: str) -> str:
     return where
 
 
-def test_what_an_api_cannot_be_told_is_an_event() -> None:
+def test_loss_in_translation_to_an_api_is_an_event() -> None:
     api = toolwire.get_api("openai_chat")
     tools = [look, {"name": "strange" + "e" * 80, "description": "Strange.", "parameters": {"type": "object"}}]
     answers = [

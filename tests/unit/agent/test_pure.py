@@ -37,7 +37,7 @@ def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> 
         (ParsedResponse("x", problems=(problem("provider_error", None),)), False, []),
     ],
 )
-def test_faults(response: ParsedResponse, require: bool, kinds: list[str]) -> None:
+def test_faults_of_answers(response: ParsedResponse, require: bool, kinds: list[str]) -> None:
     assert [fault.kind for fault in faults_of(response, require_call=require)] == kinds
 
 
@@ -45,7 +45,7 @@ MORE = "(1 more of your calls are wrong in the same way.)"
 
 
 @pytest.mark.mission("C25")
-def test_advice_says_each_thing_once_with_a_right_call() -> None:
+def test_advice_explains_each_fault_once_with_a_correct_call() -> None:
     faults = [
         Fault("malformed", "add", "It could not be read."),
         Fault("malformed", "add", "It could not be read either."),
@@ -69,7 +69,7 @@ def test_five_failures_of_one_kind_and_tool_are_too_many() -> None:
 
 
 @pytest.mark.mission("C29")
-def test_a_success_begins_anew() -> None:
+def test_success_resets_the_counts() -> None:
     breaker = Breaker(patience=2)
     fault = Fault("tool_failed", "read", "no file")
     assert breaker.turn([fault], []) is None
@@ -103,12 +103,12 @@ def turn(name: str, result: object) -> tuple[list[ToolCall], list[ToolResult]]:
         ("abcd", ["", "", "", ""]),
     ],
 )
-def test_circles(turns: str, said: list[str]) -> None:
+def test_cycles_are_warned_of_and_then_end_the_run(turns: str, said: list[str]) -> None:
     repeats = Repeats()
     assert [repeats.turn(*turn(name, 1)) for name in turns.replace(" ", "")] == said
 
 
-def test_other_results_are_no_circle() -> None:
+def test_same_calls_with_other_results_are_not_a_cycle() -> None:
     repeats = Repeats()
     assert [repeats.turn(*turn("poll", at)) for at in range(9)] == [""] * 9
 
@@ -149,7 +149,7 @@ def pairs(messages: list[Message]) -> Iterator[tuple[set[str], set[str]]]:
 
 @pytest.mark.mission("C42", "G7")
 @given(conversations(), st.integers(0, 500))
-def test_calls_never_part_from_their_results(messages: list[Message], limit: int) -> None:
+def test_trimming_never_parts_calls_from_their_results(messages: list[Message], limit: int) -> None:
     kept = trim(messages, limit, size)
     assert all(calls == results for calls, results in pairs(kept))
     results = {part.call_id for message in kept for part in message.parts if isinstance(part, ToolResult)}
@@ -161,7 +161,7 @@ def test_calls_never_part_from_their_results(messages: list[Message], limit: int
 
 @pytest.mark.mission("C42")
 @given(conversations(), st.integers(0, 500))
-def test_what_always_stays(messages: list[Message], limit: int) -> None:
+def test_trimming_keeps_the_ends_of_the_conversation(messages: list[Message], limit: int) -> None:
     kept = trim(messages, limit, size)
     if sum(map(size, messages)) <= limit:
         assert kept == messages
@@ -174,7 +174,7 @@ def test_what_always_stays(messages: list[Message], limit: int) -> None:
     assert sum(message == Message("user", LEFT_OUT) for message in kept) <= 1
 
 
-def test_a_long_result_is_cut_where_nothing_else_can_go() -> None:
+def test_long_result_of_the_newest_step_is_truncated() -> None:
     messages = [
         Message("user", "read it"),
         Message("assistant", (ToolCall("read", {}, "1"),)),
@@ -185,7 +185,7 @@ def test_a_long_result_is_cut_where_nothing_else_can_go() -> None:
     assert "characters left out)" in kept[-1].parts[0].text  # type: ignore[union-attr]
 
 
-def test_very_many_results_are_cut_once_each_and_short_ones_not_at_all() -> None:
+def test_each_of_many_results_is_truncated_at_most_once() -> None:
     counted: list[int] = []
 
     def count(message: Message) -> int:

@@ -42,7 +42,7 @@ def records() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, 100])
-def test_what_is_new_is_told_and_the_rest_is_not_read_again(step: int) -> None:
+def test_only_new_records_are_loaded_and_reported(step: int) -> None:
     whole = records()
     tail = RunTail(None, "run")  # type: ignore[arg-type]  # nothing is loaded
     tail.records = kept = Records()

@@ -60,7 +60,7 @@ def results(events: Sequence[Any], name: str) -> list[str]:
     return [one.outcome.result.text for one in told if isinstance(one, ToolFinished) and one.outcome.call.name == name]
 
 
-def test_what_a_member_has_read_its_coordinator_has() -> None:
+def test_untrusted_content_of_a_member_taints_its_coordinator() -> None:
     sent.clear()
     member = Agent(script(calling("page"), ParsedResponse("read")), [page], AgentConfig(name="reader", tier=Tier.WALK))
     lead = Agent(
@@ -76,7 +76,7 @@ def test_what_a_member_has_read_its_coordinator_has() -> None:
     assert results(events, "send") != ["sent"]
 
 
-def test_what_a_coordinator_has_read_its_members_have() -> None:
+def test_untrusted_content_of_a_coordinator_taints_its_members() -> None:
     sent.clear()
     member = Agent(
         script(calling("send", text="x"), ParsedResponse("tried")),
@@ -93,7 +93,7 @@ def test_what_a_coordinator_has_read_its_members_have() -> None:
     assert sent == []
 
 
-def test_nothing_was_read_and_the_member_may() -> None:
+def test_member_may_send_when_nothing_untrusted_was_read() -> None:
     sent.clear()
     config = AgentConfig(name="sender", tier=Tier.RUN)
     member = Agent(script(calling("send", text="x"), ParsedResponse("done")), [send], config, policy=STRICT)
@@ -102,7 +102,7 @@ def test_nothing_was_read_and_the_member_may() -> None:
 
 
 @pytest.mark.parametrize(("task", "allowed"), [("What is there?", Tier.CRAWL), ("Write and delete files.", Tier.RUN)])
-def test_the_words_of_a_model_unlock_no_more_than_those_of_the_user(task: str, allowed: Tier) -> None:
+def test_task_by_a_model_unlocks_no_more_than_the_users_task(task: str, allowed: Tier) -> None:
     member = Agent(script(ParsedResponse("done")), config=AgentConfig(name="worker"))
     lead = Agent(script(calling("worker", task="Write and delete files!"), ParsedResponse("end")))
     events, _ = run(AgentTeam(lead, [Member(member, "Works.")]), task)
@@ -127,7 +127,7 @@ def test_fixed_tier_of_a_member_unlocks_nothing_for_its_own_members() -> None:
     assert started.intent.tier is Tier.CRAWL, "what the user asked for, however much the worker may do itself"
 
 
-def test_no_rule_takes_a_models_words_for_the_users() -> None:
+def test_no_rule_takes_words_of_a_model_for_those_of_the_user() -> None:
     sent.clear()
     policy = Policy([Rule("allow", "mail", asked_for=("send",), confirm=False)])
     tools = ToolRegistry()
@@ -151,7 +151,7 @@ def paid(*answers: str, **calls: str) -> list[ParsedResponse]:
     ]
 
 
-def test_members_are_paid_for_by_their_own_prices() -> None:
+def test_cost_of_members_is_counted_by_their_own_prices() -> None:
     member = Agent(script(*paid("one")), config=AgentConfig(name="dear", budget=Budget(prices=Prices(5.0))))
     lead = Agent(script(*paid("two", dear="x")), config=AgentConfig(budget=Budget(prices=Prices(1.0))))
     _, end = run(AgentTeam(lead, [Member(member, "Costs.")]))
@@ -159,7 +159,7 @@ def test_members_are_paid_for_by_their_own_prices() -> None:
     assert end.money == pytest.approx(7.0)
 
 
-def test_a_member_ends_when_its_coordinators_budget_is_used_up() -> None:
+def test_member_ends_when_the_budget_of_its_coordinator_is_used_up() -> None:
     @toolwire.tool
     def number(at: int) -> int:
         """A number."""
@@ -176,7 +176,7 @@ def test_a_member_ends_when_its_coordinators_budget_is_used_up() -> None:
     assert end.usage.input_tokens == 6_000_000
 
 
-def test_a_member_that_was_stopped_is_paid_for_once() -> None:
+def test_cost_of_a_stopped_member_is_counted_once() -> None:
     """What it used is in its own records until it is done; the coordinator counts it as it goes on."""
 
     def team(*answers: ParsedResponse) -> AgentTeam:
@@ -199,7 +199,7 @@ def test_a_member_that_was_stopped_is_paid_for_once() -> None:
     assert (end.answer, end.usage.input_tokens) == ("two", 4_000_000)
 
 
-def test_two_calls_of_a_member_have_names_of_their_own() -> None:
+def test_runs_of_a_member_in_one_turn_have_different_names() -> None:
     member = Agent(ScriptedBackend([calling("page"), ParsedResponse("a")] * 2), [page], AgentConfig(name="reader"))
     two = ParsedResponse(
         tool_calls=(ToolCall("reader", {"task": "a"}, "1"), ToolCall("reader", {"task": "b"}, "2")),
@@ -218,14 +218,14 @@ def test_two_calls_of_a_member_have_names_of_their_own() -> None:
     assert {seed.rsplit(".", 1)[0] for seed in seeds} == {"run.1.0.reader", "run.1.1.reader"}
 
 
-def test_a_member_with_the_coordinators_tools_is_refused() -> None:
+def test_member_with_the_registry_of_the_coordinator_is_refused() -> None:
     tools = ToolRegistry([page])
     member = Agent(script(), tools, AgentConfig(name="reader"))
     with pytest.raises(DefinitionError, match="registry of its own"):
         AgentTeam(Agent(script(), tools), [Member(member, "Reads.")])
 
 
-def test_members_inside_members_have_an_end() -> None:
+def test_nesting_of_members_has_a_limit() -> None:
     """Two that call each other for ever, each through the other's team."""
 
     class Calls(ScriptedBackend):
@@ -274,7 +274,7 @@ def two_of(call: ParsedResponse, *, lead: list[ParsedResponse], confirm: Any = N
     return AgentTeam(chief, [Member(member, "Works.")])
 
 
-def test_what_the_user_asked_for_once_is_done_once() -> None:
+def test_permission_for_once_holds_once_for_the_whole_team() -> None:
     paid_out.clear()
     pay = calling("pay", amount=10)
     lead = [pay, pay, calling("worker", task="a"), calling("worker", task="b"), ParsedResponse("end")]
@@ -282,7 +282,7 @@ def test_what_the_user_asked_for_once_is_done_once() -> None:
     assert paid_out == [10]
 
 
-def test_calls_of_all_count_against_one_limit() -> None:
+def test_calls_of_the_whole_team_count_against_one_limit() -> None:
     paid_out.clear()
     pay = calling("pay", amount=10)
     policy = Policy([Rule("allow", "pay", confirm=False)], limits=[Limit(calls=2, tool="pay")])
@@ -292,7 +292,7 @@ def test_calls_of_all_count_against_one_limit() -> None:
 
 
 @pytest.mark.parametrize("answer", [False, Agreement(False, remember=True), Agreement(True, remember=True)])
-def test_members_ask_as_the_coordinator_does_and_each_answer_holds_for_all(answer: Any) -> None:
+def test_members_ask_for_approval_as_the_coordinator_does(answer: Any) -> None:
     asked: list[str] = []
 
     async def confirm(approval: Approval) -> Any:
@@ -319,7 +319,7 @@ def test_members_count_rounds_and_calls_of_their_own(budget: Budget) -> None:
     assert results(events, "worker") == ["done"]
 
 
-def test_what_a_member_used_is_its_own_until_its_call_is_recorded() -> None:
+def test_spending_of_a_member_is_its_own_until_its_call_is_recorded() -> None:
     """The process dies when the member has ended, while another call of the same answer is recorded."""
 
     class Dies(MemoryJournal):

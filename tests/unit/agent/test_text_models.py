@@ -95,7 +95,7 @@ def results(events: Sequence[Any]) -> list[Any]:
 
 @pytest.mark.mission("A6", "A19", "C33", "F3", "F45")
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_call_is_read_run_and_answered(format: str) -> None:
+def test_call_in_text_is_parsed_run_and_answered(format: str) -> None:
     model = Scripted(call("add", format, a=2, b=3), "It is 5.")
     _, end = run(agent(model, format))
     assert ran == [(2, 3)]
@@ -119,7 +119,7 @@ def test_several_calls_in_one_message_all_run() -> None:
 
 
 @pytest.mark.need(1, 2)
-def test_calls_without_the_markers_that_were_asked_for_are_read() -> None:
+def test_calls_without_the_expected_markers_are_parsed() -> None:
     _, end = run(agent(Scripted('{"name": "add", "arguments": {"a": 1, "b": 2}}', "3"), "hermes"))
     assert ran == [(1, 2)]
     assert end.answer == "3"
@@ -135,7 +135,7 @@ def test_calls_without_the_markers_that_were_asked_for_are_read() -> None:
         (call("fail", why="tired"), "no: tired"),
     ],
 )
-def test_what_went_wrong_is_told(made: str, told: str) -> None:
+def test_fault_is_explained_to_the_model(made: str, told: str) -> None:
     model = Scripted(made, "Sorry.")
     events, end = run(agent(model))
     assert ran == []
@@ -147,7 +147,7 @@ def test_what_went_wrong_is_told(made: str, told: str) -> None:
 @pytest.mark.mission("D46", "E6")
 @pytest.mark.need(15)
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml"])
-def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
+def test_truncated_call_never_runs_and_is_corrected_once(format: str) -> None:
     whole = call("add", format, a=2, b=3)
     cut = whole[: whole.rindex("3") + 1]
     model = Scripted(cut, whole, "5")
@@ -160,7 +160,7 @@ def test_a_cut_call_never_runs_and_is_corrected_once(format: str) -> None:
     assert not any("written like this" in one["content"] for one in model.told[2][1:])
 
 
-def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
+def test_call_in_a_code_fence_is_pointed_out_once() -> None:
     fenced = 'I call it:\n\n```json\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n```\n\nIt will give 5.'
     model = Scripted(fenced, call("add", "hermes", a=2, b=3), "5")
     events, end = run(agent(model, "hermes"))
@@ -175,7 +175,7 @@ def test_a_call_that_is_only_shown_is_pointed_out_once() -> None:
 
 
 @pytest.mark.mission("F36")
-def test_a_repeated_call_is_warned_of_and_then_an_answer_is_asked_for() -> None:
+def test_repeated_call_leads_to_a_warning_and_then_to_a_last_answer() -> None:
     again = call("add", a=1, b=1)
     model = Scripted(again, again, again, "It is 2.", "never said")
     _, end = run(agent(model))
@@ -185,7 +185,7 @@ def test_a_repeated_call_is_warned_of_and_then_an_answer_is_asked_for() -> None:
     assert [one[0] for one in model.told] == [model.told[0][0]] * 4, "the prompt stays what it was, for the cache"
 
 
-def test_rounds_are_bounded_and_the_last_is_announced() -> None:
+def test_rounds_are_limited_and_the_last_is_announced() -> None:
     model = Scripted(*(call("add", a=number, b=0) for number in range(9)))
     _, end = run(agent(model, budget=Budget(rounds=3)))
     assert (end.reason, end.answer, len(model.told), len(ran)) == ("budget", "", 3, 2)
@@ -193,18 +193,18 @@ def test_rounds_are_bounded_and_the_last_is_announced() -> None:
     assert LAST_ROUND not in model.last(1)
 
 
-def test_an_empty_answer_is_asked_again() -> None:
+def test_empty_answer_is_asked_for_again() -> None:
     model = Scripted("  \n", "Yes.")
     assert run(agent(model))[1].answer == "Yes."
     assert EMPTY in model.last(1)
 
 
-def test_an_answer_cut_by_its_length_says_so() -> None:
+def test_answer_that_is_cut_off_ends_the_run_with_length() -> None:
     assert run(agent(Scripted("It is and", reason=FinishReason.LENGTH)))[1].reason == "length"
 
 
 @pytest.mark.need(3)
-def test_markers_of_results_are_no_part_of_the_answer() -> None:
+def test_result_markers_are_removed_from_the_answer() -> None:
     model = Scripted(call("add", a=1, b=1), "<tool_result>\n2\n</tool_result>\nIt is 2.")
     assert run(agent(model))[1].answer == "2\n\nIt is 2."
 
@@ -219,7 +219,7 @@ class Endless(Scripted):
             yield piece
 
 
-def test_a_model_that_goes_on_after_its_call_is_stopped() -> None:
+def test_model_that_continues_after_its_call_is_stopped() -> None:
     model = Endless(call("add", a=1, b=1) + "\nThe result is ", "2")
     _, end = run(agent(model))
     assert end.answer == "2"
@@ -227,14 +227,14 @@ def test_a_model_that_goes_on_after_its_call_is_stopped() -> None:
 
 
 @pytest.mark.mission("E7")
-def test_no_tools_is_a_plain_conversation() -> None:
+def test_agent_without_tools_is_a_plain_conversation() -> None:
     model = Scripted("Hello " + call("add", a=1, b=1))
     assert run(agent(model, tools=()))[1].answer == "Hello " + call("add", a=1, b=1)
     assert "add" not in model.told[0][0]["content"]
 
 
 @pytest.mark.mission("C27")
-def test_a_nudge_stands_behind_results_in_one_prompt_alone() -> None:
+def test_reminder_follows_results_in_one_prompt_only() -> None:
     model = Scripted(call("add", a=1, b=1), call("fail", why="x"), call("add", a=2, b=2), "4")
     run(agent(model, after_results=NUDGE, after_failures=FAILED))
     assert [one[-1]["content"].splitlines()[-1] for one in model.told] == [
@@ -246,7 +246,7 @@ def test_a_nudge_stands_behind_results_in_one_prompt_alone() -> None:
     assert sum("Go on." in message["content"] for message in model.told[3]) == 1
 
 
-def test_a_refusal_is_no_failure_to_be_helped() -> None:
+def test_denied_call_does_not_lead_to_the_reminder_for_failures() -> None:
     @tool(requires_confirmation=True)
     def wipe() -> str:
         """Wipe the disk."""
@@ -267,13 +267,13 @@ def test_a_refusal_is_no_failure_to_be_helped() -> None:
     assert model.last(1).endswith("Go on.")
 
 
-def test_the_length_and_heat_of_answers_reach_the_model() -> None:
+def test_sampling_options_reach_the_model() -> None:
     model = Scripted("1")
     run(agent(model, max_tokens=9, temperature=0.5))
     assert model.options == [{"max_tokens": 9, "temperature": 0.5}]
 
 
-def test_calls_may_be_read_and_results_told_in_other_formats() -> None:
+def test_calls_and_results_can_have_different_formats() -> None:
     model = Scripted(call("add", "hermes", a=1, b=2), "3")
     backend = TextBackend(local_source(model), format="forge_xml", reads="hermes", results="anthropic_xml")
     run(Agent(backend, TOOLS))
@@ -282,7 +282,7 @@ def test_calls_may_be_read_and_results_told_in_other_formats() -> None:
     assert model.last(1) == toolwire.render_results([toolwire.ToolResult("", "add", 3)], format="anthropic_xml")
 
 
-def test_the_file_tools_under_a_root(tmp_path: Path) -> None:
+def test_file_tools_work_under_a_root(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The </tool> key is <tool> under the mat.\n")
     model = Scripted(
         call("list_dir", path="."),
@@ -300,7 +300,7 @@ def test_the_file_tools_under_a_root(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["read file", "a\nb", "x" * 300, "\u2039add\u203a", "<add>"])
 @pytest.mark.parametrize("format", ["hermes", "forge_xml", "deepseek_v3_1"])
-def test_a_name_that_no_tool_can_have_is_an_unknown_tool(name: str, format: str) -> None:
+def test_impossible_tool_name_is_an_unknown_tool(name: str, format: str) -> None:
     call = ToolCall(name, {"a": 1}, "1", raw="what the model wrote")
     backend = ScriptedBackend([ParsedResponse(tool_calls=(call,)), "Then not."], format=format)
     assert asyncio.run(Agent(backend, [add]).ask("Go.")) == "Then not."
