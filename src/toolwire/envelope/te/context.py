@@ -34,7 +34,7 @@ SAID: Final = {
 
 
 @dataclass(slots=True)
-class Outcome:
+class CommandOutcome:
     """The result of a command, for the usage log and the exit status."""
 
     status: int = 0
@@ -81,7 +81,9 @@ class CommandContext:
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def answer(self, compose: Callable[[int], Document], *, limit: int | None = None, status: int = 0) -> Outcome:
+    def answer(
+        self, compose: Callable[[int], Document], *, limit: int | None = None, status: int = 0
+    ) -> CommandOutcome:
         """Write a document that fits.
 
         Args:
@@ -98,7 +100,9 @@ class CommandContext:
         text = self.written(document)
         write(text)
         header = document.header
-        return Outcome(status, header.cmd, "envelope", text, header.truncated, header.handle or "", header.error or "")
+        return CommandOutcome(
+            status, header.cmd, "envelope", text, header.truncated, header.handle or "", header.error or ""
+        )
 
     def written(self, document: Document) -> str:
         """Return a document as text or JSON."""
@@ -116,7 +120,7 @@ class CommandContext:
         tail: float = 0.0,
         more: str = "",
         status: int = 0,
-    ) -> Outcome:
+    ) -> CommandOutcome:
         """Write a text in an envelope; see `compose_text`."""
         keep = self.keep()
         return self.answer(
@@ -148,7 +152,7 @@ class CommandContext:
         except ToolError:
             return None
 
-    def failed(self, cmd: str, error: str, message: str = "", *, status: int = WRONG) -> Outcome:
+    def failed(self, cmd: str, error: str, message: str = "", *, status: int = WRONG) -> CommandOutcome:
         """Write an error. If its explanation is fixed, the details go to standard error."""
         explanation = SAID.get(error, message)
         if message and message != explanation:
@@ -163,14 +167,14 @@ class CommandContext:
 
     # -- afterwards ----------------------------------------------------------------------------------------------
 
-    def record(self, done: Outcome, arguments: Sequence[str]) -> None:
+    def record(self, done: CommandOutcome, arguments: Sequence[str]) -> None:
         """Record the call, if enabled."""
         if not self.settings.telemetry:
             return
         with Caught():  # it never gets in the way
             self._record(done, arguments)
 
-    def _record(self, done: Outcome, arguments: Sequence[str]) -> None:
+    def _record(self, done: CommandOutcome, arguments: Sequence[str]) -> None:
         telemetry = UsageLog.of(self.settings)
         telemetry.record(
             UsageRecord(

@@ -18,7 +18,7 @@ from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_l
 from toolwire.envelope.search_results import SearchResults
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.command_lines import CAT, FAILED, FIND, NONE_FOUND, READ, root_of
-from toolwire.envelope.te.context import CommandContext, Outcome
+from toolwire.envelope.te.context import CommandContext, CommandOutcome
 from toolwire.envelope.te.options import CommandSpec, ParsedArguments
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
@@ -50,7 +50,7 @@ class _Text:
     late: bool = False
 
 
-def cat(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+def cat(context: CommandContext, arguments: Sequence[str]) -> CommandOutcome:
     """Show files in an envelope."""
     parsed = CAT.read(arguments)
     if not parsed.arguments:
@@ -58,7 +58,7 @@ def cat(context: CommandContext, arguments: Sequence[str]) -> Outcome:
     return _shown(context, CAT, parsed, "cat", parsed.arguments)
 
 
-def read(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+def read(context: CommandContext, arguments: Sequence[str]) -> CommandOutcome:
     """Show a file of a repository in an envelope."""
     parsed = READ.read(arguments)
     if parsed.arguments or not parsed.last("path"):
@@ -68,7 +68,7 @@ def read(context: CommandContext, arguments: Sequence[str]) -> Outcome:
 
 def _shown(
     context: CommandContext, command: CommandSpec, parsed: ParsedArguments, cmd: str, paths: Sequence[str]
-) -> Outcome:
+) -> CommandOutcome:
     line_range = _range(command, parsed)
     limits = context.settings.cat
     try:
@@ -193,7 +193,7 @@ def _after(piece: bytes, breaks: int) -> int:
 _ONE_STROKE: Final = frozenset({"-name", "-iname", "-path", "-type", "-maxdepth"})
 
 
-def find(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+def find(context: CommandContext, arguments: Sequence[str]) -> CommandOutcome:
     """List the names of files in an envelope."""
     parsed = FIND.read([f"-{argument}" if argument in _ONE_STROKE else argument for argument in arguments])
     kind = parsed.last("type")

@@ -20,7 +20,7 @@ from toolwire.search.ripgrep import PinnedPath, RipgrepSearch, find_ripgrep
 
 if TYPE_CHECKING:
     from toolwire.envelope.search_results import SearchResults
-    from toolwire.envelope.te.context import CommandContext, Outcome
+    from toolwire.envelope.te.context import CommandContext, CommandOutcome
     from toolwire.search.re2_search import Re2Search
 
 MAX_PATTERN: Final = 4_096
@@ -164,14 +164,14 @@ class _GrepLines:
         self.status = 0
 
 
-def grep_raw(arguments: Sequence[str], *, root: str = "") -> Outcome:
+def grep_raw(arguments: Sequence[str], *, root: str = "") -> CommandOutcome:
     """Run ripgrep itself; where it is not installed, write what grep would write.
 
     Args:
         arguments: of ripgrep, or of `te grep`.
         root: the directory to run in; "" for the working directory.
     """
-    from toolwire.envelope.te.context import Outcome, warn
+    from toolwire.envelope.te.context import CommandOutcome, warn
     from toolwire.envelope.te.passthrough import run_raw
 
     if program := find_ripgrep(os.environ.get("TE_RG", "")):
@@ -184,11 +184,11 @@ def grep_raw(arguments: Sequence[str], *, root: str = "") -> Outcome:
             Search(arguments, stack).feed(lines, seconds=sys.maxsize)
     except ToolError as error:
         warn(str(error))
-        return Outcome(WRONG, "grep", "raw", error="not_searched")
-    return Outcome(lines.status, "grep", "raw")
+        return CommandOutcome(WRONG, "grep", "raw", error="not_searched")
+    return CommandOutcome(lines.status, "grep", "raw")
 
 
-def repeat_raw(search: Search) -> Outcome:
+def repeat_raw(search: Search) -> CommandOutcome:
     """Run ripgrep itself for the same search, without the options that are ours alone."""
     query = search.query
     switches = (("--files-with-matches", search.files), ("--count", search.count))
@@ -202,7 +202,7 @@ def repeat_raw(search: Search) -> Outcome:
     return grep_raw(argv, root=root_of(search.root))
 
 
-def grep(search: Search, context: CommandContext) -> Outcome:
+def grep(search: Search, context: CommandContext) -> CommandOutcome:
     """Read a search that was started, and write the best hits."""
     from toolwire.envelope.search_results import SearchResults
     from toolwire.envelope.te.context import warn

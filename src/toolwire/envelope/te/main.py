@@ -16,7 +16,7 @@ from toolwire.errors import ConfigurationError
 from toolwire.runtime.foreign_code import Caught
 
 if TYPE_CHECKING:
-    from toolwire.envelope.te.context import CommandContext, Outcome
+    from toolwire.envelope.te.context import CommandContext, CommandOutcome
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -96,7 +96,7 @@ def _seconds(parsed: ParsedArguments) -> float | None:
     return seconds
 
 
-def _done(parsed: ParsedArguments, context: CommandContext) -> Outcome:
+def _done(parsed: ParsedArguments, context: CommandContext) -> CommandOutcome:
     """Run any command but `grep`."""
     from toolwire.envelope.te import passthrough
 
@@ -129,9 +129,9 @@ def _done(parsed: ParsedArguments, context: CommandContext) -> Outcome:
 def _guarded(
     context: CommandContext,
     argv: Sequence[str],
-    work: Callable[[], Outcome],
-    repeat: Callable[[], Outcome] | None = None,
-) -> Outcome:
+    work: Callable[[], CommandOutcome],
+    repeat: Callable[[], CommandOutcome] | None = None,
+) -> CommandOutcome:
     """Run a command. If it fails, a person gets the raw output, and an agent an error.
 
     A program that has run is not run again: a person gets the output that it wrote.
@@ -141,14 +141,14 @@ def _guarded(
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
     from toolwire.envelope.te.command_lines import FAILED
-    from toolwire.envelope.te.context import Outcome, warn
+    from toolwire.envelope.te.context import CommandOutcome, warn
     from toolwire.envelope.te.passthrough import READING, raw, unshaped
 
     warn(f"internal error: {caught.message}")
     cmd = argv[0] if argv else "te"
     if context.human and context.ran is not None:
         unshaped(context.ran)
-        return Outcome(context.ran.exit_status, cmd, "raw", error="internal")
+        return CommandOutcome(context.ran.exit_status, cmd, "raw", error="internal")
     if context.human and cmd in READING and not isinstance(caught.error, OSError):
         return repeat() if repeat is not None else raw(argv)
     return context.failed(cmd, "internal", status=FAILED)

@@ -14,7 +14,7 @@ from toolwire.envelope.grammar import BEGIN, Document, EnvelopeHeader, Section, 
 from toolwire.envelope.layout import cut
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.command_lines import FAILED, READ, RUN
-from toolwire.envelope.te.context import CommandContext, Outcome, dumped, short, warn
+from toolwire.envelope.te.context import CommandContext, CommandOutcome, dumped, short, warn
 from toolwire.runtime.process_groups import ProgramResult, run_program
 
 READING: Final = frozenset({"grep", "cat", "find", "repo"})
@@ -27,7 +27,7 @@ TAIL: Final = 0.5
 """Share of the output for its end, where commands report how they went."""
 
 
-def run_shown(context: CommandContext, arguments: Sequence[str]) -> Outcome:
+def run_shown(context: CommandContext, arguments: Sequence[str]) -> CommandOutcome:
     """Run `te run`: both outputs in one envelope."""
     argv = RUN.read(arguments).arguments
     if not argv:
@@ -35,24 +35,24 @@ def run_shown(context: CommandContext, arguments: Sequence[str]) -> Outcome:
     return _json(context, argv) if context.as_json else _shaped(context, argv, passed=False)
 
 
-def pass_on(context: CommandContext, argv: Sequence[str]) -> Outcome:
+def pass_on(context: CommandContext, argv: Sequence[str]) -> CommandOutcome:
     """Run a command that `te` does not know; its output gets an envelope only if it exceeds the reader's budget."""
     return _json(context, argv) if context.as_json else _shaped(context, argv, passed=True)
 
 
-def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Outcome:
+def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> CommandOutcome:
     cmd = short(argv[0])
     result = _ran(context, argv, merge=not passed)
     if isinstance(result, str):
         warn(result)
-        return Outcome(FAILED, cmd, "pass", error="not_started")
+        return CommandOutcome(FAILED, cmd, "pass", error="not_started")
     if result.timed_out:
         warn(f"{_late(context, argv)}; te --timeout {2 * _seconds(context):g} gives it twice as long")
     out, err = _text(result.out.joined()), _text(result.err.joined())
     error = "timeout" if result.timed_out else None
     if passed and not result.left_out and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
         unshaped(result)
-        return Outcome(result.exit_status, cmd, "pass", out + err, error=error or "")
+        return CommandOutcome(result.exit_status, cmd, "pass", out + err, error=error or "")
     text = out if not err else f"{out.removesuffix(chr(10))}\n{err}" if out else err
     kind = content_type(text[:2_000] + text[-200:])
     header = EnvelopeHeader(
@@ -65,14 +65,14 @@ def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Ou
     return outcome
 
 
-def _json(context: CommandContext, argv: Sequence[str]) -> Outcome:
+def _json(context: CommandContext, argv: Sequence[str]) -> CommandOutcome:
     """Write a command's outputs as one JSON object, truncated to both ends if they exceed the reader's budget."""
     cmd = short(argv[0])
     result = _ran(context, argv, merge=False)
     if isinstance(result, str):
         text = dumped({"stdout": "", "stderr": "", "exit_code": FAILED, "error": result})
         sys.stdout.write(text + "\n")
-        return Outcome(FAILED, cmd, "pass", text, error="not_started")
+        return CommandOutcome(FAILED, cmd, "pass", text, error="not_started")
     value: dict[str, Any] = {
         "stdout": _text(result.out.joined()),
         "stderr": _text(result.err.joined()),
@@ -97,7 +97,7 @@ def _json(context: CommandContext, argv: Sequence[str]) -> Outcome:
                 break
             room = max(room * budget // len(text) - 32, MIN_SHOWN)
     sys.stdout.write(text + "\n")
-    return Outcome(
+    return CommandOutcome(
         result.exit_status, cmd, "pass", text, "truncated" in value, handle, "timeout" if result.timed_out else ""
     )
 
@@ -143,7 +143,7 @@ def unshaped(ran: ProgramResult) -> None:
 # -- raw -------------------------------------------------------------------------------------------------------------
 
 
-def raw(argv: Sequence[str]) -> Outcome:
+def raw(argv: Sequence[str]) -> CommandOutcome:
     """Run the tool itself with our own streams: no header, no limit. For `grep` see `grep.grep_raw`."""
     cmd = argv[0]
     if cmd == "run":
@@ -154,7 +154,7 @@ def raw(argv: Sequence[str]) -> Outcome:
     return run_raw(argv, cmd=cmd)
 
 
-def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: str = "") -> Outcome:
+def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: str = "") -> CommandOutcome:
     """Run a program that reads and writes our own streams.
 
     Args:
@@ -167,5 +167,5 @@ def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: st
         status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
     except (OSError, ValueError, IndexError) as error:
         warn(f"{cmd}: {error.strerror if isinstance(error, OSError) else error}")
-        return Outcome(FAILED, short(cmd), "raw", error="not_started")
-    return Outcome(status if status >= 0 else 128 - status, short(cmd), "raw")
+        return CommandOutcome(FAILED, short(cmd), "raw", error="not_started")
+    return CommandOutcome(status if status >= 0 else 128 - status, short(cmd), "raw")

@@ -10,7 +10,7 @@ from typing import Final
 
 from toolwire.envelope.envelope import page
 from toolwire.envelope.te.command_lines import FAILED
-from toolwire.envelope.te.context import CommandContext, Outcome, dumped, warn
+from toolwire.envelope.te.context import CommandContext, CommandOutcome, dumped, warn
 from toolwire.envelope.usage_log import UsageLog
 from toolwire.errors import ToolError
 from toolwire.text.escape import escape_as_json
@@ -22,7 +22,7 @@ _CELL: Final = 100
 """Maximum length of a cell, in characters."""
 
 
-def stats(context: CommandContext) -> Outcome:
+def stats(context: CommandContext) -> CommandOutcome:
     """Write statistics of all calls."""
     try:
         summaries = UsageLog.of(context.settings).stats()
@@ -46,7 +46,7 @@ def stats(context: CommandContext) -> Outcome:
     return _newest(context, lines)
 
 
-def handles(context: CommandContext) -> Outcome:
+def handles(context: CommandContext) -> CommandOutcome:
     """Write a list of stored results, the newest first."""
     try:
         results = context.store.list()
@@ -63,7 +63,7 @@ def handles(context: CommandContext) -> Outcome:
     return _newest(context, lines)
 
 
-def one_page(context: CommandContext, handle: str, number: int) -> Outcome:
+def one_page(context: CommandContext, handle: str, number: int) -> CommandOutcome:
     """Write a part of a stored result."""
     try:
         result, text = context.store.get(handle)
@@ -93,7 +93,7 @@ def _cell(text: str) -> str:
     return shorten(escape_as_json(text), _CELL)
 
 
-def _newest(context: CommandContext, lines: list[str]) -> Outcome:
+def _newest(context: CommandContext, lines: list[str]) -> CommandOutcome:
     """Write as many of the first lines as fit, and the number of the others."""
     room = context.settings.budget - (_SAID if not context.as_json else 2)
     shown = 0
@@ -110,7 +110,7 @@ def _newest(context: CommandContext, lines: list[str]) -> Outcome:
         left = len(lines) - shown
         text = "\n".join([*lines[:shown], *([f"# TE: {left} more"] if left else [])])
     sys.stdout.write(text + "\n")
-    return Outcome(cmd="report", mode="")
+    return CommandOutcome(cmd="report", mode="")
 
 
 def _age(seconds: float) -> str:
