@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import pytest
 from toolwire.builtin import path_suggestions
 from toolwire.builtin.toolsets import builtin_tools
 from toolwire.errors import ToolError
+from toolwire.search.ripgrep import find_ripgrep
 
 SECRET = "the secret of the neighbours"
 OUTSIDE = "only_there.txt"
@@ -218,7 +218,7 @@ def test_nobody_leads_a_tool_outside_by_changing_the_tree(tmp_path: Path, name: 
 @needs_exchange
 def test_ripgrep_is_given_a_tree_that_changes(tmp_path: Path) -> None:
     """With ripgrep and without, whichever is installed: what is shown was opened below the root."""
-    if shutil.which("rg") is None:
+    if not find_ripgrep():
         pytest.skip("ripgrep is not installed")
     root, neighbour = tmp_path / "root", tmp_path / "neighbour"
     for number in range(50):

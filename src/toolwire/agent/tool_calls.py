@@ -16,7 +16,7 @@ from toolwire.agent.run_events import ToolFinished, ToolStarted
 from toolwire.errors import JournalError
 from toolwire.execution.executor import Confirm, Issue, Outcome, ToolExecutor
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 
 OVER = "The budget of calls is used up, so this call did not run."
 LATE = "The time of the whole run is used up, so this call did not run."
@@ -145,7 +145,7 @@ class ToolCallRunner:
         elif outcome.issue is None:  # lost: it began in an earlier process
             context.emit(ToolStarted(outcome.call))
         seconds = context.limits.clock() - began
-        with Caught() as caught:
+        with capture_errors() as caught:
             outcome = self._apply_hooks(outcome, turn)
         if recorder is not None:
             # A hook that fails is a bug that will be fixed; that the call ran must be known all the same. From this

@@ -50,7 +50,7 @@ class Edit(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an edit fits, its replacement, and a description of the rule if it is not the first."""
+    """The place of an edit, its replacement, and a description of the rule if it is not the first."""
 
     start: int
     end: int

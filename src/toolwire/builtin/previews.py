@@ -1,4 +1,4 @@
-"""Previews of changes to files and of commands, for somebody who has to approve them.
+"""Previews of changes to files and of commands, for the person who has to approve them.
 
 Text of a model cannot reach beyond its place in a preview: characters that hide or reorder text are escapes, each line
 of a file is behind `+`, `-` or a space, and what the preview itself says is in brackets at the beginning of a line.

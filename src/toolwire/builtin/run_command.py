@@ -47,7 +47,7 @@ _SPECIAL_FIRST = frozenset("~#")
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """How commands are run.
+    """Settings for commands.
 
     Attributes:
         shell: path of a shell that runs text with shell syntax; "" refuses such text.

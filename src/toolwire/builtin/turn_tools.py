@@ -1,6 +1,6 @@
 """`task_completion`, `ask_question` and `converse`: tools with which a model ends its turn.
 
-They only return their arguments; `Tool.ends_turn` tells the loop to stop there and to show them.
+They only return their arguments; `Tool.ends_turn` makes the loop stop there and show them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from toolwire.envelope.store import HandleStore, StoredResult
 from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_arguments
 from toolwire.errors import ToolError
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.escape import escape_as_json
 
 _SAID: Final = 140
@@ -91,7 +91,7 @@ class Envelope:
         if isinstance(result.result, EnvelopeText):
             return result
         document = self.compose(call.name, result.result)
-        with Caught():  # telemetry never gets in the way
+        with capture_errors():  # telemetry never gets in the way
             self._record(call, document, began)
         return replace(result, result=EnvelopeText(document.text))
 

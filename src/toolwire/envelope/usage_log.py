@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from toolwire.envelope.settings import Settings
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.sqlite import Database, storable
 
 MAX_OUTPUT_TEXT: Final = 8_192
@@ -114,7 +114,7 @@ class UsageLog:
         """Record a call, if enabled."""
         if not self.enabled:
             return
-        with Caught():  # whatever breaks here is nothing to whoever called
+        with capture_errors():  # whatever breaks here is nothing to whoever called
             self._record(record)
 
     def _record(self, record: UsageRecord) -> None:

@@ -14,7 +14,7 @@ from threading import Lock
 
 from toolwire.errors import ToolError
 from toolwire.policy.approval import Agreement, Approval
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 
 Answers = Sequence[Agreement | bool]
 
@@ -115,7 +115,7 @@ class Together:
 
     async def _settle(self, asked: list[_Waiting]) -> None:
         answers: Answers = ()
-        caught = Caught()
+        caught = capture_errors()
         _DEADLINE.set(None)  # in this task alone: it goes on when they are over, so they do not wait for its turn
         try:
             with caught:

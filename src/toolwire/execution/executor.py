@@ -24,7 +24,7 @@ from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.policy.session import Session
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.schema.serialization import to_json_value
@@ -195,7 +195,7 @@ class ToolExecutor:
         """
         begun = [] if begun is None else begun
         unnoted: BaseException | None = None
-        with Caught() as caught:  # whatever goes wrong on the way, there is a result
+        with capture_errors() as caught:  # whatever goes wrong on the way, there is a result
             if self._compares and self._compared != self._registry.version:
                 self._warn()
             outcome = await self._run(call, session, untrusted, begun, noted, permitted)
@@ -233,12 +233,12 @@ class ToolExecutor:
         session.began(name, start)
         try:
             if noted is not None:
-                with Caught() as missed:
+                with capture_errors() as missed:
                     await noted(ready.call, ready.tool, key)
                 if missed.error is not None:
                     return missed.error
             begun.append(ready.call)
-            with Caught(EVERYTHING, passed=_NOT_THEIRS) as caught:
+            with capture_errors(EVERYTHING, propagated=_NOT_THEIRS) as caught:
                 result = _result(call, await self._called(ready))
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -338,7 +338,7 @@ class ToolExecutor:
         return _Ready(_with(call, definition.name, arguments), tool, typed)
 
     def _decided(self, ready: _Ready, session: Session, untrusted: bool | None = None) -> Decision:
-        with Caught() as caught:
+        with capture_errors() as caught:
             context = session.context(now=self._clock(), untrusted=untrusted)
             return self._policy.decide(ready.call, ready.tool.definition, context)
         return Deny(f"Whether {ready.call.name} may run cannot be decided, so it did not run: {caught.message}")
@@ -378,7 +378,7 @@ class ToolExecutor:
         preview = ready.tool.behavior.preview
         if preview is None:
             return ask
-        with Caught() as caught:
+        with capture_errors() as caught:
             shown: object = preview(_copied(ready.call.arguments))
             if isinstance(shown, str):
                 return Ask(ask.reason, shown)
@@ -417,7 +417,7 @@ class ToolExecutor:
         exactly = _with(call, call.name, _copied(call.arguments))
         answer: Agreement | bool = False
         try:
-            with Caught() as caught:
+            with capture_errors() as caught:
                 async with answering(self._confirm_timeout):
                     answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
         except asyncio.CancelledError:
@@ -502,7 +502,7 @@ def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, 
     """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
     if tool.behavior.check is None and tool.read is None:
         return "", _copied(arguments)  # what the function does to them is no part of the record
-    with Caught() as caught:
+    with capture_errors() as caught:
         if tool.behavior.check is not None and (why := tool.behavior.check(_copied(arguments))):
             return why, None
         return "", _copied(arguments) if tool.read is None else tool.read(_copied(arguments))

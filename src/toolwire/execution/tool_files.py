@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolwire.errors import ConfigurationError, ToolError
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.tools import Tool
 
 
@@ -32,7 +32,7 @@ def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
         raise ConfigurationError(f"cannot read {path}: no Python file is there")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    with Caught() as caught:
+    with capture_errors() as caught:
         spec.loader.exec_module(module)
     if caught.error is not None:
         raise ToolError(f"{path} cannot be run: {caught.message}") from caught.error

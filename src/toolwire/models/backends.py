@@ -18,7 +18,7 @@ from toolwire.errors import ProviderError, RenderError, ToolwireError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
 from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.providers.request import ChatRequest, Notes, RequestOptions, group_results
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import check_options
 from toolwire.text.tokens import estimate_tokens
@@ -221,7 +221,7 @@ def local_source(model: Writer) -> Source:
         left = threading.Event()
 
         def write() -> None:
-            with Caught() as caught, closing(model.stream(asked, **options)) as written:
+            with capture_errors() as caught, closing(model.stream(asked, **options)) as written:
                 for piece in written:
                     loop.call_soon_threadsafe(pieces.put_nowait, piece)
                     if left.is_set():

@@ -156,7 +156,16 @@ class AllowedRoots:
                 finally:
                     os.close(file)
             else:
-                yield from self._below(os.dup(walk.top), "", (depth, entries), skipped, left_out)
+                for name, is_directory, parent in self._below(
+                    os.dup(walk.top), "", (depth, entries), skipped, left_out
+                ):
+                    if name and not is_directory:
+                        with suppress(ToolError):
+                            file = self._opened(parent, os.path.basename(name), name)
+                            try:
+                                yield name, file
+                            finally:
+                                os.close(file)
 
     def names(self, path: str, skipped: Callable[[str], bool], *, deep: bool, most: int) -> Iterator[tuple[str, bool]]:
         """Yield the names in a directory, and whether each is a directory; no file is opened.
@@ -170,30 +179,11 @@ class AllowedRoots:
             most: maximum number of names.
         """
         with self.directory(path) as directory:
-            yield from islice(self._names(os.dup(directory), "", 0 if deep else MAX_DEPTH, skipped, most), most)
-
-    def _names(
-        self, directory: int, prefix: str, depth: int, skipped: Callable[[str], bool], most: int
-    ) -> Iterator[tuple[str, bool]]:
-        below = []
-        try:
-            with os.scandir(directory) as entries:
-                listing = sorted(islice(entries, most), key=lambda entry: entry.name)
-            for entry in listing:
-                is_directory = entry.is_dir(follow_symlinks=False)
-                is_shown = not skipped(entry.name) and (is_directory or entry.is_file(follow_symlinks=False))
-                yield prefix + entry.name if is_shown else "", is_directory
-                if is_shown and is_directory and depth < MAX_DEPTH:
-                    below.append(entry.name)
-            for name in below:
-                with suppress(OSError):
-                    inner = os.open(name, _DIRECTORY, dir_fd=directory)
-                    if not self.mounts and os.fstat(inner).st_dev != os.fstat(directory).st_dev:
-                        os.close(inner)
-                        continue
-                    yield from self._names(inner, f"{prefix}{name}/", depth + 1, skipped, most)
-        finally:
-            os.close(directory)
+            limits = (MAX_DEPTH if deep else 0, most)
+            for name, is_directory, _ in islice(
+                self._below(os.dup(directory), "", limits, skipped, lambda _: None), most
+            ):
+                yield name, is_directory
 
     def _below(
         self,
@@ -202,7 +192,8 @@ class AllowedRoots:
         limits: tuple[int, int],
         skipped: Callable[[str], bool],
         left_out: Callable[[str], None],
-    ) -> Iterator[tuple[str, int]]:
+    ) -> Iterator[tuple[str, bool, int]]:
+        """Yield each name below a directory ("" if skipped), whether it is a directory, and what it was found in."""
         below = []
         depth, most = limits
         try:
@@ -210,17 +201,13 @@ class AllowedRoots:
             if more:
                 left_out(f"only {most} names of {prefix or 'the directory'} were looked at")
             for entry in entries:
-                if skipped(entry.name):
+                is_directory = entry.is_dir(follow_symlinks=False)
+                if skipped(entry.name) or not (is_directory or entry.is_file(follow_symlinks=False)):
+                    yield "", is_directory, directory
                     continue
-                if entry.is_dir(follow_symlinks=False):
+                yield prefix + entry.name, is_directory, directory
+                if is_directory:
                     below.append(entry.name)
-                elif entry.is_file(follow_symlinks=False):
-                    with suppress(ToolError):
-                        file = self._opened(directory, entry.name, entry.name)
-                        try:
-                            yield prefix + entry.name, file
-                        finally:
-                            os.close(file)
             if below and prefix.count("/") == depth:
                 left_out(f"nothing deeper than {depth} directories was looked at")
                 return
@@ -399,7 +386,7 @@ class _Walk:
     def _make_one(self, name: str) -> None:
         try:
             os.mkdir(name, dir_fd=self.top)
-        except FileExistsError:  # somebody else was faster
+        except FileExistsError:  # another program was faster
             self._enter(name)
             return
         self._enter(name)

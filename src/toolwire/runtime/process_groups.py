@@ -82,7 +82,7 @@ class CapturedOutput:
 
 
 class ProgramResult(NamedTuple):
-    """How a program ended.
+    """The result of a program.
 
     Attributes:
         status: exit status; negative for the signal that ended it.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from toolwire.runtime.foreign_code import HELD, Caught
+from toolwire.runtime.foreign_code import TOOL_ERRORS, capture_errors
 
 IDLE_SECONDS = 10.0
 
@@ -89,7 +89,7 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
 
     def job() -> Callable[[], None]:
         value: Any = None
-        with Caught((BaseException,)) as caught:
+        with capture_errors((BaseException,)) as caught:
             value = context.run(function, **arguments)
 
         def tell() -> None:
@@ -100,7 +100,7 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
 
     _start(job)
     value, error = await outcome
-    if isinstance(error, HELD):
+    if isinstance(error, TOOL_ERRORS):
         raise error
     if error is not None:
         raise RuntimeError(f"it raised {type(error).__name__}") from error

@@ -2,8 +2,8 @@
 
 The pattern that ripgrep gets matches at least wherever RE2 would match. It runs in the directory that was opened,
 follows no link, and only its list of names is used: each file is then opened below its root and searched by RE2 like
-any other, so the results are the same without it. If somebody swaps a directory for a link meanwhile, ripgrep may read
-a file outside. It then only names it, and under such a name nothing outside can be opened.
+any other, so the results are the same without it. If a directory is swapped for a link meanwhile, ripgrep may read a
+file outside. It then only names it, and under such a name nothing outside can be opened.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPTIONS = (
 
 
 def candidate_files(program: str, pattern: str, directory: int, *, max_bytes: int, seconds: float) -> list[str] | None:
-    """Return the files that may match, in the order of `AllowedRoots.files`; None if ripgrep cannot tell.
+    """Return the files that may match, in the order of `AllowedRoots.files`; None if ripgrep cannot be used.
 
     Args:
         program: the path of ripgrep.

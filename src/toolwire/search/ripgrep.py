@@ -2,8 +2,8 @@
 
 Each path of a search is opened below its root name by name (`allowed_roots.AllowedRoots`) and stays open while ripgrep
 runs: a directory as its working directory, a file as its standard input. So nobody can change what a path means
-between the check and the search. Below a directory ripgrep walks the tree itself and follows no link. Somebody who
-swaps a directory in there for a link at the right moment can still lead it outside: the search is guarded against
+between the check and the search. Below a directory ripgrep walks the tree itself and follows no link. A program
+that swaps a directory in there for a link at the right moment can still lead it outside: the search is guarded against
 models, not against other programs of the same user.
 
 This module is the first that `te grep` loads; it imports little.
@@ -46,7 +46,7 @@ def find_ripgrep(name: str = "", *, outside: Iterable[os.PathLike[str]] = ()) ->
 
     Args:
         name: a path to use instead, or `none`.
-        outside: directories that a model may write to; a program that lies in one of them is not used.
+        outside: directories that a model may write to; a program in one of them is not used.
     """
     if name:
         return "" if name == "none" or not _is_executable(name) else name

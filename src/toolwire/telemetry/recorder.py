@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import StateError
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
@@ -179,7 +179,7 @@ class Recorder:
     def _written(self, connection: sqlite3.Connection, batch: Iterable[_Record]) -> None:
         with _transaction(connection):
             for record in batch:
-                with Caught() as caught:
+                with capture_errors() as caught:
                     self._write(connection, record)
                 if isinstance(caught.error, sqlite3.Error) and not isinstance(caught.error, _OF_A_VALUE):
                     raise caught.error

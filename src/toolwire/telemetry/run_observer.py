@@ -17,7 +17,7 @@ from toolwire.execution.executor import Outcome
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.providers.parsing import parse
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.telemetry.records import (
     ApprovalRecord,
     CallRecord,
@@ -143,7 +143,7 @@ class Watch:
         """What is known of the last answer is all there is: tell it."""
         answer, self._answer = self._answer, None
         if answer is not None and self._observers and (answer.calls or not answer.again):
-            with Caught() as caught:
+            with capture_errors() as caught:
                 record = answer.record(self._run)
             if caught.error is None:
                 self._tell("turn", record)
@@ -159,7 +159,7 @@ class Watch:
 
     def _tell(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
         for observer in tuple(self._observers):
-            with Caught() as caught:
+            with capture_errors() as caught:
                 getattr(observer, what)(record)
             if caught.error is not None:
                 self._observers.remove(observer)

@@ -18,7 +18,7 @@ from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.options import WRONG
 from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_command
 from toolwire.errors import ToolError
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.process_groups import ProgramResult
 from toolwire.text.escape import escape_as_json
 
@@ -171,7 +171,7 @@ class CommandContext:
         """Record the call, if enabled."""
         if not self.settings.telemetry:
             return
-        with Caught():  # it never gets in the way
+        with capture_errors():  # it never gets in the way
             self._record(done, arguments)
 
     def _record(self, done: CommandOutcome, arguments: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from toolwire.envelope.te.command_lines import INTERRUPTED, TE
 from toolwire.envelope.te.options import ParsedArguments
 from toolwire.errors import ConfigurationError
-from toolwire.runtime.foreign_code import Caught
+from toolwire.runtime.foreign_code import capture_errors
 
 if TYPE_CHECKING:
     from toolwire.envelope.te.context import CommandContext, CommandOutcome
@@ -136,7 +136,7 @@ def _guarded(
 
     A program that has run is not run again: a person gets the output that it wrote.
     """
-    with Caught() as caught:
+    with capture_errors() as caught:
         return work()
     if isinstance(caught.error, SystemExit | BrokenPipeError | ConfigurationError):  # none of ours
         raise caught.error
