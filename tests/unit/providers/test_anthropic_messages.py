@@ -1,4 +1,4 @@
-"""Anthropic Messages: requests, answers and streams, and what other adapters got wrong there."""
+"""Anthropic Messages: requests, answers and streams"""
 
 import json
 from typing import Any
@@ -127,8 +127,8 @@ def test_signed_thinking_is_sent_back_unchanged() -> None:
 
 def test_reasoning_of_other_apis_is_left_out_with_a_note() -> None:
     notes = Notes()
-    said = Message("assistant", (ReasoningPart("hm", "s", "gemini"), ReasoningPart("plain"), TextPart("x")))
-    assert encoded(said, notes=notes)["messages"] == [{"role": "assistant", "content": "x"}]
+    message = Message("assistant", (ReasoningPart("hm", "s", "gemini"), ReasoningPart("plain"), TextPart("x")))
+    assert encoded(message, notes=notes)["messages"] == [{"role": "assistant", "content": "x"}]
     assert [note.kind for note in notes] == ["dropped", "dropped"]
 
 
@@ -268,16 +268,16 @@ def test_written_block_has_one_type_and_all_of_its_text() -> None:
 
 
 def test_interleaved_calls_become_consecutive_blocks() -> None:
-    one, two = ToolCall("f", {"a": 1}, "1"), ToolCall("g", {"b": 2}, "2")
+    first, two = ToolCall("f", {"a": 1}, "1"), ToolCall("g", {"b": 2}, "2")
     stream = written(
         [CallStart(0, "f", "1"), CallStart(1, "g", "2"), ArgumentsDelta(0, '{"a":'), ArgumentsDelta(1, '{"b":'),
-         ArgumentsDelta(0, "1}"), ArgumentsDelta(1, "2}"), CallEnd(0, one, True), CallEnd(1, two, True)]
+         ArgumentsDelta(0, "1}"), ArgumentsDelta(1, "2}"), CallEnd(0, first, True), CallEnd(1, two, True)]
     )  # fmt: skip
     assert blocks_of(stream) == [
         "message_start", "0:tool_use", "0+input_json_delta", "0+input_json_delta", "0.", "1:tool_use",
         "1+input_json_delta", "1+input_json_delta", "1.", "message_delta", "message_stop",
     ]  # fmt: skip
-    assert collect(events_of(b"".join(map(sse, stream)))).tool_calls == (one, two)
+    assert collect(events_of(b"".join(map(sse, stream)))).tool_calls == (first, two)
 
 
 def test_illegal_names_and_ids_are_respelled_and_restored() -> None:
@@ -338,9 +338,9 @@ def test_cache_marks_are_left_out_for_other_apis(name: str) -> None:
     other, notes = toolwire.get_api(name), Notes()
     body = other.encode_request(API.decode_request(CACHED), notes=notes)
     read = other.decode_request(body)
-    told, asked = read.messages[0], read.messages[1]
-    assert [part.text for part in told.parts if isinstance(part, TextPart)] == ["You are Bob"]
-    assert "".join(part.text for part in asked.parts if isinstance(part, TextPart)).startswith("Hello")
+    instructions, conversation = read.messages[0], read.messages[1]
+    assert [part.text for part in instructions.parts if isinstance(part, TextPart)] == ["You are Bob"]
+    assert "".join(part.text for part in conversation.parts if isinstance(part, TextPart)).startswith("Hello")
     assert "ephemeral" not in str(body)
     lost = {note.where for note in notes if note.kind == "dropped" and "only anthropic_messages" in note.message}
     assert lost == {"cache_control", "citations", "f/cache_control", "f/defer_loading"}
@@ -362,7 +362,7 @@ def test_system_blocks_of_other_apis_are_left_out_with_a_note() -> None:
 def test_reasoning_without_a_signature_is_shown_in_bodies_and_streams(name: str, part: ReasoningPart) -> None:
     api, notes = toolwire.get_api(name), Notes()
     response = ParsedResponse("hi", "hm", parts=(part, TextPart("hi")))
-    whole = api.decode_response(api.encode_response(response, notes=notes))
+    full = api.decode_response(api.encode_response(response, notes=notes))
     pieces = collect(streamed(api, b"".join(api.encode_stream(replay(response)))))
-    assert whole.parts == pieces.parts == (ReasoningPart("hm"), TextPart("hi"))
+    assert full.parts == pieces.parts == (ReasoningPart("hm"), TextPart("hi"))
     assert len(notes) == bool(part.signature)

@@ -126,8 +126,8 @@ def test_stream_is_decoded_in_any_split(size: int) -> None:
     data = b"".join(API.encode_stream(replay(response)))
     again = collect(streamed(API, data, size))
     assert again == response
-    kept = [part for part in response.parts if not isinstance(part, OpaquePart)]
-    assert list(again.parts) == kept
+    parts = [part for part in response.parts if not isinstance(part, OpaquePart)]
+    assert list(again.parts) == parts
 
 
 def test_stream_keeps_tools_that_the_provider_ran() -> None:

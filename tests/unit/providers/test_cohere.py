@@ -150,8 +150,8 @@ def test_history_is_written_and_read() -> None:
     ],
 )
 def test_result_is_written_as_a_document(value: Any, data: Any) -> None:
-    [made] = API.encode_results([ToolResult("a", "f", value)])
-    assert made == {"role": "tool", "tool_call_id": "a", "content": document(data)}
+    [message] = API.encode_results([ToolResult("a", "f", value)])
+    assert message == {"role": "tool", "tool_call_id": "a", "content": document(data)}
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_result_is_written_as_a_document(value: Any, data: Any) -> None:
     ],
 )
 def test_results_of_other_shapes_are_read(content: Any, value: Any) -> None:
-    said = {"role": "assistant", "tool_calls": [call("f", "{}", "a")]}
+    message = {"role": "assistant", "tool_calls": [call("f", "{}", "a")]}
     answered = {"role": "tool", "tool_call_id": "a", "content": content}
-    assert API.decode_request({"messages": [said, answered]}).messages[1].parts == (ToolResult("a", "f", value),)
+    assert API.decode_request({"messages": [message, answered]}).messages[1].parts == (ToolResult("a", "f", value),)
 
 
 def test_response_is_decoded() -> None:
@@ -174,7 +174,7 @@ def test_response_is_decoded() -> None:
     content = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Look."}]
     read = API.decode_response(answer("TOOL_CALL", tool_plan="I will look.", content=content, tool_calls=calls))
     assert (read.content, read.reasoning) == ("Look.", "I will look.Hm.")
-    assert [(one.name, one.arguments, one.id) for one in read.tool_calls] == [
+    assert [(call.name, call.arguments, call.id) for call in read.tool_calls] == [
         ("weather", {"city": "Oslo"}, "weather_1"),
         ("clock", {}, "clock_1"),
     ]
@@ -231,19 +231,19 @@ STREAM = sse_stream(
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_stream_is_decoded_in_any_split(size: int) -> None:
-    made = fed(STREAM, size)
-    assert [event.id for event in made if isinstance(event, CallStart)] == ["weather_1", "clock_1"]
-    assert [event.text for event in made if isinstance(event, ArgumentsDelta)] == ['{"city"', ': "Oslo"}', "{}"]
-    read = collect(made)
+    events = fed(STREAM, size)
+    assert [event.id for event in events if isinstance(event, CallStart)] == ["weather_1", "clock_1"]
+    assert [event.text for event in events if isinstance(event, ArgumentsDelta)] == ['{"city"', ': "Oslo"}', "{}"]
+    read = collect(events)
     assert (read.content, read.reasoning) == ("Blå himmel", "I will look.")
-    assert [one.arguments for one in read.tool_calls] == [{"city": "Oslo"}, {}]
+    assert [call.arguments for call in read.tool_calls] == [{"city": "Oslo"}, {}]
     assert (read.finish_reason, read.usage) == (FinishReason.TOOL_CALLS, Usage(5, 7, 2))
 
 
 def test_event_type_may_be_given_by_the_framing_alone() -> None:
-    said = delta("content-delta", 0, content={"text": "x"})
-    del said["type"]
-    assert fed(b"event: content-delta\n" + sse_stream(said))[0] == ContentDelta("x")
+    chunk = delta("content-delta", 0, content={"text": "x"})
+    del chunk["type"]
+    assert fed(b"event: content-delta\n" + sse_stream(chunk))[0] == ContentDelta("x")
 
 
 def test_error_event_ends_a_stream() -> None:
@@ -261,10 +261,10 @@ def test_error_event_ends_a_stream() -> None:
     ],
 )
 def test_truncated_and_malformed_calls_are_incomplete(frames: Any) -> None:
-    made = fed(sse_stream(START, *frames))
-    read = collect(made)
-    assert (read.tool_calls, [one.name for one in read.incomplete]) == ((), ["f"])
-    assert collect(fed(b"".join(API.encode_stream(made)))).tool_calls == ()
+    events = fed(sse_stream(START, *frames))
+    read = collect(events)
+    assert (read.tool_calls, [call.name for call in read.incomplete]) == ((), ["f"])
+    assert collect(fed(b"".join(API.encode_stream(events)))).tool_calls == ()
 
 
 CITATION = {"start": 0, "end": 5, "text": "Blue.", "sources": [], "type": "TEXT_CONTENT"}
@@ -276,8 +276,8 @@ def test_citations_are_sent_back() -> None:
     assert read.parts == (TextPart("Blue."), part)
     assert API.encode_response(read)["message"]["citations"] == [CITATION]
     assert collect(fed(b"".join(API.encode_stream(toolwire.replay(read))))).parts == read.parts
-    [said] = API.encode_request([Message("assistant", read.parts)])["messages"]
-    assert API.decode_request({"messages": [said]}).messages[0].parts == read.parts
+    [message] = API.encode_request([Message("assistant", read.parts)])["messages"]
+    assert API.decode_request({"messages": [message]}).messages[0].parts == read.parts
 
 
 CALLS = (ToolCall("weather", {"city": "Oslo"}, "toolu_1"), ToolCall("clock", {}, "toolu_2"))
@@ -309,8 +309,8 @@ def test_signature_is_dropped_with_a_note() -> None:
     response = ParsedResponse(parts=(ReasoningPart("hm", "sig", "anthropic_messages"), TextPart("x")))
     assert API.encode_response(response, notes=notes)["message"]["content"][0]["thinking"] == "hm"
     assert [note.where for note in notes] == ["reasoning"]
-    said = Message("assistant", response.parts)
-    assert API.encode_request([said], notes=notes)["messages"][0]["content"] == [{"type": "text", "text": "x"}]
+    message = Message("assistant", response.parts)
+    assert API.encode_request([message], notes=notes)["messages"][0]["content"] == [{"type": "text", "text": "x"}]
 
 
 def test_tool_names_are_restored() -> None:
@@ -323,10 +323,10 @@ def test_tool_names_are_restored() -> None:
 def test_missing_arguments_are_an_empty_object() -> None:
     for text in ("", "null", None, " "):
         read = API.decode_response(answer("TOOL_CALL", tool_calls=[call("f", text, "a")]))
-        assert [one.arguments for one in read.tool_calls] == [{}]
-        said = {"role": "assistant", "tool_calls": [call("f", text, "a")]}
-        [made] = API.encode_request(API.decode_request({"messages": [said]}))["messages"]
-        assert made["tool_calls"][0]["function"]["arguments"] == "{}"
+        assert [call.arguments for call in read.tool_calls] == [{}]
+        message = {"role": "assistant", "tool_calls": [call("f", text, "a")]}
+        [result] = API.encode_request(API.decode_request({"messages": [message]}))["messages"]
+        assert result["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
 def test_arguments_may_be_an_object() -> None:
@@ -341,18 +341,18 @@ def test_reused_index_begins_another_call() -> None:
         for frame in (delta("tool-call-start", 0, tool_calls=call("f", "", id)), arguments("{}", 0))
     ]
     read = collect(fed(sse_stream(START, *frames, END)))
-    assert [one.id for one in read.tool_calls] == ["a", "b"]
+    assert [call.id for call in read.tool_calls] == ["a", "b"]
 
 
 def test_each_call_is_followed_by_one_result() -> None:
-    said = Message("assistant", CALLS)
-    made = API.encode_request([said, Message("tool", (ToolResult("toolu_2", "", "5"),)), USER])["messages"]
-    assert [one.get("tool_call_id") for one in made] == [None, "toolu_1", "toolu_2", None]
-    assert "error" in made[1]["content"][0]["document"]["data"]
+    message = Message("assistant", CALLS)
+    messages = API.encode_request([message, Message("tool", (ToolResult("toolu_2", "", "5"),)), USER])["messages"]
+    assert [message.get("tool_call_id") for message in messages] == [None, "toolu_1", "toolu_2", None]
+    assert "error" in messages[1]["content"][0]["document"]["data"]
 
 
 def test_images_of_results_follow_in_a_message_of_the_user() -> None:
     results = (ToolResult("toolu_1", "", images=(ImagePart("AA=="),)), ToolResult("toolu_2", "", "5"))
-    made = API.encode_request([Message("assistant", CALLS), Message("tool", results)])["messages"]
-    assert [one["role"] for one in made] == ["assistant", "tool", "tool", "user"]
-    assert made[3]["content"][1]["image_url"]["url"] == "data:image/png;base64,AA=="
+    messages = API.encode_request([Message("assistant", CALLS), Message("tool", results)])["messages"]
+    assert [message["role"] for message in messages] == ["assistant", "tool", "tool", "user"]
+    assert messages[3]["content"][1]["image_url"]["url"] == "data:image/png;base64,AA=="

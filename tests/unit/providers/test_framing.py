@@ -24,10 +24,10 @@ VALUES = st.lists(
 
 
 def frames(framing: Framing, data: bytes, size: int) -> list[Frame]:
-    found: list[Frame] = []
+    frames: list[Frame] = []
     for at in range(0, len(data), size):
-        found += framing.feed(data[at : at + size])
-    return [*found, *framing.finish()]
+        frames += framing.feed(data[at : at + size])
+    return [*frames, *framing.finish()]
 
 
 def values(found: list[Frame]) -> list[object]:
@@ -41,7 +41,7 @@ def test_framed_objects_are_read_in_any_split(objects: list[dict[str, object]], 
     assert values(frames(JsonObjects(), b"".join(map(json_line, objects)), size)) == objects
     array = json.dumps(objects, indent=1).encode()
     assert values(frames(ServerSentEvents(), array if objects else b"", size)) == objects
-    events = b"".join(aws_event(one, "chunk") for one in objects)
+    events = b"".join(aws_event(chunk, "chunk") for chunk in objects)
     assert values(frames(AwsEventStream(), events, size)) == objects
 
 
@@ -51,16 +51,16 @@ def test_all_line_ends_are_accepted(end: str, size: int) -> None:
     text = end.join(
         [": hello", "event: ping", 'data: {"a":', "data: 1}", "", "id: 7", 'data:{"b":2}', "", "data: [DONE]", "", ""]
     )
-    found = frames(ServerSentEvents(), text.encode(), size)
-    assert [(frame.value, frame.event) for frame in found] == [({"a": 1}, "ping"), ({"b": 2}, "")]
+    result = frames(ServerSentEvents(), text.encode(), size)
+    assert [(frame.value, frame.event) for frame in result] == [({"a": 1}, "ping"), ({"b": 2}, "")]
 
 
 def test_line_end_may_be_split_by_empty_pieces() -> None:
     framing = ServerSentEvents()
-    found = [
+    frames = [
         frame for piece in (b'data: {"a":\r', b"", b"\ndata: 1}\r", b"", b"\n\r\n") for frame in framing.feed(piece)
     ]
-    assert values(found) == [{"a": 1}]
+    assert values(frames) == [{"a": 1}]
 
 
 def test_end_marker_is_not_a_frame() -> None:
@@ -81,11 +81,11 @@ def test_missing_empty_lines_are_tolerated() -> None:
 
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_invalid_frame_is_reported_and_the_rest_is_read(size: int) -> None:
-    found = frames(ServerSentEvents(), b'data: {"a":1}\n\ndata: oops\n\ndata: {"b":NaN}\n\ndata: {"c":3}\n\n', size)
-    assert [frame.value for frame in found] == [{"a": 1}, None, None, {"c": 3}]
-    assert [frame.raw for frame in found] == ["", "oops", '{"b":NaN}', ""]
-    found = frames(JsonObjects(), b'{"a":1} junk {"b":2}\n{"c":', size)
-    assert [(frame.value, frame.raw) for frame in found] == [
+    result = frames(ServerSentEvents(), b'data: {"a":1}\n\ndata: oops\n\ndata: {"b":NaN}\n\ndata: {"c":3}\n\n', size)
+    assert [frame.value for frame in result] == [{"a": 1}, None, None, {"c": 3}]
+    assert [frame.raw for frame in result] == ["", "oops", '{"b":NaN}', ""]
+    result = frames(JsonObjects(), b'{"a":1} junk {"b":2}\n{"c":', size)
+    assert [(frame.value, frame.raw) for frame in result] == [
         ({"a": 1}, ""),
         (None, "junk"),
         ({"b": 2}, ""),
@@ -99,8 +99,8 @@ def test_damaged_binary_frames_are_reported() -> None:
     for at in range(len(good)):
         broken = bytearray(good)
         broken[at] ^= 1
-        found = frames(AwsEventStream(), bytes(broken) + good, 7)
-        assert len([frame for frame in found if frame.error]) == 1
+        result = frames(AwsEventStream(), bytes(broken) + good, 7)
+        assert len([frame for frame in result if frame.error]) == 1
     assert [bool(frame.error) for frame in frames(AwsEventStream(), good[:-1], 4)] == [True]
 
 
@@ -110,6 +110,6 @@ def test_no_more_than_one_frame_is_buffered() -> None:
     tracemalloc.start()
     for _ in range(2000):
         list(framing.feed(line))
-    held, _ = tracemalloc.get_traced_memory()
+    pending, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held < 100_000
+    assert pending < 100_000

@@ -44,8 +44,8 @@ def events(frames: Iterable[Any], size: int = 1 << 20) -> list[Event]:
 
 
 def contents(*messages: Message, model: str = "", notes: Notes | None = None) -> list[Any]:
-    made: list[Any] = API.encode_request(messages, model=model or None, notes=notes)["contents"]
-    return made
+    written: list[Any] = API.encode_request(messages, model=model or None, notes=notes)["contents"]
+    return written
 
 
 def called(name: str = "weather", id: str = "x1", **arguments: Any) -> ToolCall:
@@ -109,8 +109,8 @@ def test_settings_are_written_and_unsupported_ones_noted() -> None:
 
 def test_system_messages_become_the_system_instruction() -> None:
     notes = Notes()
-    told = Message("system", (TextPart("be"), TextPart("kind")))
-    body = API.encode_request([told, USER, Message("system", (TextPart("now"),))], notes=notes)
+    instructions = Message("system", (TextPart("be"), TextPart("kind")))
+    body = API.encode_request([instructions, USER, Message("system", (TextPart("now"),))], notes=notes)
     assert body["systemInstruction"] == {"parts": [{"text": "be"}, {"text": "kind"}, {"text": "now"}]}
     assert body["contents"] == [{"role": "user", "parts": [{"text": "hi"}]}]
     assert len(notes) == 1
@@ -172,12 +172,12 @@ def test_invalid_request_is_refused(body: Any) -> None:
 
 
 def test_results_are_written_in_the_order_of_the_calls() -> None:
-    said = Message("assistant", (TextPart("Look."), called(city="Oslo"), called("clock", "x2")))
+    message = Message("assistant", (TextPart("Look."), called(city="Oslo"), called("clock", "x2")))
     results = (
         ToolResult("x2", "clock", error="no clock"),
         ToolResult("x1", "weather", {"sky": "blue"}, images=(ImagePart("AA==", "image/png"),)),
     )
-    assert contents(USER, said, Message("tool", results))[1:] == [
+    assert contents(USER, message, Message("tool", results))[1:] == [
         {
             "role": "model",
             "parts": [
@@ -216,9 +216,9 @@ def test_results_are_written_in_the_order_of_the_calls() -> None:
     ],
 )
 def test_result_is_wrapped_in_an_object_and_restored(value: Any, response: Any) -> None:
-    [made] = API.encode_results([ToolResult("x1", "f", value)])
-    assert made["parts"][0]["functionResponse"]["response"] == response
-    read = API.decode_request({"contents": [made]}).messages[0].parts[0]
+    [message] = API.encode_results([ToolResult("x1", "f", value)])
+    assert message["parts"][0]["functionResponse"]["response"] == response
+    read = API.decode_request({"contents": [message]}).messages[0].parts[0]
     assert read == ToolResult("x1", "f", value)
 
 
@@ -325,8 +325,8 @@ def test_error_in_a_stream_becomes_a_problem() -> None:
 
 
 def piece(*parts: Any, more: bool = True, **call: Any) -> dict[str, Any]:
-    given = {"partialArgs": list(parts)} if parts else {}
-    return answer({"functionCall": {**call, **given, **({"willContinue": True} if more else {})}})
+    arguments = {"partialArgs": list(parts)} if parts else {}
+    return answer({"functionCall": {**call, **arguments, **({"willContinue": True} if more else {})}})
 
 
 PIECES = [
@@ -338,10 +338,10 @@ PIECES = [
 
 
 def test_partial_arguments_are_assembled() -> None:
-    made = events([*PIECES, piece(more=False), piece(name="clock", more=False)])
-    assert [event.name for event in made if isinstance(event, CallStart)] == ["weather", "clock"]
-    text = "".join(event.text for event in made if isinstance(event, ArgumentsDelta) and event.index == 0)
-    read = collect(made).tool_calls
+    result = events([*PIECES, piece(more=False), piece(name="clock", more=False)])
+    assert [event.name for event in result if isinstance(event, CallStart)] == ["weather", "clock"]
+    text = "".join(event.text for event in result if isinstance(event, ArgumentsDelta) and event.index == 0)
+    read = collect(result).tool_calls
     assert read[0].arguments == {"city": "Oslo", "days": [{"count": 2}, None], "a b": False} == json.loads(text)
     assert (read[0].id, read[1].arguments) == ("p1", {})
 
@@ -401,8 +401,8 @@ def test_encoded_stream_is_decoded_again() -> None:
 
 def test_truncated_call_is_not_written() -> None:
     read = collect(events([answer({"text": "x"}), *PIECES]))
-    made = b"".join(API.encode_stream(toolwire.replay(read)))
-    assert b"functionCall" not in made
+    chunks = b"".join(API.encode_stream(toolwire.replay(read)))
+    assert b"functionCall" not in chunks
     notes = Notes()
     assert "functionCall" not in json.dumps(API.encode_response(read, notes=notes))
     assert [note.where for note in notes] == ["finish_reason", "call p1"]
@@ -452,32 +452,34 @@ def test_signature_on_empty_text_does_not_move_to_the_next_call() -> None:
 
 def test_gemini_3_gets_the_placeholder_signature_for_foreign_calls() -> None:
     notes = Notes()
-    said = Message("assistant", (ReasoningPart("hm", "abc", "anthropic_messages"), called(), called("clock", "x2")))
-    parts = contents(USER, said, model="gemini-3-pro-preview", notes=notes)[1]["parts"]
+    original = Message("assistant", (ReasoningPart("hm", "abc", "anthropic_messages"), called(), called("clock", "x2")))
+    parts = contents(USER, original, model="gemini-3-pro-preview", notes=notes)[1]["parts"]
     assert [part.get("thoughtSignature") for part in parts] == ["skip_thought_signature_validator", None]
     assert [note.kind for note in notes] == ["dropped", "changed"]
     signed = Message("assistant", (SIGN, called()))
-    for model, message in (("gemini-2.5-pro", said), ("gemini-3-pro-preview", signed)):
+    for model, message in (("gemini-2.5-pro", original), ("gemini-3-pro-preview", signed)):
         assert "skip_thought" not in json.dumps(contents(USER, message, model=model))
 
 
 def test_id_is_sent_back_only_if_gemini_gave_it() -> None:
     for id, shown in (("abcd1234", ["abcd1234"] * 2), ("call_0123456789abcdef", [None, None])):
-        made = contents(USER, Message("assistant", (called(id=id),)), Message("tool", (ToolResult(id, "weather", 1),)))
-        parts = [made[1]["parts"][0]["functionCall"], made[2]["parts"][0]["functionResponse"]]
+        written = contents(
+            USER, Message("assistant", (called(id=id),)), Message("tool", (ToolResult(id, "weather", 1),))
+        )
+        parts = [written[1]["parts"][0]["functionCall"], written[2]["parts"][0]["functionResponse"]]
         assert [part.get("id") for part in parts] == shown
 
 
 def test_results_of_a_turn_are_one_content() -> None:
-    said = Message("assistant", (called(), called("clock", "x2")))
+    message = Message("assistant", (called(), called("clock", "x2")))
     results = [Message("tool", (ToolResult(id, "", 1),)) for id in ("x2", "x1")]
-    made = contents(USER, said, *results, USER)
-    assert [next(iter(part)) for content in made[2:] for part in content["parts"]] == [
+    written = contents(USER, message, *results, USER)
+    assert [next(iter(part)) for content in written[2:] for part in content["parts"]] == [
         "functionResponse",
         "functionResponse",
         "text",
     ]
-    assert len(made) == 4
+    assert len(written) == 4
 
 
 @pytest.mark.mission("E20")
@@ -490,8 +492,8 @@ def test_schemas_are_translated_with_notes_or_kept() -> None:
         "additionalProperties": False,
     }
     tool, notes = ToolDefinition("f", "", schema), Notes()
-    whole = API.encode_request([USER], tools=[tool], notes=notes)["tools"][0]["functionDeclarations"][0]
-    assert (whole["parametersJsonSchema"], notes) == (schema, [])
+    response = API.encode_request([USER], tools=[tool], notes=notes)["tools"][0]["functionDeclarations"][0]
+    assert (response["parametersJsonSchema"], notes) == (schema, [])
     plain = OPENAPI.encode_request([USER], tools=[tool], notes=notes)["tools"][0]["functionDeclarations"][0]
     assert plain["parameters"]["properties"]["a"] == {"type": "string", "enum": ["x"]}
     assert plain["parameters"]["properties"]["b"] == {"type": "integer", "nullable": True}
@@ -501,13 +503,15 @@ def test_schemas_are_translated_with_notes_or_kept() -> None:
 
 def test_result_with_references_becomes_text() -> None:
     value = {"items": [{"$ref": "#/x"}]}
-    [made] = API.encode_results([ToolResult("x1", "f", value)])
-    assert made["parts"][0]["functionResponse"]["response"] == {"result": json.dumps(value)}
+    [message] = API.encode_results([ToolResult("x1", "f", value)])
+    assert message["parts"][0]["functionResponse"]["response"] == {"result": json.dumps(value)}
 
 
 def test_image_alone_is_a_result() -> None:
-    [made] = API.encode_results([ToolResult("x1", "f", images=(ImagePart("AA=="), ImagePart(url="https://x/y.png")))])
-    assert made["parts"][0]["functionResponse"]["parts"] == [
+    [message] = API.encode_results(
+        [ToolResult("x1", "f", images=(ImagePart("AA=="), ImagePart(url="https://x/y.png")))]
+    )
+    assert message["parts"][0]["functionResponse"]["parts"] == [
         {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
         {"fileData": {"fileUri": "https://x/y.png"}},
     ]

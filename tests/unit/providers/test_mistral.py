@@ -70,11 +70,11 @@ def test_history_is_written_with_reasoning_as_content() -> None:
 
 def test_only_own_signatures_are_sent_back() -> None:
     notes = Notes()
-    own, foreign = ReasoningPart("a", "S", "mistral"), ReasoningPart("b", "S", "anthropic_messages")
-    body = API.encode_request([USER, Message("assistant", (own, foreign, TextPart("x")))], notes=notes)
+    extra, foreign = ReasoningPart("a", "S", "mistral"), ReasoningPart("b", "S", "anthropic_messages")
+    body = API.encode_request([USER, Message("assistant", (extra, foreign, TextPart("x")))], notes=notes)
     assert body["messages"][1]["content"] == [thinking("a", signature="S"), {"type": "text", "text": "x"}]
     assert [note.where for note in notes] == ["reasoning"]
-    assert API.decode_request(body).messages[1].parts[0] == own
+    assert API.decode_request(body).messages[1].parts[0] == extra
 
 
 def test_user_message_after_results_is_noted() -> None:
@@ -86,7 +86,7 @@ def test_user_message_after_results_is_noted() -> None:
     ]
     notes = Notes()
     messages = API.encode_request(history, notes=notes)["messages"]
-    assert [one["role"] for one in messages] == ["user", "assistant", "tool", "user"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "user"]
     assert [note.where for note in notes] == ["messages/3"]
 
 
@@ -186,8 +186,8 @@ def test_ids_have_nine_letters_and_digits() -> None:
         Message("tool", tuple(ToolResult(id, "f", at) for at, id in enumerate(ids))),
     ]
     messages = API.encode_request(history)["messages"]
-    made = [call["id"] for call in messages[1]["tool_calls"]]
-    assert all(len(id) == 9 and id.isalnum() for id in made) and len({*made}) == 5
-    assert made[2] == "abcdefgh1"
-    assert [message["tool_call_id"] for message in messages[2:]] == made
-    assert made == [call["id"] for call in API.encode_request(history)["messages"][1]["tool_calls"]]
+    written = [call["id"] for call in messages[1]["tool_calls"]]
+    assert all(len(id) == 9 and id.isalnum() for id in written) and len({*written}) == 5
+    assert written[2] == "abcdefgh1"
+    assert [message["tool_call_id"] for message in messages[2:]] == written
+    assert written == [call["id"] for call in API.encode_request(history)["messages"][1]["tool_calls"]]

@@ -46,10 +46,10 @@ def test_configuration_takes_precedence() -> None:
 
 @pytest.mark.mission("D5", "D57", "D61")
 def test_team_setting_for_xml_takes_precedence() -> None:
-    xml, own = ToolsConfig(use_xml_tool_format=True), ToolsConfig(use_xml_tool_format=False)
+    xml, extra = ToolsConfig(use_xml_tool_format=True), ToolsConfig(use_xml_tool_format=False)
     assert FormatNegotiator(xml).detect_format("openai", "gpt-5") == "autobyteus_xml"
-    assert FormatNegotiator(own, team=xml).detect_format("openai", "gpt-5") == "autobyteus_xml"
-    assert FormatNegotiator(xml, team=own).detect_format("openai", "gpt-5") == "openai_chat"
+    assert FormatNegotiator(extra, team=xml).detect_format("openai", "gpt-5") == "autobyteus_xml"
+    assert FormatNegotiator(xml, team=extra).detect_format("openai", "gpt-5") == "openai_chat"
     assert FormatNegotiator(xml, team=ToolsConfig()).detect_format("openai", "gpt-5") == "autobyteus_xml"
 
 

@@ -147,23 +147,23 @@ def test_history_is_written_and_read() -> None:
 def test_results_of_every_kind_are_written() -> None:
     notes = Notes()
     results = [ToolResult("a", "f", error="no"), ToolResult("b", "f", {"a": 1}, images=(ImagePart(url="https://x"),))]
-    made = API.encode_results(results, notes=notes)
-    assert [one["content"] for one in made] == ["Error: no", '{"a": 1}']
+    messages = API.encode_results(results, notes=notes)
+    assert [item["content"] for item in messages] == ["Error: no", '{"a": 1}']
     assert [note.where for note in notes] == ["image"]
 
 
 def test_results_without_a_name_answer_the_calls_in_order() -> None:
-    said = {"role": "assistant", "content": "", "tool_calls": [call("f", {}), call("g", {})]}
+    message = {"role": "assistant", "content": "", "tool_calls": [call("f", {}), call("g", {})]}
     answers = [{"role": "tool", "content": "1"}, {"role": "tool", "content": "2"}]
-    made = API.encode_request(API.decode_request({"messages": [said, *answers]}))["messages"]
-    assert [(one["tool_name"], one["content"]) for one in made[1:]] == [("f", "1"), ("g", "2")]
-    assert made[1]["tool_call_id"] == made[0]["tool_calls"][0]["id"]
+    messages = API.encode_request(API.decode_request({"messages": [message, *answers]}))["messages"]
+    assert [(item["tool_name"], item["content"]) for item in messages[1:]] == [("f", "1"), ("g", "2")]
+    assert messages[1]["tool_call_id"] == messages[0]["tool_calls"][0]["id"]
 
 
 def test_reasoning_of_other_apis_is_left_out() -> None:
     notes = Notes()
-    said = Message("assistant", (ReasoningPart("x", "sig", "anthropic_messages"), TextPart("y")))
-    assert API.encode_request([said], notes=notes)["messages"] == [{"role": "assistant", "content": "y"}]
+    message = Message("assistant", (ReasoningPart("x", "sig", "anthropic_messages"), TextPart("y")))
+    assert API.encode_request([message], notes=notes)["messages"] == [{"role": "assistant", "content": "y"}]
     assert len(notes) == 1
 
 
@@ -171,7 +171,7 @@ def test_response_is_decoded() -> None:
     calls = [call("weather", {"city": "Oslo"}, id="call_1"), call("clock")]
     read = API.decode_response(message(done=True, content="Looking.", thinking="hm", tool_calls=calls))
     assert (read.content, read.reasoning) == ("Looking.", "hm")
-    assert [(one.name, one.arguments) for one in read.tool_calls] == [("weather", {"city": "Oslo"}), ("clock", {})]
+    assert [(call.name, call.arguments) for call in read.tool_calls] == [("weather", {"city": "Oslo"}), ("clock", {})]
     assert read.tool_calls[0].id == "call_1"
     assert (read.finish_reason, read.usage) == (FinishReason.TOOL_CALLS, Usage(5, 7))
 
@@ -207,7 +207,7 @@ STREAM = lines(
 def test_stream_is_decoded_in_any_split(size: int) -> None:
     read = collect(fed(STREAM, size))
     assert (read.content, read.reasoning) == ("Blå himmel", "hm")
-    assert [one.arguments for one in read.tool_calls] == [{"city": "Oslo"}, {"city": "Bergen"}]
+    assert [call.arguments for call in read.tool_calls] == [{"city": "Oslo"}, {"city": "Bergen"}]
     assert (read.finish_reason, read.usage) == (FinishReason.TOOL_CALLS, Usage(5, 7))
 
 
@@ -229,8 +229,8 @@ def test_encoded_response_is_decoded_again() -> None:
 def test_encoded_stream_is_decoded_again() -> None:
     data = b"".join(API.encode_stream(toolwire.replay(RESPONSE), model="m", created=1767225600))
     written = [json.loads(line) for line in data.splitlines()]
-    assert [one["done"] for one in written] == [False] * 4 + [True]
-    assert {one["created_at"] for one in written} == {"2026-01-01T00:00:00Z"}
+    assert [item["done"] for item in written] == [False] * 4 + [True]
+    assert {item["created_at"] for item in written} == {"2026-01-01T00:00:00Z"}
     back = collect(fed(data))
     assert (back, back.usage) == (RESPONSE, RESPONSE.usage)
 
@@ -253,39 +253,39 @@ def test_signature_is_dropped_with_a_note() -> None:
 @pytest.mark.need(12)
 def test_calls_get_ids_indexes_and_a_finish_reason() -> None:
     twice = [call("f", {"a": 1}), call("f", {"a": 2})]
-    for one in twice:
-        one["function"]["index"] = 0
+    for item in twice:
+        item["function"]["index"] = 0
     read = collect(fed(lines(message(tool_calls=twice[:1]), message(tool_calls=twice[1:]), message(done=True))))
     assert read.finish_reason is FinishReason.TOOL_CALLS
-    assert all(one.id.startswith("call_") for one in read.tool_calls)
-    assert len({one.id for one in read.tool_calls}) == 2
+    assert all(call.id.startswith("call_") for call in read.tool_calls)
+    assert len({call.id for call in read.tool_calls}) == 2
     written = API.encode_response(read)["message"]["tool_calls"]
-    assert [one["function"]["index"] for one in written] == [0, 1]
+    assert [item["function"]["index"] for item in written] == [0, 1]
     data = b"".join(API.encode_stream(toolwire.replay(read)))
-    said = [json.loads(line)["message"].get("tool_calls") for line in data.splitlines()]
-    assert [one[0]["function"]["index"] for one in said if one] == [0, 1]
+    chunk = [json.loads(line)["message"].get("tool_calls") for line in data.splitlines()]
+    assert [item[0]["function"]["index"] for item in chunk if item] == [0, 1]
 
 
 def test_missing_arguments_are_an_empty_object() -> None:
-    given: tuple[Any, ...] = (None, "", "null", {})
-    for arguments in given:
+    input_value: tuple[Any, ...] = (None, "", "null", {})
+    for arguments in input_value:
         read = API.decode_response(message(done=True, tool_calls=[call("f", arguments)]))
-        assert [one.arguments for one in read.tool_calls] == [{}]
+        assert [call.arguments for call in read.tool_calls] == [{}]
 
 
 @pytest.mark.mission("G9")
 def test_arguments_may_be_json_text() -> None:
     read = API.decode_response(message(done=True, tool_calls=[call("f", '{"a": 1}'), call("g", "nonsense")]))
-    assert [one.arguments for one in read.tool_calls] == [{"a": 1}]
-    assert [one.name for one in read.incomplete] == ["g"]
-    said = {"role": "assistant", "content": "", "tool_calls": [call("f", '{"a": 1}')]}
-    made = API.encode_request(API.decode_request({"messages": [said]}))["messages"]
-    assert made[0]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
+    assert [call.arguments for call in read.tool_calls] == [{"a": 1}]
+    assert [call.name for call in read.incomplete] == ["g"]
+    original = {"role": "assistant", "content": "", "tool_calls": [call("f", '{"a": 1}')]}
+    messages = API.encode_request(API.decode_request({"messages": [original]}))["messages"]
+    assert messages[0]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
 
 
 def test_image_alone_is_a_result() -> None:
-    [made] = API.encode_results([ToolResult("a", "f", images=(ImagePart("AA=="),))])
-    assert (made["content"], made["images"]) == ("", ["AA=="])
-    said = {"role": "assistant", "content": "", "tool_calls": [call("f", {}, id="a")]}
-    back = API.decode_request({"messages": [said, made]}).messages[1].parts
+    [message] = API.encode_results([ToolResult("a", "f", images=(ImagePart("AA=="),))])
+    assert (message["content"], message["images"]) == ("", ["AA=="])
+    original = {"role": "assistant", "content": "", "tool_calls": [call("f", {}, id="a")]}
+    back = API.decode_request({"messages": [original, message]}).messages[1].parts
     assert back == (ToolResult("a", "f", images=(ImagePart("AA=="),)),)

@@ -1,4 +1,4 @@
-"""Chat Completions: what is written and read, one table for each direction."""
+"""Chat Completions: bodies and streams, read and written."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def chunks(*deltas: dict[str, Any], reason: str | None = "tool_calls") -> bytes:
 def piece(index: Any = 0, arguments: Any = None, name: Any = None, id: Any = None) -> dict[str, Any]:
     """A delta with a piece of one call."""
     function = {"name": name, "arguments": arguments}
-    call = {"index": index, "id": id, "function": {key: one for key, one in function.items() if one is not None}}
-    return {"tool_calls": [{key: one for key, one in call.items() if one is not None}]}
+    call = {"index": index, "id": id, "function": {key: item for key, item in function.items() if item is not None}}
+    return {"tool_calls": [{key: call for key, call in call.items() if call is not None}]}
 
 
 def calls(response: ParsedResponse) -> list[tuple[str, dict[str, Any]]]:
@@ -260,10 +260,10 @@ def test_truncated_stream_has_no_complete_call() -> None:
 
 @pytest.mark.parametrize("api", ["openai_chat", "groq", "openrouter", "vllm"])
 def test_encoded_response_is_decoded_again(api: str) -> None:
-    one = tw.get_api(api)
-    assert one.decode_response(one.encode_response(RESPONSE)) == RESPONSE
+    item = tw.get_api(api)
+    assert item.decode_response(item.encode_response(RESPONSE)) == RESPONSE
     for size in (0, 1):
-        assert decoded(one, b"".join(one.encode_stream(replay(RESPONSE))), size) == RESPONSE
+        assert decoded(item, b"".join(item.encode_stream(replay(RESPONSE))), size) == RESPONSE
 
 
 def test_signed_reasoning_survives_a_stream() -> None:
@@ -314,8 +314,8 @@ def test_written_indexes_are_consecutive() -> None:
         Finish(FinishReason.TOOL_CALLS),
     ]
     text = b"".join(CHAT.encode_stream(events)).decode()
-    found = [json.loads(line[6:]) for line in text.split("\n\n") if '"tool_calls":' in line]
-    assert [one["choices"][0]["delta"]["tool_calls"][0]["index"] for one in found] == [0, 0, 1, 1]
+    frames = [json.loads(line[6:]) for line in text.split("\n\n") if '"tool_calls":' in line]
+    assert [call["choices"][0]["delta"]["tool_calls"][0]["index"] for call in frames] == [0, 0, 1, 1]
     assert '"finish_reason":"tool_calls"' in text
 
 
@@ -456,8 +456,8 @@ def test_legacy_functions_are_read() -> None:
     request = CHAT.decode_request(body)
     assert [tool.name for tool in request.tools] == ["f"]
     assert request.tool_choice.name == "f"
-    made = CHAT.encode_request(request)["messages"]
-    assert made[1]["tool_calls"][0]["id"] == made[2]["tool_call_id"] != ""
+    messages = CHAT.encode_request(request)["messages"]
+    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] != ""
 
 
 @pytest.mark.parametrize("body", [{}, {"messages": [1]}, {"messages": [{}]}, {"messages": [], "tools": [3]}])
@@ -481,14 +481,14 @@ def test_openrouter_gets_its_signed_reasoning_back() -> None:
     api, notes = tw.get_api("openrouter"), Notes()
     message = {**sealed(), "reasoning": "hm", "reasoning_details": SEALED}
     response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    said = Message("assistant", response.parts)
-    written = api.encode_request([USER, said], notes=notes)["messages"][1]
+    original = Message("assistant", response.parts)
+    written = api.encode_request([USER, original], notes=notes)["messages"][1]
     assert written == {**sealed(), "reasoning_details": SEALED}
     assert not notes
     assert api.encode_request(api.decode_request({"messages": [written]}))["messages"][0] == written
     read = CHAT.decode_request({"messages": [CHAT.encode_response(response)["choices"][0]["message"]]})
     assert api.encode_request(read)["messages"][0]["reasoning_details"] == SEALED
-    real = CHAT.encode_request([USER, said], notes=notes)["messages"][1]
+    real = CHAT.encode_request([USER, original], notes=notes)["messages"][1]
     assert real == sealed()
     assert {note.where for note in notes} == {"reasoning"}
 
@@ -508,12 +508,12 @@ def test_google_signature_is_sent_back_on_its_call() -> None:
     api, notes = tw.get_api(GEMINI_CHAT), Notes()
     message = sealed(extra_content={"google": {"thought_signature": "c2ln"}})
     response = api.decode_response({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    said = Message("assistant", response.parts)
-    assert api.encode_request([USER, said], notes=notes)["messages"][1] == message
-    native = tw.get_api("gemini").encode_request([USER, said])
+    original = Message("assistant", response.parts)
+    assert api.encode_request([USER, original], notes=notes)["messages"][1] == message
+    native = tw.get_api("gemini").encode_request([USER, original])
     assert native["contents"][1]["parts"][0]["thoughtSignature"] == "c2ln"
     assert not notes
-    assert CHAT.encode_request([USER, said], notes=notes)["messages"][1] == sealed()
+    assert CHAT.encode_request([USER, original], notes=notes)["messages"][1] == sealed()
     assert len(notes) == 1
     alone = Message("assistant", (ReasoningPart("", "c2ln", "gemini"), TextPart("x")))
     api.encode_request([USER, alone], notes=notes)
@@ -529,8 +529,8 @@ def test_calls_with_text_input_keep_it() -> None:
     answer = responses.decode_response({"object": "response", "status": "completed", "output": [ITEM]})
     assert answer.tool_calls[0].free
     assert answer.tool_calls[0].arguments == {"input": "4 + 4"}
-    made = responses.encode_response(answer)["output"][0]
-    assert {key: made[key] for key in ITEM} == ITEM
+    written = responses.encode_response(answer)["output"][0]
+    assert {key: written[key] for key in ITEM} == ITEM
     body = CHAT.encode_response(answer)
     assert body["choices"][0]["message"]["tool_calls"] == [CUSTOM]
     assert CHAT.decode_response(body).tool_calls[0].free
@@ -567,29 +567,29 @@ def test_truncated_call_with_text_input_is_incomplete() -> None:
 
 
 def test_open_calls_are_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = 0
-    whole = ResponseBuilder.is_whole
+    conversation = 0
+    response = ResponseBuilder.is_whole
 
     def counted(self: ResponseBuilder, key: Any) -> bool:
-        nonlocal asked
-        asked += 1
-        return whole(self, key)
+        nonlocal conversation
+        conversation += 1
+        return response(self, key)
 
     monkeypatch.setattr(ResponseBuilder, "is_whole", counted)
     count = 300
     many = [piece(at, "{", "f", f"c{at}") for at in range(count)] + [piece(at, "}") for at in range(count)]
     assert len(decoded(CHAT, chunks(*many)).tool_calls) == count
-    assert asked < 5 * count
+    assert conversation < 5 * count
 
 
 @pytest.mark.parametrize("name", ["openai_chat", "mistral", "cohere", "ollama"])
 def test_results_follow_the_message_with_their_calls(name: str) -> None:
     api = tw.get_api(name)
     calls = [Message("assistant", (ToolCall("f", {}, f"call{at}"),)) for at in range(2)]
-    said = Message("assistant", (TextPart("sorry"),))
+    message = Message("assistant", (TextPart("sorry"),))
     results = Message("tool", tuple(ToolResult(f"call{at}", "f", "x") for at in range(2)))
-    written = api.encode_request([USER, *calls, said, results, USER])["messages"]
-    assert [one["role"] for one in written] == ["user", "assistant", "tool", "tool", "user"]
+    written = api.encode_request([USER, *calls, message, results, USER])["messages"]
+    assert [message["role"] for message in written] == ["user", "assistant", "tool", "tool", "user"]
     assert len(written[1]["tool_calls"]) == 2
     assert "sorry" in str(written[1]["content"])
 
@@ -597,9 +597,9 @@ def test_results_follow_the_message_with_their_calls(name: str) -> None:
 def test_result_of_a_nameless_tool_has_no_name() -> None:
     for name in tw.apis():
         api = tw.get_api(name)
-        made = api.encode_results([ToolResult("call00001", "", "x")])
-        assert "p3dkhqqx" not in str(made), name
-        assert api.names.fit("") == "" or api.names.fit("") not in str(made), name
+        messages = api.encode_results([ToolResult("call00001", "", "x")])
+        assert "p3dkhqqx" not in str(messages), name
+        assert api.names.fit("") == "" or api.names.fit("") not in str(messages), name
 
 
 def test_cache_marks_are_kept() -> None:
@@ -608,5 +608,5 @@ def test_cache_marks_are_kept() -> None:
     assert tw.get_api("openrouter").encode_request(CHAT.decode_request(body)) == body
     notes = Notes()
     written = tw.get_api("ollama").encode_request(CHAT.decode_request(body), notes=notes)
-    assert [one["content"] for one in written["messages"]] == ["a", "a", "a"]
+    assert [message["content"] for message in written["messages"]] == ["a", "a", "a"]
     assert [note.where for note in notes] == ["cache_control"]

@@ -49,8 +49,8 @@ def event(type: str, at: int = 0, **members: Any) -> dict[str, Any]:
 
 
 def call(arguments: str = "", id: str = "fc_1", call_id: str = "call_1", **members: Any) -> dict[str, Any]:
-    made = {"type": "function_call", "id": id, "call_id": call_id, "name": "get_weather", "arguments": arguments}
-    return {**made, **members}
+    written = {"type": "function_call", "id": id, "call_id": call_id, "name": "get_weather", "arguments": arguments}
+    return {**written, **members}
 
 
 def message(text: str, id: str = "msg_1") -> dict[str, Any]:
@@ -63,7 +63,7 @@ def completed(*output: dict[str, Any], **members: Any) -> dict[str, Any]:
 
 
 def calls(response: ParsedResponse) -> list[tuple[str, dict[str, Any], str]]:
-    return [(one.name, one.arguments, one.id) for one in response.tool_calls]
+    return [(call.name, call.arguments, call.id) for call in response.tool_calls]
 
 
 # -- requests --------------------------------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ def test_request_contains_instructions_and_settings() -> None:
         "include": ["reasoning.encrypted_content"],
     }
     assert [note.where for note in notes] == ["stop"]
-    told = API.decode_request({"instructions": "A", "input": [{"role": "developer", "content": "B"}]}).messages
-    assert [one.role for one in told] == ["system", "system"]
+    instructions = API.decode_request({"instructions": "A", "input": [{"role": "developer", "content": "B"}]}).messages
+    assert [message.role for message in instructions] == ["system", "system"]
 
 
 CALLED = Message(
@@ -211,7 +211,7 @@ def test_items_of_the_provider_keep_their_position() -> None:
         {"role": "user", "content": "c"},
     ]
     request = API.decode_request({"input": items})
-    assert [one.role for one in request.messages] == ["user", "assistant", "user"]
+    assert [message.role for message in request.messages] == ["user", "assistant", "user"]
     assert API.encode_request(request)["input"] == items
     notes = Notes()
     tw.get_api("openai_chat").encode_request(request, notes=notes)
@@ -225,8 +225,8 @@ def test_file_of_a_result_follows_the_result() -> None:
         {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "a", "output": [file]},
     ]
-    made = API.encode_request(API.decode_request({"input": items}))["input"]
-    assert made[1:] == [
+    result = API.encode_request(API.decode_request({"input": items}))["input"]
+    assert result[1:] == [
         {"type": "function_call_output", "call_id": "a", "output": "The file follows."},
         {"role": "user", "content": [file]},
     ]
@@ -234,8 +234,8 @@ def test_file_of_a_result_follows_the_result() -> None:
 
 def test_results_of_calls_stored_by_the_provider_are_kept() -> None:
     output = {"type": "function_call_output", "call_id": "a", "output": "sun"}
-    kept = {"input": [output], "previous_response_id": "resp_1"}
-    assert API.encode_request(API.decode_request(kept)) == kept
+    parts = {"input": [output], "previous_response_id": "resp_1"}
+    assert API.encode_request(API.decode_request(parts)) == parts
     assert API.encode_request(API.decode_request({"input": [output]}))["input"][0]["role"] == "user"
 
 
@@ -243,8 +243,8 @@ def test_tools_keep_members_of_this_api() -> None:
     tool = {"type": "function", "name": "f", "description": "", "parameters": {"type": "object", "properties": {}}}
     body = {"input": [], "tools": [{**tool, "strict": False, "defer_loading": True}]}
     assert API.encode_request(API.decode_request(body)) == body
-    called = {"type": "function_call", "call_id": "a", "name": "f", "namespace": "n", "arguments": "{}"}
-    assert API.encode_request(API.decode_request({"input": [called]}))["input"] == [called]
+    name = {"type": "function_call", "call_id": "a", "name": "f", "namespace": "n", "arguments": "{}"}
+    assert API.encode_request(API.decode_request({"input": [name]}))["input"] == [name]
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -335,10 +335,10 @@ STREAM = stream(
 
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_stream_is_decoded_in_any_split(size: int) -> None:
-    whole = API.decode_response(completed(*OUTPUT, usage=USAGE)["response"])
+    full = API.decode_response(completed(*OUTPUT, usage=USAGE)["response"])
     response = decode(STREAM, size)
-    assert response == whole
-    assert response.parts == whole.parts
+    assert response == full
+    assert response.parts == full.parts
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_stream_is_decoded_in_any_split(size: int) -> None:
 def test_repeated_items_are_read_once(data: bytes) -> None:
     response = decode(data)
     assert response.content == "Sí"
-    assert {*(one.id for one in response.tool_calls)} == {"call_1", "call_2"}
+    assert {*(call.id for call in response.tool_calls)} == {"call_1", "call_2"}
     assert len(response.parts) == 4
     assert not response.problems
 
@@ -450,13 +450,13 @@ def test_encoded_response_is_decoded_again() -> None:
 def test_written_events_are_in_the_documented_order() -> None:
     lines = [part for part in b"".join(API.encode_stream(replay(ANSWER), id="1")).decode().split("\n\n") if part]
     events = [json.loads(line.partition("data: ")[2]) for line in lines]
-    assert [line.split("\n")[0] for line in lines] == [f"event: {one['type']}" for one in events]
-    assert [one["sequence_number"] for one in events] == list(range(len(events)))
-    names = [one["type"].removeprefix("response.") for one in events]
+    assert [line.split("\n")[0] for line in lines] == [f"event: {event['type']}" for event in events]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    names = [event["type"].removeprefix("response.") for event in events]
     assert names[:3] == ["created", "in_progress", "output_item.added"]
     assert names[-1] == "completed"
-    at = [at for at, one in enumerate(events) if one.get("output_index") == 2]
-    assert [names[one] for one in at] == [
+    at = [at for at, event in enumerate(events) if event.get("output_index") == 2]
+    assert [names[item] for item in at] == [
         "output_item.added",
         "content_part.added",
         "output_text.delta",
@@ -465,8 +465,8 @@ def test_written_events_are_in_the_documented_order() -> None:
         "content_part.done",
         "output_item.done",
     ]
-    done = [one["item"] for one in events if one["type"] == "response.output_item.done"]
-    assert events[-1]["response"]["output"] == done
+    finished = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    assert events[-1]["response"]["output"] == finished
 
 
 def test_interleaved_calls_become_consecutive_items() -> None:
@@ -533,40 +533,40 @@ def test_long_ids_are_shortened() -> None:
         Message("assistant", (ToolCall("f", {}, "x" * 65),)),
         Message("tool", (ToolResult("x" * 65, "f", 1),)),
     ]
-    called, answered = API.encode_request(history)["input"][1:]
-    assert called["call_id"] == answered["call_id"]
-    assert len(called["call_id"]) <= 64
+    name, answered = API.encode_request(history)["input"][1:]
+    assert name["call_id"] == answered["call_id"]
+    assert len(name["call_id"]) <= 64
 
 
 def test_calls_are_paired_by_call_id_alone() -> None:
     items = [call("{}"), {"type": "function_call_output", "id": "fco_1", "call_id": "call_1", "output": "sun"}]
-    made = API.encode_request(API.decode_request({"input": items}))["input"]
-    assert [(item.get("id"), item["call_id"]) for item in made] == [(None, "call_1"), (None, "call_1")]
+    result = API.encode_request(API.decode_request({"input": items}))["input"]
+    assert [(item.get("id"), item["call_id"]) for item in result] == [(None, "call_1"), (None, "call_1")]
     body = API.encode_response(ParsedResponse(tool_calls=(ToolCall("f", {}, "call_1"),)))
     assert (body["output"][0]["call_id"], body["output"][0]["id"][:3]) == ("call_1", "fc_")
 
 
 def test_reasoning_is_sent_back_before_its_call_or_not_at_all() -> None:
-    called = ToolCall("f", {}, "a")
+    name = ToolCall("f", {}, "a")
     stored = ReasoningPart("", "", KIND, {"type": "reasoning", "id": "rs_2", "summary": []})
     foreign = ReasoningPart("hm", "S", "anthropic_messages")
     request = ChatRequest(
-        (USER, Message("assistant", (stored, foreign, REASONING, called, REASONING))),
+        (USER, Message("assistant", (stored, foreign, REASONING, name, REASONING))),
         provider=KIND,
         extra={"store": False},
     )
     notes = Notes()
-    made = API.encode_request(request, notes=notes)["input"]
-    assert made[1] == THOUGHT
-    assert [item.get("type") for item in made[1:]] == ["reasoning", "function_call"]
+    items = API.encode_request(request, notes=notes)["input"]
+    assert items[1] == THOUGHT
+    assert [item.get("type") for item in items[1:]] == ["reasoning", "function_call"]
     assert [note.where for note in notes if note.kind == "dropped"] == ["reasoning"] * 3
-    kept = API.encode_request([USER, Message("assistant", (stored, called))])["input"]
-    assert kept[1] == stored.data  # the provider has stored it
+    parts = API.encode_request([USER, Message("assistant", (stored, name))])["input"]
+    assert parts[1] == stored.data  # the provider has stored it
 
 
 def test_unknown_block_of_a_result_is_kept() -> None:
     items = [call("{}"), {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "odd", "x": 1}]}]
-    parts = [part for one in API.decode_request({"input": items}).messages for part in one.parts]
+    parts = [part for message in API.decode_request({"input": items}).messages for part in message.parts]
     assert OpaquePart({"type": "odd", "x": 1}, KIND) in parts
 
 

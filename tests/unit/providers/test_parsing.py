@@ -41,12 +41,12 @@ def body(content: str, *calls: ToolCall) -> dict[str, Any]:
 @pytest.mark.need(1)
 @pytest.mark.parametrize("api", toolwire.apis())
 def test_api_of_a_response_is_detected_by_its_shape(api: str) -> None:
-    known = toolwire.get_api(api)
-    response = known.encode_response(ParsedResponse("hi", tool_calls=(NATIVE,)))
+    expected = toolwire.get_api(api)
+    response = expected.encode_response(ParsedResponse("hi", tool_calls=(NATIVE,)))
     read = toolwire.parse(response, tools=[TOOL])
     assert read.content == "hi"
     assert [(call.name, call.arguments) for call in read.tool_calls] == [("f", {"a": 1})]
-    assert toolwire.parse(response, api=api).tool_calls == known.decode_response(response).tool_calls
+    assert toolwire.parse(response, api=api).tool_calls == expected.decode_response(response).tool_calls
 
 
 def test_text_is_parsed_as_text() -> None:
@@ -176,5 +176,5 @@ def test_provider_error_in_a_stream_survives_every_api(name: str) -> None:
     events = [ContentDelta("half"), problem, toolwire.Finish(FinishReason.ERROR)]
     read = collect(streamed(api, b"".join(api.encode_stream(events))))
     assert (read.content, read.finish_reason) == ("half", FinishReason.ERROR)
-    assert [one.kind for one in read.problems] == ["provider_error"]
+    assert [problem.kind for problem in read.problems] == ["provider_error"]
     assert "Overloaded" in read.problems[0].message

@@ -1,4 +1,4 @@
-"""Calls and results that belong together, and what a request may say of tools."""
+"""Pairing of calls and results, and tool choices."""
 
 import pytest
 
@@ -34,28 +34,30 @@ def test_conversation_in_order_is_unchanged() -> None:
         answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)),
         says(TextPart("x")),
     ]
-    made, notes = done(conversation)
-    assert made == conversation
+    messages, notes = done(conversation)
+    assert messages == conversation
     assert not notes
 
 
 @pytest.mark.mission("D51", "D52")
 def test_results_come_in_one_message_in_the_order_of_the_calls() -> None:
-    made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), answers(ToolResult("1", "a", 1)), user("go on")])
-    assert made == [says(A, B), answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)), user("go on")]
+    messages, notes = done(
+        [says(A, B), answers(ToolResult("2", "b", 2)), answers(ToolResult("1", "a", 1)), user("go on")]
+    )
+    assert messages == [says(A, B), answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2)), user("go on")]
     assert not notes
 
 
 def test_user_message_before_the_results_moves_after_them() -> None:
-    made, _ = done([says(A), user("hurry"), answers(ToolResult("1", "a", 1))])
-    assert made == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
+    messages, _ = done([says(A), user("hurry"), answers(ToolResult("1", "a", 1))])
+    assert messages == [says(A), answers(ToolResult("1", "a", 1)), user("hurry")]
 
 
 @pytest.mark.mission("D52", "G7")
 @pytest.mark.need(17)
 def test_call_without_a_result_gets_an_error() -> None:
-    made, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
-    assert made[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
+    messages, notes = done([says(A, B), answers(ToolResult("2", "b", 2)), says(TextPart("x"))])
+    assert messages[1] == answers(ToolResult("1", "a", error=MISSING_RESULT), ToolResult("2", "b", 2))
     assert [note.kind for note in notes] == ["changed"]
 
 
@@ -65,14 +67,14 @@ def test_calls_at_the_end_stay_open() -> None:
 
 @pytest.mark.need(17)
 def test_result_without_a_call_becomes_text() -> None:
-    made, notes = done([user("q"), answers(ToolResult("9", "z", "found"))])
-    assert made == [user("q"), user("Result of z: found")]
+    messages, notes = done([user("q"), answers(ToolResult("9", "z", "found"))])
+    assert messages == [user("q"), user("Result of z: found")]
     assert len(notes) == 1
 
 
 def test_result_with_an_unknown_id_answers_the_only_open_call() -> None:
-    made, notes = done([says(A), answers(ToolResult("other", "", "x"))])
-    assert made == [says(A), answers(ToolResult("1", "a", "x"))]
+    messages, notes = done([says(A), answers(ToolResult("other", "", "x"))])
+    assert messages == [says(A), answers(ToolResult("1", "a", "x"))]
     assert len(notes) == 1
 
 
@@ -89,11 +91,11 @@ def test_results_with_unknown_ids_become_text_unless_each_missing_result_has_one
 @pytest.mark.need(23)
 def test_missing_and_equal_ids_are_repaired_with_their_results() -> None:
     first, second = ToolCall("a", {"n": 1}), ToolCall("a", {"n": 2})
-    made, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])
-    calls = [part for part in made[0].parts if isinstance(part, ToolCall)]
+    messages, _ = done([says(first, second), answers(ToolResult("", "a", "one"), ToolResult("", "a", "two"))])
+    calls = [part for part in messages[0].parts if isinstance(part, ToolCall)]
     assert len({call.id for call in calls}) == 2
     assert all(call.id for call in calls)
-    assert [(part.call_id, part.result) for part in made[1].parts if isinstance(part, ToolResult)] == [
+    assert [(part.call_id, part.result) for part in messages[1].parts if isinstance(part, ToolResult)] == [
         (calls[0].id, "one"),
         (calls[1].id, "two"),
     ]
@@ -112,9 +114,9 @@ def test_consecutive_messages_of_the_model_are_answered_together() -> None:
 
 def test_text_after_a_call_joins_the_message_with_the_call() -> None:
     sorry = says(TextPart("sorry"))
-    made, _ = done([says(A), sorry, user("go on")])
+    messages, _ = done([says(A), sorry, user("go on")])
     missing = answers(ToolResult("1", "a", error=MISSING_RESULT))
-    assert join_answers(made) == (says(A, TextPart("sorry")), missing, user("go on"))
+    assert join_answers(messages) == (says(A, TextPart("sorry")), missing, user("go on"))
     both = answers(ToolResult("1", "a", 1), ToolResult("2", "b", 2))
     assert join_answers([says(A), says(B), both]) == (says(A, B), both)
     assert join_answers([sorry, says(A), both, sorry]) == (sorry, says(A), both, sorry)
@@ -123,26 +125,26 @@ def test_text_after_a_call_joins_the_message_with_the_call() -> None:
 @pytest.mark.parametrize("between", [(), (user("hm"),)])
 def test_late_result_moves_to_its_call(between: tuple[Message, ...]) -> None:
     late = answers(ToolResult("1", "a", "of a"))
-    made, notes = done([says(A), user("well"), says(B), *between, late])
-    assert made[:4] == [says(A), answers(ToolResult("1", "a", "of a")), user("well"), says(B)]
-    assert made[4:] == ([answers(ToolResult("2", "b", error=MISSING_RESULT)), *between] if between else [])
+    messages, notes = done([says(A), user("well"), says(B), *between, late])
+    assert messages[:4] == [says(A), answers(ToolResult("1", "a", "of a")), user("well"), says(B)]
+    assert messages[4:] == ([answers(ToolResult("2", "b", error=MISSING_RESULT)), *between] if between else [])
     assert len(notes) == 1 + len(between)
 
 
 def test_result_never_answers_another_call() -> None:
-    made, _ = done([says(A, B), answers(ToolResult("1", "a", "one"), ToolResult("1", "a", "two"))])
-    assert made[1] == answers(ToolResult("1", "a", "one"), ToolResult("2", "b", error=MISSING_RESULT))
-    assert made[2] == user("Result of a: two")
-    made, _ = done([says(B), answers(ToolResult("1", "a", "early")), says(A), user("x")])
-    assert made[1] == answers(ToolResult("2", "b", error=MISSING_RESULT))
+    messages, _ = done([says(A, B), answers(ToolResult("1", "a", "one"), ToolResult("1", "a", "two"))])
+    assert messages[1] == answers(ToolResult("1", "a", "one"), ToolResult("2", "b", error=MISSING_RESULT))
+    assert messages[2] == user("Result of a: two")
+    messages, _ = done([says(B), answers(ToolResult("1", "a", "early")), says(A), user("x")])
+    assert messages[1] == answers(ToolResult("2", "b", error=MISSING_RESULT))
 
 
 def test_images_of_a_result_without_a_call_are_kept() -> None:
     image = ImagePart(url="https://example.org/i.png")
-    made, _ = done(
+    messages, _ = done(
         [user("q"), answers(ToolResult("9", "z", images=(image,)), ToolResult("8", "", "t", None, (image,)))]
     )
-    assert made[1:] == [
+    assert messages[1:] == [
         Message("user", (TextPart("Result of z:"), image)),
         Message("user", (TextPart("Result of a tool: t"), image)),
     ]
@@ -169,8 +171,8 @@ def test_pairing_is_linear_in_calls_that_share_an_id() -> None:
         calls = tuple(CountedCall("f", {"at": at}, "same") for at in range(count))
         results = tuple(ToolResult("same" if at % 2 else "", "f", at) for at in range(count))
         CountedCall.seen = 0
-        made = pair_results([Message("assistant", calls), Message("tool", results)], Notes())
-        assert [part.result for part in made[1].parts if isinstance(part, ToolResult)] == list(range(count))
+        messages = pair_results([Message("assistant", calls), Message("tool", results)], Notes())
+        assert [part.result for part in messages[1].parts if isinstance(part, ToolResult)] == list(range(count))
         return CountedCall.seen
 
     assert looked_at(400) < 2.5 * looked_at(200)

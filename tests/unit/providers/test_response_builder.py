@@ -1,4 +1,4 @@
-"""What comes of an answer's pieces: the rules that hold for every API."""
+"""The rules for building an answer from pieces, the same for every API."""
 
 import json
 

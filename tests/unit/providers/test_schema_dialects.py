@@ -1,4 +1,4 @@
-"""Schemas in each API's dialect, and what is told of the losses."""
+"""Schemas in each dialect, and notes of the losses."""
 
 from typing import Any
 
@@ -62,16 +62,16 @@ def test_schema_is_translated_to_the_openapi_subset(
     inner: dict[str, Any], expected: dict[str, Any], notes: int
 ) -> None:
     schema = {**of(a=inner), "$defs": {"A": {"type": "string", "description": "a"}}}
-    made, told = lowered(schema, OPENAPI)
-    assert made == of(a=expected)
-    assert len(told) == notes
-    assert all(note.where.startswith("f/properties/a") for note in told)
+    translated, instructions = lowered(schema, OPENAPI)
+    assert translated == of(a=expected)
+    assert len(instructions) == notes
+    assert all(note.where.startswith("f/properties/a") for note in instructions)
 
 
 def test_recursive_schema_is_cut_at_the_cycle() -> None:
     schema = {**of(tree={"$ref": "#/$defs/T"}), "$defs": {"T": of(child={"$ref": "#/$defs/T"})}}
-    made, notes = lowered(schema, OPENAPI)
-    assert made == of(tree=of(child={"type": "object"}))
+    translated, notes = lowered(schema, OPENAPI)
+    assert translated == of(tree=of(child={"type": "object"}))
     assert len(notes) == 1
 
 
@@ -83,8 +83,10 @@ def test_inlining_is_limited() -> None:
 
 @pytest.mark.need(22)
 def test_strict_mode_requires_every_property() -> None:
-    made, notes = lowered({**of(a={"type": "string"}, b={"type": "integer", "default": 1}), "required": ["a"]}, STRICT)
-    assert made == {
+    translated, notes = lowered(
+        {**of(a={"type": "string"}, b={"type": "integer", "default": 1}), "required": ["a"]}, STRICT
+    )
+    assert translated == {
         **of(a={"type": "string"}, b={"type": ["integer", "null"]}),
         "required": ["a", "b"],
         "additionalProperties": False,
@@ -96,8 +98,8 @@ def test_strict_mode_requires_every_property() -> None:
 
 
 def test_alternatives_at_the_root_are_dropped() -> None:
-    made, notes = lowered({**of(a={}), "anyOf": [{"required": ["a"]}]}, PLAIN_ROOT)
-    assert made == of(a={})
+    translated, notes = lowered({**of(a={}), "anyOf": [{"required": ["a"]}]}, PLAIN_ROOT)
+    assert translated == of(a={})
     assert len(notes) == 1
 
 
@@ -121,9 +123,9 @@ def test_invalid_schema_is_refused() -> None:
 @pytest.mark.parametrize("dialect", [JSON_SCHEMA, OPENAPI])
 def test_recursive_schema_behind_alternatives_is_cut(again: dict[str, Any], dialect: Dialect) -> None:
     node = {"type": "object", "properties": {"value": {"type": "integer"}, "next": again}}
-    made, _ = lowered({**of(list={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}}, dialect)
+    translated, _ = lowered({**of(list={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}}, dialect)
     if dialect is OPENAPI:
-        nested = made["properties"]["list"]["properties"]
+        nested = translated["properties"]["list"]["properties"]
         assert nested["value"] == {"type": "integer"}
         assert nested["next"]["type"] == "object"
-        assert "$ref" not in str(made)
+        assert "$ref" not in str(translated)

@@ -43,8 +43,8 @@ def test_truncated_call_without_arguments_gets_an_open_bracket() -> None:
 
 
 def test_truncated_call_with_arguments_stays_as_it_is() -> None:
-    begun = [TRUNCATED[0], ArgumentsDelta(0, '{"a'), *TRUNCATED[1:]]
-    assert list(open_truncated_calls(begun)) == begun
+    opened = [TRUNCATED[0], ArgumentsDelta(0, '{"a'), *TRUNCATED[1:]]
+    assert list(open_truncated_calls(opened)) == opened
 
 
 def test_complete_call_stays_as_it_is() -> None:
