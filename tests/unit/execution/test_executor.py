@@ -12,6 +12,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from pydantic import BaseModel
+from tests.simulated_time import run_simulated
 
 import toolwire
 from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
@@ -139,8 +140,9 @@ def test_without_agreement_nothing_runs(answer: Any) -> None:
             await asyncio.sleep(60)
         return answer
 
-    executor = ToolExecutor(ran.registry, confirm=confirm, confirm_timeout=0.01)
-    result = one(executor, "write", {"path": "a", "lines": []})
+    executor = ToolExecutor(ran.registry, confirm=confirm, confirm_timeout=10)
+    call = ToolCall("write", {"path": "a", "lines": []}, "c1")
+    (result,) = run_simulated(executor.execute([call], Session(tier=Tier.RUN)))
     assert not result.success
     assert not ran.calls
     assert "Nobody is there" in (one(ToolExecutor(ran.registry), "write", {"path": "a", "lines": []}).error or "")
@@ -227,12 +229,12 @@ def test_cancelling_cancels_the_calls() -> None:
 
     async def main() -> None:
         task = asyncio.create_task(ToolExecutor(registry).execute([ToolCall("forever")] * 2, Session()))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    run_simulated(main())
     assert ended == ["ended", "ended"]
 
 
@@ -244,10 +246,10 @@ def test_no_more_run_at_a_time_than_may() -> None:
         """Counts."""
         running[0] += 1
         most[0] = max(most[0], running[0])
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(1)
         running[0] -= 1
 
-    execute(ToolExecutor(registry, concurrency=3), *[ToolCall("work")] * 20)
+    run_simulated(ToolExecutor(registry, concurrency=3).execute([ToolCall("work")] * 20, Session(tier=Tier.RUN)))
     assert most == [3]
 
 
