@@ -279,7 +279,7 @@ def _apis() -> str:
     for api in APIS:
         groups.setdefault(type(api), []).append(f"`{api.name}`")
     rows = ((", ".join(names), _first_sentence(kind)) for kind, names in groups.items())
-    return _table(("API", "what is its own"), rows)
+    return _table(("API", "description"), rows)
 
 
 def _first_sentence(kind: type) -> str:
@@ -423,7 +423,7 @@ def _security() -> str:
     rows_module = _rows_of("security")
     tests = rows_module.named_tests()
     rows = ((label, "<br>".join(f"`{name}`" for name in tests[key])) for key, label in rows_module.ROWS.items())
-    return _table(("what went wrong", "tests"), rows)
+    return _table(("vulnerability or flaw", "tests"), rows)
 
 
 def _mission() -> str:
@@ -432,7 +432,7 @@ def _mission() -> str:
     return "\n".join(
         f"## {letter}. {title}\n\n"
         + _table(
-            ("row", "what is asked", "tests that show it, or the decision"),
+            ("row", "requirement", "tests or decision"),
             ((row.key, row.asked, _shown_by(row.answer, tests.get(row.key, []))) for row in rows),
         )
         for letter, (title, rows) in rows_module.SECTIONS.items()
@@ -443,13 +443,13 @@ def _needs() -> str:
     rows_module = _rows_of("mission")
     tests = rows_module.marked("need")
     rows = ((row.key, row.asked, row.answer, _shown_by("", tests.get(row.key, []))) for row in rows_module.NEEDS)
-    return _table(("", "what hurts", "what Toolwire does", "tests"), rows)
+    return _table(("", "problem", "what Toolwire does", "tests"), rows)
 
 
 def _contradictions() -> str:
     rows_module = _rows_of("mission")
     return _table(
-        ("topic", "what they say", "what Toolwire does"),
+        ("topic", "what the documents say", "what Toolwire does"),
         ((row.key, row.asked, row.answer) for row in rows_module.CONTRADICTIONS),
     )
 
