@@ -74,7 +74,8 @@ def _part(name: str) -> str:
 
 
 def _file(path: str) -> str:
-    return f"```python\n{(ROOT / path).read_text('utf-8')}```\n"
+    code = (ROOT / path).read_text("utf-8").replace("from toolwire.wire.syntax import", "from toolwire.wire import")
+    return f"```python\n{code}```\n"
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:

@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "client.client": "Client",
         "config.tables": "load_configuration",
         "envelope.envelope": "Envelope",
-        "envelope.grammar": "read_envelope",
+        "envelope.grammar": "EnvelopeDocument EnvelopeHeader EnvelopeSection read_envelope",
         "envelope.te_tools": "read_handle",
         "errors": (
             "ConfigurationError DefinitionError EnvelopeError JournalError MissingExtra PolicyWarning ProviderError "

@@ -10,6 +10,9 @@ from toolwire.builtin.toolsets import reading_tools as reading_tools
 from toolwire.client.client import Client as Client
 from toolwire.config.tables import load_configuration as load_configuration
 from toolwire.envelope.envelope import Envelope as Envelope
+from toolwire.envelope.grammar import EnvelopeDocument as EnvelopeDocument
+from toolwire.envelope.grammar import EnvelopeHeader as EnvelopeHeader
+from toolwire.envelope.grammar import EnvelopeSection as EnvelopeSection
 from toolwire.envelope.grammar import read_envelope as read_envelope
 from toolwire.envelope.te_tools import read_handle as read_handle
 from toolwire.errors import ConfigurationError as ConfigurationError
@@ -122,7 +125,10 @@ __all__ = [
     "DefinitionError",
     "Disclosure",
     "Envelope",
+    "EnvelopeDocument",
     "EnvelopeError",
+    "EnvelopeHeader",
+    "EnvelopeSection",
     "Event",
     "Finish",
     "FinishReason",

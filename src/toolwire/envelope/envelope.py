@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines
+from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection, count_lines
 from toolwire.envelope.layout import compose_text, pieces
 from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
@@ -95,7 +95,7 @@ class Envelope:
             self._record(call, document, began)
         return replace(result, result=EnvelopeText(document.text))
 
-    def compose(self, cmd: str, value: Any) -> Document:
+    def compose(self, cmd: str, value: Any) -> EnvelopeDocument:
         """Return a value in an envelope; see `shape`."""
         cmd = escape_as_json(cmd)[:MAX_CMD] or "tool"
         if isinstance(value, list | tuple):
@@ -105,11 +105,11 @@ class Envelope:
             header = EnvelopeHeader(cmd=cmd, lines=count_lines(value), content_type=None if kind == TEXT else kind)
             return self._text(header, value)
         if value is None:
-            return Document(EnvelopeHeader(cmd=cmd, lines=0), (Section(""),))
+            return EnvelopeDocument(EnvelopeHeader(cmd=cmd, lines=0), (EnvelopeSection(""),))
         text = json.dumps(value, ensure_ascii=False)
         return self._text(EnvelopeHeader(cmd=cmd, size=len(text), content_type="json"), text)
 
-    def chunk(self, handle: str, number: int = 1) -> Document:
+    def chunk(self, handle: str, number: int = 1) -> EnvelopeDocument:
         """Return a part of a result that is stored for this reader, in an envelope; parts are numbered from 1.
 
         Raises:
@@ -133,10 +133,10 @@ class Envelope:
         except ToolError:
             return None
 
-    def _text(self, header: EnvelopeHeader, text: str) -> Document:
+    def _text(self, header: EnvelopeHeader, text: str) -> EnvelopeDocument:
         return compose_text(text, header, limit=self.budget, keep=self.keep, lines=self._preview)
 
-    def _items(self, cmd: str, items: list[Any] | tuple[Any, ...]) -> Document:
+    def _items(self, cmd: str, items: list[Any] | tuple[Any, ...]) -> EnvelopeDocument:
         """Return a list with one item per line: as text if every item is text of one line, otherwise as JSON."""
         plain = all(isinstance(item, str) and "\n" not in item for item in items)
         lines = list(items) if plain else [json.dumps(item, ensure_ascii=False) for item in items]
@@ -161,7 +161,7 @@ class Envelope:
         left_out += "" if document.header.handle else " (not kept)"
         return replace(document, sections=(replace(section, left_out=(left_out, *section.left_out[1:])),))
 
-    def _record(self, call: ToolCall, document: Document, began: float) -> None:
+    def _record(self, call: ToolCall, document: EnvelopeDocument, began: float) -> None:
         if self.telemetry is None or not self.telemetry.enabled:
             return
         text = document.text
@@ -183,8 +183,8 @@ class Envelope:
 
 
 def page(
-    kept: StoredResult, text: str, number: int, *, budget: int, written: Callable[[Document], str] | None = None
-) -> Document:
+    kept: StoredResult, text: str, number: int, *, budget: int, written: Callable[[EnvelopeDocument], str] | None = None
+) -> EnvelopeDocument:
     """Return a part of a stored result in an envelope; the parts are the same for the same budget.
 
     Args:
@@ -198,7 +198,7 @@ def page(
         ToolError: there is no such part.
     """
     head = EnvelopeHeader(cmd="handle", lines=kept.lines, content_type=kept.content_type or None, handle=kept.handle)
-    document = Document(head, (Section(text),))
+    document = EnvelopeDocument(head, (EnvelopeSection(text),))
     if number == 1 and len(written(document) if written else document.text) <= budget:
         return document
     head = replace(head, truncated=True)
@@ -212,9 +212,9 @@ def page(
     return pages[number - 1]
 
 
-def _pages(kept: StoredResult, text: str, head: EnvelopeHeader, room: int) -> list[Document]:
+def _pages(kept: StoredResult, text: str, head: EnvelopeHeader, room: int) -> list[EnvelopeDocument]:
     parts = list(pieces(text, room))
-    documents: list[Document] = []
+    documents: list[EnvelopeDocument] = []
     before = 0
     for number, piece in enumerate(parts, 1):
         breaks = piece.count("\n")
@@ -222,6 +222,6 @@ def _pages(kept: StoredResult, text: str, head: EnvelopeHeader, room: int) -> li
         crumb = f"chunk {number} of {len(parts)}: lines {before + 1}-{before + breaks + cut} of {kept.lines}"
         if cut and number < len(parts):
             crumb += ", the last one in part"
-        documents.append(Document(head, (Section(piece.removesuffix("\n"), (crumb,)),)))
+        documents.append(EnvelopeDocument(head, (EnvelopeSection(piece.removesuffix("\n"), (crumb,)),)))
         before += breaks
     return documents

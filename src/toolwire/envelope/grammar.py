@@ -137,7 +137,7 @@ _KINDS = {int: "a whole number, not negative", str: "text", bool: "true or false
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class EnvelopeSection:
     """Content, and breadcrumbs that say what was left out of it."""
 
     text: str
@@ -145,11 +145,11 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class EnvelopeDocument:
     """An envelope: a header and sections, each but the last with breadcrumbs; without sections, the header alone."""
 
     header: EnvelopeHeader
-    sections: tuple[Section, ...] = ()
+    sections: tuple[EnvelopeSection, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise an error for a document that could not be read back."""
@@ -185,8 +185,10 @@ class Document:
         return tuple(crumb for section in self.sections for crumb in section.left_out)
 
 
-def read_envelope(text: str) -> Document:
-    """Parse an envelope, the inverse of `Document.text`. The JSON may contain spaces, and blank lines may be missing.
+def read_envelope(text: str) -> EnvelopeDocument:
+    """Parse an envelope, the inverse of `EnvelopeDocument.text`.
+
+    The JSON may contain spaces, and blank lines may be missing.
 
     Raises:
         EnvelopeError: the text does not begin with a header.
@@ -203,15 +205,15 @@ def read_envelope(text: str) -> Document:
     header = EnvelopeHeader.of(meta)
     rest = text[match.end() :]
     if rest in ("", "\n"):
-        return Document(header)
+        return EnvelopeDocument(header)
     if not rest.startswith("\n\n"):
         raise EnvelopeError("an empty line stands between the header and the content")
-    return Document(header, tuple(_sections(rest[2:])))
+    return EnvelopeDocument(header, tuple(_sections(rest[2:])))
 
 
-def _sections(body: str) -> list[Section]:
+def _sections(body: str) -> list[EnvelopeSection]:
     crumb_lines = list(_CRUMB_LINE.finditer(body))
-    sections: list[Section] = []
+    sections: list[EnvelopeSection] = []
     text = body[: crumb_lines[0].start()].removesuffix("\n") if crumb_lines else body
     crumbs: list[str] = []
     for at, crumb in enumerate(crumb_lines):
@@ -220,12 +222,12 @@ def _sections(body: str) -> list[Section]:
         between = body[crumb.end() : None if last else crumb_lines[at + 1].start()]
         if between in ("", "\n"):  # the next breadcrumb, or the end
             continue
-        sections.append(Section(_unquoted(text), tuple(crumbs)))
+        sections.append(EnvelopeSection(_unquoted(text), tuple(crumbs)))
         crumbs = []
         text = between.removeprefix("\n").removeprefix("\n")
         if not last:
             text = text.removesuffix("\n")
-    return [*sections, Section(_unquoted(text), tuple(crumbs))]
+    return [*sections, EnvelopeSection(_unquoted(text), tuple(crumbs))]
 
 
 def quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines, extra
+from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection, count_lines, extra
 from toolwire.envelope.store import MAX_KEPT
 
 Keep = Callable[[str, EnvelopeHeader], str | None]
@@ -28,7 +28,7 @@ def compose_text(
     lines: int | None = None,
     tail: float = 0.0,
     more: str = "",
-) -> Document:
+) -> EnvelopeDocument:
     """Return a text in an envelope: the whole if it fits, otherwise its ends and a handle.
 
     Args:
@@ -41,7 +41,7 @@ def compose_text(
         more: a description of content that is not even in the text.
     """
     crumbs = (more,) if more else ()
-    document = Document(replace(header, truncated=bool(more)), (Section(text, crumbs),))
+    document = EnvelopeDocument(replace(header, truncated=bool(more)), (EnvelopeSection(text, crumbs),))
     if len(document.text) <= limit and not cut(text, limit, lines=lines).left_out:
         return document
     handle = keep(text, header)
@@ -52,8 +52,8 @@ def compose_text(
     if handle and len(text) > MAX_KEPT:
         crumbs = (f"of these the first {MAX_KEPT} characters are kept", *crumbs)
     if not shown.tail:
-        return Document(header, (Section(shown.head, (left_out, *crumbs)),))
-    return Document(header, (Section(shown.head, (left_out,)), Section(shown.tail, crumbs)))
+        return EnvelopeDocument(header, (EnvelopeSection(shown.head, (left_out, *crumbs)),))
+    return EnvelopeDocument(header, (EnvelopeSection(shown.head, (left_out,)), EnvelopeSection(shown.tail, crumbs)))
 
 
 @dataclass(frozen=True, slots=True)

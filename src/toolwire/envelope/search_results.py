@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, extra
+from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection, extra
 from toolwire.envelope.layout import CRUMBS, Keep
 from toolwire.envelope.ranking import (
     Definitions,
@@ -105,7 +105,7 @@ class SearchResults:
         lines: int | None = None,
         error: str | None = None,
         stopped: str = "",
-    ) -> Document:
+    ) -> EnvelopeDocument:
         """Return the best hits in an envelope, code before tests, and a handle for all of them if some are left out.
 
         Args:
@@ -131,7 +131,7 @@ class SearchResults:
         if self._not_text:
             notes.append(f"{self._not_text} {'file' if self._not_text == 1 else 'files'} that match and are no text")
         if self.total <= preview:
-            document = Document(header, (Section("\n".join(ranked.lines), tuple(notes)),))
+            document = EnvelopeDocument(header, (EnvelopeSection("\n".join(ranked.lines), tuple(notes)),))
             if len(document.text) <= limit:
                 return document
         handle = keep("\n".join(ranked.lines), header)
@@ -141,9 +141,11 @@ class SearchResults:
         elif not handle:
             notes.insert(0, "what is not shown is not kept")
         room = limit - len(header.text) - 2 - CRUMBS
-        return Document(header, self._sections(ranked, preview, room, tuple(notes)))
+        return EnvelopeDocument(header, self._sections(ranked, preview, room, tuple(notes)))
 
-    def _sections(self, ranked: _Ranked, preview: int, room: int, notes: tuple[str, ...]) -> tuple[Section, ...]:
+    def _sections(
+        self, ranked: _Ranked, preview: int, room: int, notes: tuple[str, ...]
+    ) -> tuple[EnvelopeSection, ...]:
         """Return some of the code and some of the tests, which get a quarter of the lines, or what code leaves."""
         code, tests = ranked.lines[: ranked.code], ranked.lines[ranked.code :]
         most = max(preview - len(tests), preview - preview // 4)
@@ -155,12 +157,12 @@ class SearchResults:
         if first == self.total - self._tests:  # all the code is shown: the tests follow it
             shown = "\n".join([*code[:first], *tests[:second]])
             crumbs = in_tests if first else (ranked.left_out(range(second)),)
-            return (Section(shown, (*crumbs, *notes)),)
+            return (EnvelopeSection(shown, (*crumbs, *notes)),)
         crumb = ranked.left_out(range(first))
         if second:
-            return Section(above, (crumb,)), Section(below, (*in_tests, *notes))
+            return EnvelopeSection(above, (crumb,)), EnvelopeSection(below, (*in_tests, *notes))
         of_tests = (f"{self._tests} of these are in tests",) if self._tests else ()
-        return (Section(above, (crumb, *of_tests, *notes)),)
+        return (EnvelopeSection(above, (crumb, *of_tests, *notes)),)
 
 
 class _Ranked:

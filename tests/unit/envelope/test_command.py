@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.unit.envelope.test_grammar import PARTS
 from tests.unit.envelope.tree import TE, numbered, te, wait_until_gone
 
-from toolwire.envelope.grammar import BEGIN, Document, read_envelope
+from toolwire.envelope.grammar import BEGIN, EnvelopeDocument, read_envelope
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.main import run
@@ -51,7 +51,7 @@ def within(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Te:
     return go
 
 
-def envelope(answer: tuple[int, str, str]) -> Document:
+def envelope(answer: tuple[int, str, str]) -> EnvelopeDocument:
     return read_envelope(answer[1].removesuffix("\n"))
 
 

@@ -14,7 +14,7 @@ from tests.unit.envelope.test_grammar import PARTS
 
 from toolwire import Tier, tool
 from toolwire.envelope.envelope import Envelope, EnvelopeText
-from toolwire.envelope.grammar import Document, read_envelope
+from toolwire.envelope.grammar import EnvelopeDocument, read_envelope
 from toolwire.envelope.settings import MIN_BUDGET, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te_tools import read_handle
@@ -28,7 +28,7 @@ from toolwire.policy.session import Session
 LINES = "".join(f"line {number}\n" for number in range(1, 2_001))
 
 
-def shaped(envelope: Envelope, value: Any, name: str = "read") -> Document:
+def shaped(envelope: Envelope, value: Any, name: str = "read") -> EnvelopeDocument:
     call = ToolCall(name, {"path": "a"}, "call_1")
     result = envelope.shape(call, ToolResult("call_1", name, value))
     assert (result.call_id, result.tool_name, result.success) == ("call_1", name, True)

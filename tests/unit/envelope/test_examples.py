@@ -18,7 +18,7 @@ import pytest
 from tests.unit.envelope.tree import build, te
 
 from toolwire.envelope.envelope import Envelope
-from toolwire.envelope.grammar import CRUMB, Document, EnvelopeHeader, Section, read_envelope
+from toolwire.envelope.grammar import CRUMB, EnvelopeDocument, EnvelopeHeader, EnvelopeSection, read_envelope
 from toolwire.envelope.ranking import hot_zone
 from toolwire.envelope.search_results import SearchResults
 from toolwire.envelope.te_tools import te_run
@@ -42,13 +42,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def grep(tree: Path, *arguments: str, **environ: str) -> Document:
+def grep(tree: Path, *arguments: str, **environ: str) -> EnvelopeDocument:
     done = te("grep", *arguments, cwd=tree, **environ)
     assert done.returncode in (0, 1, 2), done.stderr
     return read_envelope(done.stdout.removesuffix("\n"))
 
 
-def told(document: Document) -> str:
+def told(document: EnvelopeDocument) -> str:
     """The envelope, with the same handle always."""
     return document.text.replace(document.header.handle or HANDLE, HANDLE)
 
@@ -114,24 +114,24 @@ def uat_4_8(_: Path) -> str:
 
 
 def unit_basic(_: Path) -> str:
-    return Document(EnvelopeHeader(cmd="grep", matches=10, files=3)).text
+    return EnvelopeDocument(EnvelopeHeader(cmd="grep", matches=10, files=3)).text
 
 
 def unit_none_excluded(_: Path) -> str:
-    return Document(EnvelopeHeader(cmd="grep", matches=5, files=None, hot_zone=None, error=None)).text
+    return EnvelopeDocument(EnvelopeHeader(cmd="grep", matches=5, files=None, hot_zone=None, error=None)).text
 
 
 def unit_truncated(_: Path) -> str:
-    return Document(EnvelopeHeader(cmd="grep", matches=100, truncated=True, handle="res_abc123")).text
+    return EnvelopeDocument(EnvelopeHeader(cmd="grep", matches=100, truncated=True, handle="res_abc123")).text
 
 
 def unit_render(_: Path) -> str:
-    section = Section("file.py:1: def foo():\nfile.py:5: def bar():", ("more results available",))
-    return Document(EnvelopeHeader(cmd="grep", matches=2), (section,)).text
+    section = EnvelopeSection("file.py:1: def foo():\nfile.py:5: def bar():", ("more results available",))
+    return EnvelopeDocument(EnvelopeHeader(cmd="grep", matches=2), (section,)).text
 
 
 def unit_breadcrumb(_: Path) -> str:
-    text = Document(EnvelopeHeader(cmd="x", size=0), (Section("x", ("42 more in tools/",)),)).text
+    text = EnvelopeDocument(EnvelopeHeader(cmd="x", size=0), (EnvelopeSection("x", ("42 more in tools/",)),)).text
     return text[text.index("\n" + CRUMB) :]
 
 

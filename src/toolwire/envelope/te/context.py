@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from toolwire.envelope.grammar import Document, EnvelopeHeader, Section
+from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection
 from toolwire.envelope.layout import compose_text
 from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
@@ -82,7 +82,7 @@ class CommandContext:
     # -- answers -------------------------------------------------------------------------------------------------
 
     def answer(
-        self, compose: Callable[[int], Document], *, limit: int | None = None, status: int = 0
+        self, compose: Callable[[int], EnvelopeDocument], *, limit: int | None = None, status: int = 0
     ) -> CommandOutcome:
         """Write a document that fits.
 
@@ -104,7 +104,7 @@ class CommandContext:
             status, header.cmd, "envelope", text, header.truncated, header.handle or "", header.error or ""
         )
 
-    def written(self, document: Document) -> str:
+    def written(self, document: EnvelopeDocument) -> str:
         """Return a document as text or JSON."""
         if not self.as_json:
             return document.text
@@ -157,7 +157,9 @@ class CommandContext:
         explanation = SAID.get(error, message)
         if message and message != explanation:
             warn(message)
-        document = Document(EnvelopeHeader(cmd=cmd, error=error), (Section(f"[TE] {explanation[:MAX_ERROR]}"),))
+        document = EnvelopeDocument(
+            EnvelopeHeader(cmd=cmd, error=error), (EnvelopeSection(f"[TE] {explanation[:MAX_ERROR]}"),)
+        )
         return self.answer(lambda _: document, status=status)
 
     def close(self) -> None:

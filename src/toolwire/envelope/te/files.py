@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.grammar import Document, EnvelopeHeader, Section, count_lines
+from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection, count_lines
 from toolwire.envelope.search_results import SearchResults
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.command_lines import CAT, FAILED, FIND, NONE_FOUND, READ, root_of
@@ -85,7 +85,7 @@ def _shown(
     if not all(one.is_text for one in read):
         header = EnvelopeHeader(cmd=cmd, size=size, content_type="binary", truncated=True)
         notice = f"{size} bytes, which are no text"
-        return context.answer(lambda _: Document(header, (Section("", (notice,)),)))
+        return context.answer(lambda _: EnvelopeDocument(header, (EnvelopeSection("", (notice,)),)))
     text = "".join(one.text for one in read)
     kinds = {content_type(one.text[:2_000] + one.text[-200:], path) for one, path in zip(read, paths, strict=True)}
     kind = kinds.pop() if len(kinds) == 1 else TEXT

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from toolwire.envelope.content_type import TEXT, content_type
-from toolwire.envelope.grammar import BEGIN, Document, EnvelopeHeader, Section, count_lines
+from toolwire.envelope.grammar import BEGIN, EnvelopeDocument, EnvelopeHeader, EnvelopeSection, count_lines
 from toolwire.envelope.layout import cut
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.command_lines import FAILED, READ, RUN
@@ -108,7 +108,7 @@ def _ends(text: str, room: int) -> str:
     if not shown.left_out:
         return text
     header = EnvelopeHeader(cmd="run", lines=0)
-    return Document(header, (Section(shown.head, (shown.left_out,)), Section(shown.tail))).body
+    return EnvelopeDocument(header, (EnvelopeSection(shown.head, (shown.left_out,)), EnvelopeSection(shown.tail))).body
 
 
 def _ran(context: CommandContext, argv: Sequence[str], *, merge: bool) -> ProgramResult | str:
