@@ -14,7 +14,7 @@ from dbos import DBOSClient
 from tests.integration.test_durable import agent_of, ended, file, heard, results, written
 
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall
-from toolwire.agent import Agent, AgentConfig, Budget, durable
+from toolwire.agent import Agent, AgentConfig, Budget, dbos_workflow, durable
 from toolwire.agent.durable import DurableRuns
 from toolwire.agent.process_locks import FileLiveProcesses
 from toolwire.agent.run_events import AgentEvent, ToolFinished, ToolStarted
@@ -53,7 +53,7 @@ def test_reader_of_a_run_gets_errors_of_the_database(tmp_path: Path) -> None:
 
 
 def test_end_is_reported_though_the_database_does_not_store_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable, "SETTLES_IN", 0.1)
+    monkeypatch.setattr(dbos_workflow, "SETTLES_IN", 0.1)
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import Context
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -33,6 +33,11 @@ T = TypeVar("T")
 
 FAILURES: Final = (error.DBOSException, sqlalchemy.exc.SQLAlchemyError, psycopg.Error, OSError)
 """Exceptions of a database that cannot be used."""
+
+SETTLE_SECONDS: Final = 0.01
+"""Seconds between two looks at a run that is about to end."""
+SETTLES_IN: Final = 10.0
+"""Seconds after which the end of a run is reported though the database does not show it yet."""
 
 _log = logging.getLogger("toolwire.agent")
 
@@ -186,6 +191,17 @@ class Driver:
             await in_thread(self._store.suspend, run_id, reason)
         except (JournalError, *FAILURES) as failure:
             _log.warning("the run %s could not be suspended: %s", run_id, failure)
+
+    async def wait_until_settled(self, run_id: str) -> None:
+        """Wait until the database shows that a run has ended, since the reader of the event may look there.
+
+        If the database cannot be written, the end is in the records all the same, and a process that resumes the run
+        finds it there.
+        """
+        with suppress(JournalError, TimeoutError):
+            async with asyncio.timeout(SETTLES_IN):
+                while (await in_thread(self._store.status, run_id)).status == "PENDING":
+                    await asyncio.sleep(SETTLE_SECONDS)
 
     async def drive(self, run_id: str, text: str) -> str:
         """Run an agent inside its workflow, until the run ends or is left open.

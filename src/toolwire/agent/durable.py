@@ -64,10 +64,6 @@ RESCUES: Final = 5
 """Maximum number of processes that may die with a run before workers stop taking it."""
 WATCH_SECONDS: Final = 0.5
 """Seconds between two looks at a run that another process executes."""
-SETTLE_SECONDS: Final = 0.01
-"""Seconds between two looks at a run that is about to end."""
-SETTLES_IN: Final = 10.0
-"""Seconds after which the end of a run is reported though the database does not show it yet."""
 MAX_NAME: Final = 200
 """Maximum length of a run's name, in characters."""
 
@@ -99,6 +95,7 @@ class DurableRuns:
         self._database = database
         self._worker = worker
         self._concurrency = concurrency
+        self._queues = [f"{QUEUE}{name}" for name in self._agents]
         self._name = f"{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._store: RunStore | None = None
         self._driver: Driver | None = None
@@ -204,10 +201,6 @@ class DurableRuns:
             store.close()
 
     @property
-    def _queues(self) -> list[str]:
-        return [f"{QUEUE}{name}" for name in self._agents]
-
-    @property
     def store(self) -> RunStore:
         """The store of the runs.
 
@@ -235,9 +228,9 @@ class DurableRuns:
         history: Sequence[Message] = (),
         session: Session | None = None,
     ) -> AsyncGenerator[AgentEvent]:
-        """Work on a task in this process, and yield the events. Closing the iterator stops the run; it can be resumed.
+        """Work on a task in this process, and yield the events of `Agent.run`.
 
-        If there is a run of this name and task already, it is resumed.
+        Closing the iterator stops the run, which can be resumed. So is a run that has this name and task already.
 
         Args:
             task: the user's request.
@@ -245,9 +238,6 @@ class DurableRuns:
             run_id: name of the run; "" for a new one.
             history: the conversation so far.
             session: state of the conversation; updated while the run works.
-
-        Yields:
-            The events of `Agent.run`.
 
         Raises:
             JournalError: the run cannot be recorded, or a run with another task has its name.
@@ -429,28 +419,17 @@ class DurableRuns:
             while (event := await run.next_event()) is not None:
                 if isinstance(event, RunEnded):
                     ended = True
-                    await self._wait_until_settled(run_id)
+                    if self._driver is not None:
+                        await self._driver.wait_until_settled(run_id)
                 yield event
             if run.error is not None:
                 raise run.error
             if not ended:
                 raise JournalError(f"durable runs were closed while {run_id!r} was running; it can be resumed")
         finally:
-            # The reader has left, and nothing else could stop the run. Shielded, since the reader may be cancelled
-            # again meanwhile.
+            # The reader has left, and nothing else could stop the run. Shielded: the reader may be cancelled again.
             if not ended and run.error is None:
                 await asyncio.shield(self._stop(run_id, run))
-
-    async def _wait_until_settled(self, run_id: str) -> None:
-        """Wait until the database shows that a run has ended, since the reader of the event may look there.
-
-        If the database cannot be written, the end is in the records all the same, and a process that resumes the run
-        finds it there.
-        """
-        with suppress(JournalError, TimeoutError):
-            async with asyncio.timeout(SETTLES_IN):
-                while (await in_thread(self.store.status, run_id)).status == "PENDING":
-                    await asyncio.sleep(SETTLE_SECONDS)
 
     async def _stop(self, run_id: str, run: ActiveRun) -> None:
         await run.stop()
@@ -506,13 +485,7 @@ async def run_durably(
 ) -> AsyncGenerator[AgentEvent]:
     """Run an agent durably, and yield the events; called again with the same name and task, the run is resumed.
 
-    Args:
-        agent: the agent or team.
-        task: the user's request.
-        run_id: name of the run; "" for a new one.
-        database: see `DurableRuns`.
-        history: the conversation so far.
-        session: state of the conversation.
+    See `DurableRuns` and `DurableRuns.run` for the arguments.
 
     Raises:
         JournalError, StateError: see `DurableRuns.run`.
