@@ -387,7 +387,7 @@ def _intents() -> str:
             cells.append(f"{right} of {sum(said == tier for _, said in pairs)}")
             cells.append(f"{right} of {sum(label == tier for label, _ in pairs)}")
         rows.append(tuple(cells))
-    head = ("tier", "precision, tuning half", "recall, tuning half", "precision, held back", "recall, held back")
+    head = ("tier", "precision, tuning half", "recall, tuning half", "precision, second half", "recall, second half")
     return _table(head, iter(rows))
 
 
