@@ -69,8 +69,8 @@ class Figures:
     @property
     def tool_success(self) -> float | None:
         """Share of the calls that worked, of those that were let run; None if there are none."""
-        ran = self.calls - self.refused
-        return self.worked / ran if ran else None
+        executed = self.calls - self.refused
+        return self.worked / executed if executed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +124,24 @@ class Archive:
         """
         nth = 0
         if id == LAST:
-            found = self._read("SELECT * FROM runs WHERE parent = '' ORDER BY begun DESC, rowid DESC LIMIT 1")
+            rows = self._read("SELECT * FROM runs WHERE parent = '' ORDER BY begun DESC, rowid DESC LIMIT 1")
         else:
             query = "SELECT * FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id != ?, parent != '', id LIMIT 5"
             id, nth = (id[:-2], 1) if id.endswith("#1") else (id, 0)
-            found = self._read(query, (len(id), id, id))
-        if not found:
+            rows = self._read(query, (len(id), id, id))
+        if not rows:
             raise StateError("no run is recorded" if id == LAST else f"no run {id!r} is recorded")
-        alike = [one["id"] for one in found if not one["parent"]] or [one["id"] for one in found]
-        names = {name_of(one) for one in alike}
-        if found[0]["id"] != id != LAST and len(names) > 1:
+        alike = [row["id"] for row in rows if not row["parent"]] or [row["id"] for row in rows]
+        names = {name_of(id_) for id_ in alike}
+        if rows[0]["id"] != id != LAST and len(names) > 1:
             raise StateError(f"several runs begin with {id!r}: {', '.join(alike)}")
         with self._open() as connection:
-            same = [one[1] for one in of_one_name(connection, name_of(found[0]["id"]))]
-        if len(same) < 2:
-            return self._whole(found[0])
-        chosen = found[0]["id"] if id == LAST or nth or number(id) > 1 else same[-1]
+            namesake_ids = [entry[1] for entry in of_one_name(connection, name_of(rows[0]["id"]))]
+        if len(namesake_ids) < 2:
+            return self._whole(rows[0])
+        chosen = rows[0]["id"] if id == LAST or nth or number(id) > 1 else namesake_ids[-1]
         (run,) = self._read("SELECT * FROM runs WHERE id = ?", (chosen,))
-        return replace(self._whole(run), namesakes=tuple(same))
+        return replace(self._whole(run), namesakes=tuple(namesake_ids))
 
     def _whole(self, run: Row) -> Recorded:
         key = (run["id"],)
@@ -150,9 +150,9 @@ class Archive:
         for call in self._read(query, key):
             calls.setdefault(call.pop("turn"), []).append({**call, "repairs": call["repairs"].split()})
         turns = self._read("SELECT * FROM turns WHERE run = ? ORDER BY id", key)
-        whole = tuple(_turn(turn, calls.get(turn["id"], [])) for turn in turns)
+        turn_rows = tuple(_turn(turn, calls.get(turn["id"], [])) for turn in turns)
         children = self._read("SELECT id FROM runs WHERE parent = ? ORDER BY begun, rowid", key)
-        return Recorded(run, whole, tuple(one["id"] for one in children))
+        return Recorded(run, turn_rows, tuple(child["id"] for child in children))
 
     def figures(self, *, model: str = "", format: str = "", since: float = 0.0) -> list[Figures]:
         """Figures per model and format, in the order of these names.
@@ -171,15 +171,15 @@ class Archive:
         query = "SELECT id, model, format, found, good, repairs, problems, first, seconds, finish, error FROM turns"
         for turn in self._read(f"{query} WHERE {where}", values):
             groups.setdefault((turn["model"], turn["format"]), []).append(turn)
-        called: dict[tuple[str, str], Row] = {}
+        call_totals: dict[tuple[str, str], Row] = {}
         query = (
             "SELECT model, turns.format AS format, COUNT(*) AS calls, SUM(ok) AS worked, "
             "SUM(issue IN ('denied', 'confirmation')) AS refused "
             f"FROM calls JOIN turns ON calls.turn = turns.id WHERE {where} GROUP BY model, turns.format"
         )
-        for one in self._read(query, values):
-            called[one["model"], one["format"]] = one
-        return [_figures(key, groups[key], called.get(key, {})) for key in sorted(groups)]
+        for totals in self._read(query, values):
+            call_totals[totals["model"], totals["format"]] = totals
+        return [_figures(key, groups[key], call_totals.get(key, {})) for key in sorted(groups)]
 
     def models(self) -> list[str]:
         """The models that there is evidence of, in the order of their names.
@@ -200,10 +200,10 @@ class Archive:
             StateError: the file cannot be read, or is not there.
         """
         query = "SELECT format, COUNT(*) AS tried, SUM(good) AS good FROM outcomes WHERE model = ? GROUP BY format"
-        found = {row["format"]: Tally(**row) for row in self._read(query, (model,))}
+        tallies = {row["format"]: Tally(**row) for row in self._read(query, (model,))}
         if formats:
-            return [found.get(name, Tally(name)) for name in formats]
-        return sorted(found.values(), key=lambda one: (-one.tried, one.format))
+            return [tallies.get(name, Tally(name)) for name in formats]
+        return sorted(tallies.values(), key=lambda tally: (-tally.tried, tally.format))
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
         with self._open() as connection:
@@ -241,19 +241,19 @@ def _object(text: str) -> dict[str, int]:
 def _figures(key: tuple[str, str], turns: Sequence[Row], called: Row) -> Figures:
     model, format = key
     repairs, problems, mismatches = Counter[str](), Counter[str](), Counter[str]()
-    whole = [turn for turn in turns if not turn["error"] and turn["finish"] != "error"]
-    for turn in whole:
+    complete = [turn for turn in turns if not turn["error"] and turn["finish"] != "error"]
+    for turn in complete:
         repairs.update(_object(turn["repairs"]))
         problems.update(_object(turn["problems"]))
         mismatches.update(name for name in turn["found"].split() if name != format)
-    judged = [turn["good"] for turn in whole if turn["good"] is not None]
-    seconds = sorted(turn["seconds"] for turn in whole)
-    first = sorted(turn["first"] for turn in whole if turn["first"] is not None)
+    judged = [turn["good"] for turn in complete if turn["good"] is not None]
+    seconds = sorted(turn["seconds"] for turn in complete)
+    first = sorted(turn["first"] for turn in complete if turn["first"] is not None)
     return Figures(
         model=model,
         format=format,
-        answers=len(whole),
-        clean=sum(not turn["problems"] for turn in whole),
+        answers=len(complete),
+        clean=sum(not turn["problems"] for turn in complete),
         repairs=dict(repairs.most_common()),
         problems=dict(problems.most_common()),
         mismatches=dict(mismatches.most_common()),

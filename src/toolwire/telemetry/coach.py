@@ -131,17 +131,17 @@ def advise(tallies: Sequence[Tally], *, enough: int = ENOUGH, confidence: float 
     """
     if not tallies:
         raise ValueError("there is no format to choose from")
-    standings = tuple(Standing(one, *wilson(one.good, one.tried, confidence)) for one in tallies)
-    best = max(standings, key=lambda one: one.middle)  # the first of equals
-    others = [one for one in standings if one is not best]
-    tried = sum(one.tally.tried for one in standings)
+    standings = tuple(Standing(tally, *wilson(tally.good, tally.tried, confidence)) for tally in tallies)
+    best = max(standings, key=lambda standing: standing.middle)  # the first of equals
+    rivals = [standing for standing in standings if standing is not best]
+    tried = sum(standing.tally.tried for standing in standings)
     name = best.tally.format
-    if not others:
+    if not rivals:
         return Advice(name, True, "Nothing else was tried.", standings)
-    near = max(others, key=lambda one: one.high)
+    near = max(rivals, key=lambda standing: standing.high)
     if best.low > near.high:
-        how = f"at least {best.low:.0%} of its outcomes are good, of {near.tally.format} at most {near.high:.0%}"
-        return Advice(name, True, f"Settled: {how}.", standings)
+        evidence = f"at least {best.low:.0%} of its outcomes are good, of {near.tally.format} at most {near.high:.0%}"
+        return Advice(name, True, f"Settled: {evidence}.", standings)
     if tried >= enough:
         return Advice(name, True, f"Settled after {tried} outcomes; {near.tally.format} may be as good.", standings)
     if not tried:
@@ -172,9 +172,11 @@ def choose(
     advice = advise(tallies, enough=enough, confidence=confidence)
     if advice.settled or draw >= explore:
         return Choice(advice.format, False, advice.reason)
-    others = [one for one in advice.standings if one.tally.format != advice.format]
-    rivals = [one for one in others if one.high >= _of(advice).low]  # what is beaten already need not be tried
-    least = min(rivals or others, key=lambda one: one.tally.tried)
+    unsettled = [standing for standing in advice.standings if standing.tally.format != advice.format]
+    rivals = [
+        standing for standing in unsettled if standing.high >= _of(advice).low
+    ]  # what is beaten already need not be tried
+    least = min(rivals or unsettled, key=lambda standing: standing.tally.tried)
     reason = f"Explored: {least.tally.tried} outcomes are known, and it may be as good as {advice.format}."
     return Choice(least.tally.format, True, reason)
 
@@ -186,4 +188,4 @@ def drawn(seed: int | str, *place: object) -> float:
 
 
 def _of(advice: Advice) -> Standing:
-    return next(one for one in advice.standings if one.tally.format == advice.format)
+    return next(item for item in advice.standings if item.tally.format == advice.format)

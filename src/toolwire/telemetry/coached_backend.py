@@ -197,14 +197,14 @@ def coached(
     """
     names = tuple(formats) or candidates(model)
     backends = {name: make(name) for name in names}
-    asked = {name: asked_for(backend.format) for name, backend in backends.items()}
+    format_names = {name: asked_for(backend.format) for name, backend in backends.items()}
     evidence: list[Tally] = []
     if archive is not None:
-        kept = archive if isinstance(archive, Archive) else Archive(archive)
+        store = archive if isinstance(archive, Archive) else Archive(archive)
         with suppress(StateError):
-            evidence = kept.evidence(model, tuple(asked.values()))
+            evidence = store.evidence(model, tuple(format_names.values()))
     return CoachedBackend(
-        {asked[name]: backends[name] for name in names}, Coach(model, asked.values(), evidence, **options)
+        {format_names[name]: backends[name] for name in names}, Coach(model, format_names.values(), evidence, **options)
     )
 
 
@@ -228,5 +228,5 @@ def text_backend(
 
 def candidates(model: str) -> tuple[str, ...]:
     """The formats that a coach tries with a model: the one it is known to write, then `RIVALS`."""
-    known = profile(model)
-    return tuple(dict.fromkeys((*((known.format,) if known.known else ()), *RIVALS)))
+    model_profile = profile(model)
+    return tuple(dict.fromkeys((*((model_profile.format,) if model_profile.known else ()), *RIVALS)))

@@ -34,8 +34,8 @@ def standard_observers() -> tuple[Observer, ...]:
         ConfigurationError: the switch says what it cannot.
     """
     switch = _switch()
-    kept: tuple[Observer, ...] = () if switch in _OFF else (_recorder(content=switch != _FIGURES),)
-    return (*kept, *_tracing())
+    recorders: tuple[Observer, ...] = () if switch in _OFF else (_recorder(content=switch != _FIGURES),)
+    return (*recorders, *_tracing())
 
 
 def keeps_content() -> bool:

@@ -87,8 +87,8 @@ class Tracing:
         *,
         content: bool | None = None,
     ) -> None:
-        wanted = os.environ.get(CONTENT, "").strip().lower() in _WITH_CONTENT
-        self._content = wanted if content is None else content
+        capture_content = os.environ.get(CONTENT, "").strip().lower() in _WITH_CONTENT
+        self._content = capture_content if content is None else content
         self._tracer = (traces or trace.get_tracer_provider()).get_tracer("toolwire")
         meter = (meters or metrics.get_meter_provider()).get_meter("toolwire")
         self._open: dict[tuple[str, int], _Open] = {}
@@ -156,9 +156,9 @@ class Tracing:
             run.secrets |= secrets_of(turn)
         if not turn.again:
             self._chat(run, turn)
-        begun = turn.begun + turn.seconds
+        call_start = turn.begun + turn.seconds
         for call in turn.calls:
-            self._call(run, call, begun, turn.offered)
+            self._call(run, call, call_start, turn.offered)
 
     def end(self, end: EndRecord, /) -> None:
         """See `Observer`."""
@@ -202,9 +202,11 @@ class Tracing:
             attributes["gen_ai.response.time_to_first_chunk"] = turn.first
             self._first.record(turn.first, model, run.context)
         if self._content:
-            said = turn.raw or turn.response.content
+            output_text = turn.raw or turn.response.content
             reason = turn.response.finish_reason.value
-            attributes["gen_ai.output.messages"] = _messages("assistant", said, run.secrets, finish_reason=reason)
+            attributes["gen_ai.output.messages"] = _messages(
+                "assistant", output_text, run.secrets, finish_reason=reason
+            )
         kind = SpanKind.CLIENT if turn.api else SpanKind.INTERNAL
         self._span(run, f"chat {turn.model}", kind, attributes, turn.begun, turn.seconds, failed)
         self._operation.record(turn.seconds, {**model, **error}, run.context)
@@ -265,31 +267,31 @@ def configured() -> Tracing | None:
 
 def _own_traces() -> TracerProvider | None:
     sdk = sys.modules.get("opentelemetry.sdk.trace")
-    found = trace.get_tracer_provider()
-    return found if sdk is not None and isinstance(found, sdk.TracerProvider) else None
+    provider = trace.get_tracer_provider()
+    return provider if sdk is not None and isinstance(provider, sdk.TracerProvider) else None
 
 
 def _own_meters() -> MeterProvider | None:
     sdk = sys.modules.get("opentelemetry.sdk.metrics")
-    found = metrics.get_meter_provider()
-    return found if sdk is not None and isinstance(found, sdk.MeterProvider) else None
+    provider = metrics.get_meter_provider()
+    return provider if sdk is not None and isinstance(provider, sdk.MeterProvider) else None
 
 
 def _exporter(signal: str) -> str:
     """Where a signal goes, by the environment: `otlp`, `console`, or "" for nowhere."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
-    asked = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
-    if asked:
-        return asked if asked in ("otlp", "console") else ""
+    exporter_name = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
+    if exporter_name:
+        return exporter_name if exporter_name in ("otlp", "console") else ""
     endpoints = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
     return "otlp" if any(os.environ.get(name) for name in endpoints) else ""
 
 
 def _otlp(signal: str, module: str, name: str) -> Any:
     """The exporter's class for the protocol that the environment asks for; None if it is not installed."""
-    asked = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
-    kind = "grpc" if asked == "grpc" else "http"
+    protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    kind = "grpc" if protocol == "grpc" else "http"
     try:
         return getattr(import_module(f"opentelemetry.exporter.otlp.proto.{kind}.{module}"), name)
     except ImportError:
@@ -331,15 +333,15 @@ def _model(model: str, api: str) -> _Attributes:
 
 
 def _usage(usage: Usage) -> _Attributes:
-    found: _Attributes = {
+    attributes: _Attributes = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
     }
     if usage.cached_tokens:
-        found["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+        attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
     if usage.reasoning_tokens:
-        found["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning_tokens
-    return found
+        attributes["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning_tokens
+    return attributes
 
 
 def _messages(role: str, text: str, known: Iterable[str] = (), **more: str) -> str:

@@ -29,9 +29,9 @@ def weight(record: object) -> int:
         size += len(problem.raw)
     for call in response.incomplete:
         size += len(call.raw) + _of(call.arguments)
-    for one in record.calls:
-        size += _RECORD + 2 * len(one.call.raw) + 2 * _of(one.call.arguments)
-        result = one.result.result
+    for record_of_call in record.calls:
+        size += _RECORD + 2 * len(record_of_call.call.raw) + 2 * _of(record_of_call.call.arguments)
+        result = record_of_call.result.result
         size += len(result) if isinstance(result, str) else _of(result)
     return size
 
@@ -40,11 +40,11 @@ def _of(value: Any) -> int:
     """Bytes of a JSON value, roughly."""
     if value.__class__ is dict and len(value) <= _FEW:
         size = 0
-        for one in value.values():
-            kind = one.__class__
+        for item in value.values():
+            kind = item.__class__
             if kind is str:
-                size += _VALUE + len(one)
-            elif kind is int or kind is float or kind is bool or one is None:
+                size += _VALUE + len(item)
+            elif kind is int or kind is float or kind is bool or item is None:
                 size += _VALUE
             else:
                 break
@@ -56,18 +56,18 @@ def _of(value: Any) -> int:
 
 
 def _deep(value: Any) -> int:
-    size, seen, left = 0, 0, [value]
+    size, counted, left = 0, 0, [value]
     while left:
-        if seen >= _LOOKED_AT:
-            return size + len(left) * max(_VALUE, size // seen)
-        one = left.pop()
-        seen += 1
+        if counted >= _LOOKED_AT:
+            return size + len(left) * max(_VALUE, size // counted)
+        item = left.pop()
+        counted += 1
         size += _VALUE
-        if isinstance(one, str | bytes):
-            size += len(one)
-        elif isinstance(one, Mapping):
-            left.extend(one)
-            left.extend(one.values())
-        elif isinstance(one, list | tuple):
-            left.extend(one)
+        if isinstance(item, str | bytes):
+            size += len(item)
+        elif isinstance(item, Mapping):
+            left.extend(item)
+            left.extend(item.values())
+        elif isinstance(item, list | tuple):
+            left.extend(item)
     return size

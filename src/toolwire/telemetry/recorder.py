@@ -190,8 +190,8 @@ class Recorder:
     def _write(self, connection: sqlite3.Connection, record: _Record) -> None:
         if isinstance(record, RunRecord):
             life = self._lives.begin(connection, record, content=self._content)
-            told = replace(record, id=life.row, parent=self._lives.parent(record))
-            _insert(connection, "runs", run_row(told, content=self._content, known=life.known))
+            run = replace(record, id=life.row, parent=self._lives.parent(record))
+            _insert(connection, "runs", run_row(run, content=self._content, known=life.known))
         elif isinstance(record, EndRecord):
             life = self._lives.end(record)
             if life.earlier and record.rounds and not _told(connection, life.row):
@@ -209,9 +209,9 @@ class Recorder:
                 self._learn(connection, life, secrets_of(record))
             rows = turn_rows(record, content=self._content, known=life.known)
             if record.again and (earlier := _earlier(connection, record)) is not None:
-                turn, made = earlier
+                turn, call_rows = earlier
                 for row in rows.calls:
-                    _insert(connection, "calls", {**row, "turn": turn, "position": made + row["position"]})
+                    _insert(connection, "calls", {**row, "turn": turn, "position": call_rows + row["position"]})
                 return
             turn = _insert(connection, "turns", rows.turn)
             for row in rows.calls:
@@ -234,8 +234,8 @@ class Recorder:
         """Take away what is too old or too much."""
         with _transaction(connection):
             self._evict_older(connection, time.time() - self._most_days * 86_400)
-            while (used := _bytes(connection)) > self.most_bytes:
-                share = 1 - self.most_bytes * _FULL / used
+            while (size := _bytes(connection)) > self.most_bytes:
+                share = 1 - self.most_bytes * _FULL / size
                 table, most = "turns", _count(connection, "turns")
                 if not most:  # runs that no answer came to
                     table, most = "runs", _count(connection, "runs")
@@ -302,20 +302,20 @@ def _batch(
     """What has come, with what comes in the next moment: records, their size, who waits, and whether that is all."""
     batch: list[_Record] = []
     size = 0
-    told = waiting.get()
+    message = waiting.get()
     hurry.wait(MOMENT)  # not woken for each record: that would cost the tellers more than the telling
     while True:
-        if told is None:
+        if message is None:
             return batch, size, [], True
-        if isinstance(told, threading.Event):
+        if isinstance(message, threading.Event):
             hurry.clear()
-            return batch, size, [told], False
-        batch.append(told[0])
-        size += told[1]
+            return batch, size, [message], False
+        batch.append(message[0])
+        size += message[1]
         if len(batch) >= BATCH or size >= BATCH_BYTES:
             return batch, size, [], False
         try:
-            told = waiting.get_nowait()
+            message = waiting.get_nowait()
         except queue.Empty:
             return batch, size, [], False
 
@@ -323,12 +323,12 @@ def _batch(
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
-    done = False
+    committed = False
     try:
         yield
-        done = True
+        committed = True
     finally:  # nothing half-done stays
-        connection.execute("COMMIT" if done else "ROLLBACK")
+        connection.execute("COMMIT" if committed else "ROLLBACK")
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
@@ -342,12 +342,12 @@ def _told(connection: sqlite3.Connection, run: str) -> bool:
 
 def _earlier(connection: sqlite3.Connection, turn: TurnRecord) -> tuple[int, int] | None:
     """The row of an answer that an earlier life told, and how many calls it has; None if it did not come to that."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT id, (SELECT COUNT(*) FROM calls WHERE turn = turns.id) FROM turns "
         "WHERE run = ? AND round = ? AND error = '' ORDER BY id DESC LIMIT 1",
         (turn.run, turn.round),
     ).fetchone()
-    return found if found is None else (found[0], found[1])
+    return row if row is None else (row[0], row[1])
 
 
 def _count(connection: sqlite3.Connection, table: str) -> int:

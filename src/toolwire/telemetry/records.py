@@ -157,7 +157,7 @@ class TurnRecord:
     @property
     def problems(self) -> Mapping[str, int]:
         """How many problems there are of each kind, the provider's own left out."""
-        return Counter(one.kind for one in self.response.problems if one.kind != _OF_THE_PROVIDER)
+        return Counter(problem.kind for problem in self.response.problems if problem.kind != _OF_THE_PROVIDER)
 
     @property
     def mismatched(self) -> tuple[str, ...]:
@@ -168,7 +168,11 @@ class TurnRecord:
     def answered(self) -> bool:
         """There is a whole answer to judge."""
         broke = self.response.finish_reason is FinishReason.ERROR
-        return not self.error and not broke and not any(one.kind == _OF_THE_PROVIDER for one in self.response.problems)
+        return (
+            not self.error
+            and not broke
+            and not any(problem.kind == _OF_THE_PROVIDER for problem in self.response.problems)
+        )
 
     @property
     def good(self) -> bool | None:
@@ -181,7 +185,7 @@ class TurnRecord:
         tried = response.tool_calls or response.incomplete or self.problems or self.found or "no_call" in self.faults
         if not self.offered or not self.answered or not tried:
             return None
-        erred = any(one.issue is not None and one.issue.kind in _MODEL_ERRED for one in self.calls)
+        erred = any(call.issue is not None and call.issue.kind in _MODEL_ERRED for call in self.calls)
         return not (response.incomplete or self.problems or self.mismatched or erred or "no_call" in self.faults)
 
 

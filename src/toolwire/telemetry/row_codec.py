@@ -103,8 +103,8 @@ def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
 def secrets_of(turn: TurnRecord) -> set[str]:
     """What stands under the names of secrets in its calls and their results."""
     response = turn.response
-    found = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
-    return found | {secret for one in turn.calls for secret in secrets_in(one.result.result)}
+    secrets = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
+    return secrets | {secret for record in turn.calls for secret in secrets_in(record.result.result)}
 
 
 def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> TurnRows:
@@ -147,7 +147,9 @@ def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> 
         "reasoning_tokens": usage.reasoning_tokens,
     }
     names = frozenset(turn.offered)  # a name that a model makes up is text of the model
-    return TurnRows(row, tuple(_call(at, one, names, known, content=content) for at, one in enumerate(turn.calls)))
+    return TurnRows(
+        row, tuple(_call(at, record, names, known, content=content) for at, record in enumerate(turn.calls))
+    )
 
 
 def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str], *, content: bool) -> Row:
@@ -205,27 +207,29 @@ def _events(events: Iterable[Event], known: Iterable[str]) -> str:
     Pieces of one text are one event, where the first of them stood: those of one call's arguments though other calls
     come in between, as a secret must not be looked for in halves.
     """
-    made: list[list[Any]] = []
+    entries: list[list[Any]] = []
     growing: dict[str | int, list[Any]] = {}  # by kind, and the arguments by the number of their call
     for event in events:
         kind, text = _event(event)
         if kind not in _PIECES:
             ended = event.index if isinstance(event, CallEnd) else None
-            growing = {key: one for key, one in growing.items() if isinstance(key, int) and key != ended}
-            made.append([kind, text, 1])
+            growing = {key: entry for key, entry in growing.items() if isinstance(key, int) and key != ended}
+            entries.append([kind, text, 1])
             continue
         key = event.index if isinstance(event, ArgumentsDelta) else kind
         if key in growing:
-            one = growing[key]
-            one[2] += 1
-            if len(one[1]) <= MAX_EVENT + _MARGIN:
-                one[1] += text
+            entry = growing[key]
+            entry[2] += 1
+            if len(entry[1]) <= MAX_EVENT + _MARGIN:
+                entry[1] += text
         else:
-            growing[key] = one = [kind, text, 1]
-            made.append(one)
-    if len(made) > MAX_EVENTS:
-        made = [*made[:MAX_EVENTS], ["left out", f"{len(made) - MAX_EVENTS} more", 1]]
-    return json.dumps([[kind, kept(text, MAX_EVENT, known), count] for kind, text, count in made], ensure_ascii=False)
+            growing[key] = entry = [kind, text, 1]
+            entries.append(entry)
+    if len(entries) > MAX_EVENTS:
+        entries = [*entries[:MAX_EVENTS], ["left out", f"{len(entries) - MAX_EVENTS} more", 1]]
+    return json.dumps(
+        [[kind, kept(text, MAX_EVENT, known), count] for kind, text, count in entries], ensure_ascii=False
+    )
 
 
 def _event(event: Event) -> tuple[str, str]:

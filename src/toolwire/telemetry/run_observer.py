@@ -107,17 +107,19 @@ class Watch:
     def consented(self, approval: Approval, answer: Agreement | bool) -> None:
         """They answered."""
         agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
-        for one in self._consents:
-            if one.approval is approval:
-                one.consent = replace(one.consent, agreed=agreed, seconds=monotonic() - one.consent.seconds)
+        for pending in self._consents:
+            if pending.approval is approval:
+                pending.consent = replace(pending.consent, agreed=agreed, seconds=monotonic() - pending.consent.seconds)
 
     def _consent(self, call: ToolCall) -> ApprovalRecord | None:
         """What was said about a call; of several with one id, about the one that asked for the same."""
-        found = [one for one in self._consents if one.approval.call.id == call.id]
-        if not found:
+        candidates = [candidate for candidate in self._consents if candidate.approval.call.id == call.id]
+        if not candidates:
             return None
-        question = next((one for one in found if one.approval.call is call), None)
-        question = question or next((one for one in found if one.approval.call == call), found[0])
+        question = next((candidate for candidate in candidates if candidate.approval.call is call), None)
+        question = question or next(
+            (candidate for candidate in candidates if candidate.approval.call == call), candidates[0]
+        )
         self._consents.remove(question)
         consent = question.consent
         return consent if consent.agreed is not None else replace(consent, seconds=monotonic() - consent.seconds)
@@ -126,8 +128,8 @@ class Watch:
         """A call is done."""
         consent = self._consent(outcome.call) if self._consents else None
         if self._answer is not None:
-            made = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
-            self._answer.calls.append(made)
+            record = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
+            self._answer.calls.append(record)
 
     def faulty(self, kinds: Iterable[str]) -> None:
         """What is wrong with the answer itself."""
@@ -276,13 +278,13 @@ def _in_order(records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> tuple
     places: dict[str, list[int]] = {}
     for at, call in enumerate(calls):
         places.setdefault(call.id, []).append(at)
-    found: list[tuple[int, int]] = []
-    for number, one in enumerate(records):
-        left = places.get(one.call.id)
+    positions: list[tuple[int, int]] = []
+    for number, record in enumerate(records):
+        left = places.get(record.call.id)
         if not left:
-            found.append((len(calls), number))
+            positions.append((len(calls), number))
             continue
-        at = next((at for at in left if calls[at].arguments == one.call.arguments), left[0])
+        at = next((at for at in left if calls[at].arguments == record.call.arguments), left[0])
         left.remove(at)
-        found.append((at, number))
-    return tuple(records[number] for _, number in sorted(found))
+        positions.append((at, number))
+    return tuple(records[number] for _, number in sorted(positions))

@@ -84,8 +84,8 @@ class Lives:
 
     def parent(self, run: RunRecord) -> str:
         """The row of the run that this one is inside of."""
-        found = self._lives.get((run.parent, run.life))
-        return run.parent if found is None else found.row
+        parent_life = self._lives.get((run.parent, run.life))
+        return run.parent if parent_life is None else parent_life.row
 
     def _remember(self, key: tuple[str, int], life: Life) -> Life:
         self._lives[key] = life
@@ -98,11 +98,11 @@ class Lives:
             return run.id, ""
         rows = of_one_name(connection, run.id)
         count, id, agent, task, reason = rows[-1]
-        going = any(one.row == id for one in self._lives.values())
-        same = agent == run.agent and _alike(task, kept(run.task, MAX_TEXT) if content else "")
-        if same and not going and reason in (None, STOPPED):
+        going = any(open_run.row == id for open_run in self._lives.values())
+        same_run = agent == run.agent and _alike(task, kept(run.task, MAX_TEXT) if content else "")
+        if same_run and not going and reason in (None, STOPPED):
             return id, ""
-        return f"{run.id}#{count + 1}", "" if going or not same else id
+        return f"{run.id}#{count + 1}", "" if going or not same_run else id
 
 
 def of_one_name(connection: sqlite3.Connection, id: str) -> list[tuple[int, str, str, str, str | None]]:
@@ -111,8 +111,10 @@ def of_one_name(connection: sqlite3.Connection, id: str) -> list[tuple[int, str,
         "SELECT id, agent, task, reason FROM runs WHERE id = :id OR substr(id, 1, length(:id) + 1) = :id || '#'",
         {"id": id},
     ).fetchall()
-    found = [(number(one[0]) if one[0] != id else 1, *one) for one in rows]
-    return sorted((one for one in found if one[0] and "/" not in one[1][len(id) :]), key=lambda one: one[0])
+    numbered = [(number(row[0]) if row[0] != id else 1, *row) for row in rows]
+    return sorted(
+        (entry for entry in numbered if entry[0] and "/" not in entry[1][len(id) :]), key=lambda entry: entry[0]
+    )
 
 
 def number(id: str) -> int:
