@@ -255,6 +255,7 @@ class ContentMarkers:
         """Set, by marker, which markers are dropped from content after it."""
         by_drops: dict[Markers, ContentMarkers] = {}
         for marker, drops in frames.items():
+            # Formats with the same drops share one set, because each set costs a regular expression.
             if drops not in by_drops:
                 inner = by_drops[drops] = copy(self)
                 inner.drops = drops
@@ -289,6 +290,7 @@ class CompiledFormat:
             _check(format.name, nodes)
             # Nothing follows a block: text after it is content, whatever it is.
             block = Block(_steps(nodes, frozenset(), self._nocase), marker_set(_closers(nodes), self._nocase))
+            # The first of several blocks with one opener wins, so the order in a description matters.
             for opener in first(nodes)[0]:
                 self.blocks.setdefault(opener, block)
         openers = frozenset(self.blocks)

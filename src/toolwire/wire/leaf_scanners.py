@@ -96,7 +96,7 @@ class NextMarker(Leaf):
             self.done = self.cut = final
             return pos
         marker, wait = self._markers.match(text, pos, final)
-        if wait:
+        if wait:  # it may become a marker, or a longer one
             self.waiting = self._markers
             return pos
         if final and not marker:
@@ -135,7 +135,7 @@ class Word(Leaf):
             self._size += stop - pos
         if self._size > NAME_LIMIT:
             self.error = f"a name of more than {NAME_LIMIT} characters"
-        elif stop < len(text) or final:
+        elif stop < len(text) or final:  # else the name may continue in the next piece
             self.value = "".join(self._pieces).rstrip()
             self.cut = stop == len(text)
             self.done = True
@@ -242,6 +242,7 @@ class JsonPrefix(Leaf):
             self._pieces.add(text[pos:stop])
         self._scanner.ready.clear()
         self.quick = self._scanner.quick
+        # An error only ends the prefix, with which a raw value then begins.
         if self._scanner.done or self._scanner.error:
             self.quick = None
             self.value = self._pieces.take()

@@ -63,6 +63,7 @@ def _value(
     if stream:
         call.close_string(key, text)
         return
+    # Models repeat a parameter, or write one bare item, where the schema admits a list.
     if not json and is_item(text, shape, call.read_json):
         shape = shape.items
     read = _marked(call, shape, text, json=json) if raw or json else shape.from_text(text, call.read_json)

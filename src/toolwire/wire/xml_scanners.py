@@ -282,6 +282,7 @@ class XmlText(ClosedText):
         return stop, False
 
     def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
+        # Text after a closing tag means that the tag was part of the value.
         if text[pos] != "<":
             return False, False
         if pos + 1 == len(text) and not final:
@@ -375,6 +376,7 @@ class ElementStart(Leaf):
         self._comment = end < 0
         if end >= 0:
             return end + 3
+        # Up to two dashes may begin the comment's end, and have to wait.
         dashes = 0 if final else 2 if text.endswith("--") else 1 if text.endswith("-") else 0
         return max(pos, len(text) - dashes)
 
