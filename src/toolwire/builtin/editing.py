@@ -64,7 +64,7 @@ class Editing:
         self._seen.put(path, content, old)
         text = None if old is None else _text(old)
         if old is not None and text is None:
-            return previews.diff(f"{path} (replaces {len(old):,} bytes that are no text)", None, content)
+            return previews.diff(f"{path} (replaces {len(old):,} bytes that are not text)", None, content)
         return previews.diff(path, text, content)
 
     def apply_diff(self, path: str, edits: list[Edit]) -> str:
@@ -156,21 +156,21 @@ def _digest(content: bytes | None) -> str:
 
 def _compare(path: str, was: str, content: bytes | None) -> None:
     if _digest(content) != was:
-        raise ToolError(f"{path} has changed since somebody agreed to this, so nothing was written; read it again")
+        raise ToolError(f"{path} has changed since this was approved, so nothing was written; read it again")
 
 
 def _names_a_file(path: str) -> None:
     if path.endswith(("/", "/.", "/..")) or path in (".", ".."):
-        raise ToolError(f"{path} names a directory; write_file writes files, and makes the directories they lie in")
+        raise ToolError(f"{path} names a directory; write_file writes files and creates their directories")
 
 
 def _encoded(text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise ToolError("the text has half of a surrogate pair, which no file can hold") from None
+        raise ToolError("the text has half of a surrogate pair, which a file cannot contain") from None
     if len(data) > MAX_WRITTEN:
-        raise ToolError(f"the text has {len(data)} bytes; a file can be written with {MAX_WRITTEN}")
+        raise ToolError(f"the text has {len(data)} bytes; the maximum is {MAX_WRITTEN}")
     return data
 
 
@@ -184,7 +184,7 @@ def _text(data: bytes) -> str | None:
 
 def _editable(path: str, data: bytes | None) -> str:
     if data is None:
-        raise ToolError(f"{path}: No such file or directory; write_file makes files")
+        raise ToolError(f"{path}: No such file or directory; write_file creates files")
     text = _text(data)
     if text is None:
         raise ToolError(f"{path} is not UTF-8 text, so it cannot be edited")

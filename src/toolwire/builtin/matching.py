@@ -88,7 +88,7 @@ def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]
     for at in order:
         place = places[at]
         if place.start < end:
-            raise ToolError(f"{path} was not changed: edit {at + 1} overlaps another; make one edit of them")
+            raise ToolError(f"{path} was not changed: edit {at + 1} overlaps another; combine them into one edit")
         pieces += [text[end : place.start], place.text]
         end = place.end
     notes = [f"edit {at + 1} fits {place.rule}" for at, place in enumerate(places) if place.rule]
@@ -148,7 +148,7 @@ def _place(lines: _Lines, search: str, replace: str, *, near: bool) -> _Place:
         near: whether the error shows the nearest lines.
     """
     if not search:
-        raise _Misfit("has no search text; write_file makes a file")
+        raise _Misfit("has no search text; write_file creates files")
     if search == replace:
         raise _Misfit("changes nothing: its search text and its replacement are equal")
     if lines.windows:
@@ -197,7 +197,7 @@ def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     for at in _runs(lines.stripped, [line.strip() for line in wanted]):
         lines.pairs -= len(wanted)
         if lines.pairs < 0:
-            raise _Misfit("could stand in too many places, none of them exact; copy its text exactly")
+            raise _Misfit("could be in too many places, none of them exact; copy its text exactly")
         pairs = [
             (_indent(file_line), _indent(line))
             for file_line, line in zip(lines.lines[at : at + len(wanted)], wanted, strict=True)
@@ -220,9 +220,7 @@ def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
         moved = [shift + line if line.strip() else line for line in _split(replace)]
         return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" more')
     if not all(line.startswith(shift) or not line.strip() for line in _split(replace)):
-        raise _Misfit(
-            f'stands at line {at + 1} indented by "{shown}" less, and its replacement does not begin with that'
-        )
+        raise _Misfit(f'is at line {at + 1} indented by "{shown}" less, and its replacement does not begin with that')
     moved = [line.removeprefix(shift) if line.strip() else line for line in _split(replace)]
     return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" less')
 

@@ -49,7 +49,7 @@ def command(words: Sequence[str]) -> str:
     if sum(map(len, words)) > MAX_COMMAND or len(words) > MAX_WORDS:
         raise ToolError(
             f"a command of more than {MAX_COMMAND:,} characters or {MAX_WORDS} words cannot be shown; "
-            "write what is long to a file first"
+            "write long text to a file first"
         )
     return "\n".join(f"  {_quoted(word)}" for word in words)
 

@@ -171,7 +171,7 @@ def _refuse(text: str, special: frozenset[str]) -> None:
     for character in text:
         if character in special:
             raise ToolError(
-                f"there is no shell here that could interpret `{character}`; give the program and its arguments as a "
+                f"no shell interprets `{character}` here; give the program and its arguments as a "
                 "list of words, one program at a time, and the directory to run in as cwd"
             )
         if character < " " or character == "\x7f":

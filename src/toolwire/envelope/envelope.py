@@ -208,7 +208,7 @@ def page(
         room = room * 2 // 3
         pages = _pages(kept, text, head, room)
     if number > len(pages):
-        raise ToolError(f"there is no chunk {number}: {kept.handle} has {max(len(pages), 1)}")
+        raise ToolError(f"there is no chunk {number}; {kept.handle} has {max(len(pages), 1)}")
     return pages[number - 1]
 
 

@@ -99,7 +99,7 @@ class EnvelopeHeader:
         for name, kind in FIELDS.items():
             value = getattr(self, name)
             if value is not None and (type(value) is not kind or (isinstance(value, int) and value < 0)):
-                raise EnvelopeError(f"{name} has to be {_KINDS[kind]}, not {value!r:.80}")
+                raise EnvelopeError(f"{name} must be {_KINDS[kind]}, not {value!r:.80}")
         if not self.cmd:
             raise EnvelopeError("cmd is empty")
         if self.error is None and all(getattr(self, name) is None for name in MAGNITUDES):
@@ -113,9 +113,7 @@ class EnvelopeHeader:
             EnvelopeError: the object is not a header.
         """
         if forbidden := FORBIDDEN & meta.keys():
-            raise EnvelopeError(
-                f"a header must not hold {', '.join(sorted(forbidden))}; one sentence may stand in hint"
-            )
+            raise EnvelopeError(f"a header must not contain {', '.join(sorted(forbidden))}; use one sentence in hint")
         if missing := {"v", "cmd"} - meta.keys():
             raise EnvelopeError(f"a header has {' and '.join(sorted(missing))}")
         return cls(**{name: meta[name] for name in FIELDS if meta.get(name) is not None})
@@ -133,7 +131,7 @@ class EnvelopeHeader:
         return f"{BEGIN}\n{escape_as_json(line)}\n{END}"
 
 
-_KINDS = {int: "a whole number, not negative", str: "text", bool: "true or false"}
+_KINDS = {int: "a non-negative integer", str: "text", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,7 @@ class EnvelopeDocument:
         """Raise an error for a document that could not be read back."""
         for section in self.sections[:-1]:
             if not section.left_out:
-                raise EnvelopeError("only the last section may be without a breadcrumb: what would end it?")
+                raise EnvelopeError("only the last section may be without a breadcrumb, which ends a section")
         for crumb in (crumb for section in self.sections for crumb in section.left_out):
             if _BREAK.search(crumb):
                 raise EnvelopeError(f"a breadcrumb is one line, not {crumb!r:.80}")
@@ -199,15 +197,15 @@ def read_envelope(text: str) -> EnvelopeDocument:
     try:
         meta = json.loads(match[1], object_pairs_hook=unique_members)
     except (ValueError, RecursionError) as error:
-        raise EnvelopeError(f"the header holds no JSON: {error}") from error
+        raise EnvelopeError(f"the header is not JSON: {error}") from error
     if not isinstance(meta, dict):
-        raise EnvelopeError("the header holds no JSON object")
+        raise EnvelopeError("the header is not a JSON object")
     header = EnvelopeHeader.of(meta)
     rest = text[match.end() :]
     if rest in ("", "\n"):
         return EnvelopeDocument(header)
     if not rest.startswith("\n\n"):
-        raise EnvelopeError("an empty line stands between the header and the content")
+        raise EnvelopeError("an empty line is missing between the header and the content")
     return EnvelopeDocument(header, tuple(_sections(rest[2:])))
 
 

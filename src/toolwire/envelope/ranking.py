@@ -50,7 +50,7 @@ _BEHIND = (
     r"\s*(?:$|[(){}\[\]<>:=;,|]|(?:extends|implements|with|where|is|as|for|struct|interface|enum|do|begin|returns?|throws|"
     r"conforms|derives|permits)\b|[\w.*\[\]&]+\s*$)"
 )
-"""What stands behind a name that is being defined; prose that begins with such a word goes on otherwise."""
+"""Text after a name that is being defined; prose that begins with such a word continues differently."""
 _DECLARED = re.compile(
     (
         rf'\s*(?:(?:{_WORDS})(?:\([\w: ]+\)|\s+"C")?\s+){{0,8}}'

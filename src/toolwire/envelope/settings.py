@@ -1,4 +1,4 @@
-"""How much which agent is shown, and where things are kept: built in, by a TOML file, by the environment.
+"""Settings of `te`: defaults, a TOML file and the environment say how much each agent is shown.
 
     [budgets]                 # characters of one answer, by agent
     my-agent = 60000
@@ -21,14 +21,14 @@
     output_text = false
 
 The file is `te.toml` in the user's configuration directory, or the one that TOOLWIRE_TE_CONFIG names. Nothing is read
-from the directory that is worked in, since that may be anybody's. The environment has the last word:
+from the working directory, because anybody may have written it. The environment overrides the file:
 
-- TE_AGENT_ID or LLMC_TE_AGENT_ID, TE_SESSION_ID or LLMC_TE_SESSION_ID: who reads, and in which session;
-- TE_BUDGET: characters of one answer; TE_TIMEOUT: seconds that a command may run;
-- TE_ROOT: the directory that `grep`, `cat`, `find` and `repo read` stay in;
+- TE_AGENT_ID or LLMC_TE_AGENT_ID, TE_SESSION_ID or LLMC_TE_SESSION_ID: the reader, and its session;
+- TE_BUDGET: maximum length of one answer, in characters; TE_TIMEOUT: time limit of a command, in seconds;
+- TE_ROOT: the directory that `grep`, `cat`, `find` and `repo read` must stay in;
 - TE_TELEMETRY: `off` records nothing, `text` the output as well;
 - TE_RG: the ripgrep to use, or `none`;
-- TOOLWIRE_STATE: the directory for handles and telemetry.
+- TOOLWIRE_STATE: the directory for handles and the usage log.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Settings:
             ConfigurationError: the budget is too small for any header.
         """
         if budget < MIN_BUDGET:
-            raise ConfigurationError(f"a budget of {budget} characters is too small: {MIN_BUDGET} are the least")
+            raise ConfigurationError(f"a budget of {budget} characters is too small; the minimum is {MIN_BUDGET}")
         return replace(self, budget=budget)
 
     def state_file(self, name: str) -> str:
@@ -180,7 +180,7 @@ def _number(environ: Mapping[str, str], name: str, otherwise: float) -> float:
     except ValueError:
         value = 0
     if not 0 < value < float("inf"):
-        raise ConfigurationError(f"{name} has to be a number above 0, not {text!r:.80}")
+        raise ConfigurationError(f"{name} must be a positive number, not {text!r:.80}")
     return value
 
 
@@ -229,14 +229,14 @@ def _tables(path: str) -> dict[str, dict[str, Any]]:
     for name, table in tables.items():
         keys = _TABLES.get(name)
         if not isinstance(table, dict) or (keys is None and name != "budgets"):
-            raise ConfigurationError(f"{path}: {name} is not known; there are {', '.join(['budgets', *_TABLES])}")
+            raise ConfigurationError(f"{path}: {name} is unknown; the tables are {', '.join(['budgets', *_TABLES])}")
         for key, value in table.items():
             kind = int if keys is None else keys.get(key)
             if kind is None:
-                raise ConfigurationError(f"{path}: {name}.{key} is not known; there are {', '.join(keys or ())}")
+                raise ConfigurationError(f"{path}: {name}.{key} is unknown; the keys are {', '.join(keys or ())}")
             if not _fits(value, kind):
-                expected = "true or false" if kind is bool else "a number above 0"
-                raise ConfigurationError(f"{path}: {name}.{key} has to be {expected}, not {value!r:.80}")
+                expected = "true or false" if kind is bool else "a positive number"
+                raise ConfigurationError(f"{path}: {name}.{key} must be {expected}, not {value!r:.80}")
     return tables
 
 

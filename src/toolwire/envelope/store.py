@@ -94,7 +94,7 @@ class HandleStore:
         """
         data = text[:MAX_KEPT].encode("utf-8", "surrogatepass")
         if len(data) > self._max_bytes:
-            raise ToolError(f"{len(data)} bytes are more than may be kept: {self._max_bytes}")
+            raise ToolError(f"{len(data)} bytes exceed the maximum of {self._max_bytes}")
         labels = map(storable, (cmd, agent, session, content_type))
         now = self._clock()
         handle = f"res_{os.urandom(6).hex()}"
@@ -127,7 +127,7 @@ class HandleStore:
             ToolError: nothing is stored under the handle, or it has expired.
         """
         if not HANDLE.fullmatch(handle):
-            raise ToolError(f"{handle[:80]!r} is no handle: res_ and 12 hex digits, as in a header")
+            raise ToolError(f"{handle[:80]!r} is not a handle: res_ and 12 hex digits, as in a header")
         rows = self._database.read(
             f"SELECT {_META}, data FROM results WHERE id = ? AND created >= ?", (handle, self._clock() - self._max_age)
         )
@@ -136,8 +136,8 @@ class HandleStore:
             for expected, stored in zip((agent, session), rows[0][5:7], strict=True)  # as in _META
         ):
             raise ToolError(
-                f"nothing is kept under {handle}: results go after {self._max_age / 86_400:g} days, and the oldest "
-                f"when there are more than {self._max_bytes >> 20} MB of them; run the command again"
+                f"nothing is stored under {handle}: results expire after {self._max_age / 86_400:g} days, or when "
+                f"there are more than {self._max_bytes >> 20} MB of newer ones; run the command again"
             )
         *meta, data = rows[0]
         return StoredResult(*meta), data.decode("utf-8", "surrogatepass")

@@ -93,7 +93,7 @@ def _check(args: Sequence[str]) -> None:
             return
         name, equals, _ = word.partition("=")
         if name not in _MAY_BE_GIVEN:
-            raise ToolError(f"{word[:80]!r} is not for you to give; the first argument is the command")
+            raise ToolError(f"{word[:80]!r} is not allowed; the first argument is the command")
         if _MAY_BE_GIVEN[name] and not equals:
             next(words, None)
 

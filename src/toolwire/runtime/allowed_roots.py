@@ -58,7 +58,7 @@ class AllowedRoots:
 
     def __init__(self, *roots: str | os.PathLike[str], hard_links: bool = True, mounts: bool = True) -> None:
         if roots and not _POSIX:
-            raise ToolError("files cannot be guarded on this system, which opens no file inside an open directory")
+            raise ToolError("files cannot be guarded on this system, which cannot open a file inside an open directory")
         self.roots: tuple[Path, ...] = tuple(Path(os.path.realpath(Path(root).expanduser())) for root in roots)
         self.hard_links = hard_links
         self.mounts = mounts
@@ -237,7 +237,7 @@ class AllowedRoots:
             raise ToolError(f"{path} is not a regular file")
         if info.st_nlink > 1 and not self.hard_links:
             os.close(file)
-            raise ToolError(f"{path} has {info.st_nlink} names, of which others may lie outside; it is not read")
+            raise ToolError(f"{path} has {info.st_nlink} names, of which others may be outside; it is not read")
         return file
 
     def _there(self, walk: _Walk, path: str, most: int) -> bytes | None:
@@ -250,7 +250,7 @@ class AllowedRoots:
         file = self._opened(walk.top, walk.name, path)
         try:
             if (size := os.fstat(file).st_size) > most:
-                raise ToolError(f"{path} has {size} bytes; at most {most} can be worked on")
+                raise ToolError(f"{path} has {size} bytes; the maximum is {most}")
             return _content(file, most)
         finally:
             os.close(file)

@@ -149,7 +149,7 @@ def _connect(path: Path, schema: Sequence[str], version: int, *, wait: float, sy
 def _prepare(connection: sqlite3.Connection, schema: Sequence[str], version: int, synchronous: str) -> None:
     current = connection.execute("PRAGMA user_version").fetchone()[0]
     if current > version:
-        raise sqlite3.NotSupportedError("it was made by a newer Toolwire")
+        raise sqlite3.NotSupportedError("it was created by a newer Toolwire")
     if current < version:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # has an effect only while the file is empty
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

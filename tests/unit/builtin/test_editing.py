@@ -39,7 +39,7 @@ def edits(*pairs: tuple[str, str]) -> list[Edit]:
     return [Edit(search=search, replace=replace) for search, replace in pairs]
 
 
-def test_writing(root: Path, editing: Editing) -> None:
+def test_files_are_written(root: Path, editing: Editing) -> None:
     assert editing.write_file("a.txt", "new\n") == "wrote 4 bytes, 1 lines, to a.txt"
     assert editing.write_file("x/y/z.txt", "é") == "wrote 2 bytes, 1 lines, to x/y/z.txt"
     assert (root / "a.txt").read_text() == "new\n"
@@ -53,7 +53,7 @@ def test_writing(root: Path, editing: Editing) -> None:
     assert sorted(os.listdir(root)) == ["a.txt", "empty", "x"]
 
 
-def test_editing(root: Path, editing: Editing) -> None:
+def test_files_are_edited(root: Path, editing: Editing) -> None:
     assert editing.apply_diff("a.txt", edits(("two", "2"))) == "made 1 edit in a.txt"
     assert editing.apply_diff("a.txt", edits(("one ", "1"), ("2", "two"))) == (
         "made 2 edits in a.txt; edit 1 fits apart from white space at the ends of lines"
@@ -62,7 +62,7 @@ def test_editing(root: Path, editing: Editing) -> None:
     (root / "b").write_bytes(b"a\xff")
     (root / "c").write_bytes(b"a\0")
     for path, message in (
-        ("none", "write_file makes files"),
+        ("none", "write_file creates files"),
         ("b", "not UTF-8"),
         ("c", "not UTF-8"),
         (".", "director"),
@@ -89,7 +89,7 @@ def test_links_are_followed_inside_the_root_and_nowhere_else(root: Path, editing
 
 
 @pytest.mark.mission("C34")
-def test_previews_are_what_happens(root: Path, editing: Editing) -> None:
+def test_previews_match_the_changes(root: Path, editing: Editing) -> None:
     arguments: dict[str, Any] = {"path": "a.txt", "edits": edits(("two", "2\n2b"))}
     assert editing.preview_diff(arguments) == "--- a.txt\n+++ a.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three"
     editing.apply_diff(**arguments)
@@ -99,13 +99,13 @@ def test_previews_are_what_happens(root: Path, editing: Editing) -> None:
     )
     assert not (root / "n").exists()
     (root / "b").write_bytes(b"\0\xff")
-    assert "(replaces 2 bytes that are no text)" in editing.preview_write({"path": "b", "content": "x\n"})
+    assert "(replaces 2 bytes that are not text)" in editing.preview_write({"path": "b", "content": "x\n"})
     shown = editing.preview_diff({"path": "a.txt", "edits": edits(("one \n2", "1\n2"))})
     assert shown.startswith("(edit 1 fits apart from white space at the ends of lines)\n--- a.txt")
 
 
 @pytest.mark.mission("C35")
-def test_previews_that_cannot_be_made_raise(root: Path, editing: Editing) -> None:
+def test_impossible_previews_raise(root: Path, editing: Editing) -> None:
     for path in ("../x", "missing/../x", "/etc/x", "."):
         with pytest.raises(ToolError):
             editing.preview_write({"path": path, "content": "x"})
@@ -116,7 +116,7 @@ def test_previews_that_cannot_be_made_raise(root: Path, editing: Editing) -> Non
     assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_file_that_changed_since_its_diff_was_shown_is_left_alone(root: Path, editing: Editing) -> None:
+def test_a_file_that_changed_since_its_preview_is_not_written(root: Path, editing: Editing) -> None:
     write: dict[str, Any] = {"path": "a.txt", "content": "mine\n"}
     change: dict[str, Any] = {"path": "a.txt", "edits": edits(("two", "2"))}
     new: dict[str, Any] = {"path": "new.txt", "content": "mine\n"}
@@ -140,7 +140,7 @@ def test_a_file_that_changed_since_its_diff_was_shown_is_left_alone(root: Path, 
     editing.write_file("a.txt", "not shown, so nothing to compare")
 
 
-def test_what_the_tools_say_of_themselves(root: Path) -> None:
+def test_the_definitions_of_editing_tools(root: Path) -> None:
     assert editing_tools() == ()
     for tool in editing_tools(root):
         assert tool.definition.tier is Tier.RUN
@@ -148,7 +148,7 @@ def test_what_the_tools_say_of_themselves(root: Path) -> None:
         assert tool.behavior.preview is not None
 
 
-def test_rights_stay_and_failures_leave_nothing_behind(
+def test_permissions_are_preserved_and_failures_leave_no_files(
     root: Path, editing: Editing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a.txt").chmod(0o751)
@@ -166,7 +166,7 @@ def test_rights_stay_and_failures_leave_nothing_behind(
     assert os.listdir(root) == ["a.txt"]
 
 
-def test_equal_calls_that_wait_at_the_same_time_are_told_apart(root: Path) -> None:
+def test_equal_pending_calls_are_distinct(root: Path) -> None:
     """Each runs only on what its own diff began with, whatever was shown for the other one since."""
     registry = ToolRegistry(editing_tools(root))
     call = ToolCall("write_file", {"path": "same.txt", "content": "new\n"})
@@ -199,7 +199,7 @@ def test_equal_calls_that_wait_at_the_same_time_are_told_apart(root: Path) -> No
     assert (root / "same.txt").read_text() == "v3\n"
 
 
-def test_a_path_that_names_a_directory_makes_no_file(root: Path, editing: Editing) -> None:
+def test_a_path_of_a_directory_is_refused(root: Path, editing: Editing) -> None:
     for path in ("fresh/", "fresh/."):
         for write in (
             lambda at: editing.write_file(at, "x"),

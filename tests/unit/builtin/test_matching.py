@@ -32,7 +32,7 @@ def edit(text: str, *edits: tuple[str, str]) -> tuple[str, list[str]]:
         ("a", "a", "", "", ""),
     ],
 )
-def test_where_an_edit_fits(text: str, search: str, replace: str, expected: str, rule: str) -> None:
+def test_edits_fit_by_the_first_rule(text: str, search: str, replace: str, expected: str, rule: str) -> None:
     got, notes = edit(text, (search, replace))
     assert got == expected
     assert len(notes) == bool(rule)
@@ -57,14 +57,16 @@ def test_where_an_edit_fits(text: str, search: str, replace: str, expected: str,
         ("", "a", "x", "fits nowhere"),
     ],
 )
-def test_what_fits_nowhere_or_in_several_places(text: str, search: str, replace: str, message: str) -> None:
+def test_edits_that_fit_nowhere_or_in_several_places_are_errors(
+    text: str, search: str, replace: str, message: str
+) -> None:
     with pytest.raises(ToolError) as caught:
         edit(text, (search, replace))
     assert message in str(caught.value)
     assert len(str(caught.value)) < 1_000
 
 
-def test_all_edits_or_none() -> None:
+def test_all_edits_are_applied_or_none() -> None:
     assert edit("a b c", ("c", "3"), ("a", "1"), ("b", "2"))[0] == "1 2 3"
     with pytest.raises(ToolError, match="edit 2 fits nowhere"):
         edit("a b c", ("a", "1"), ("x", "2"))
@@ -105,7 +107,7 @@ def test_large_texts_take_time_in_proportion() -> None:
         edit(text, ("  same line\n    last", "x"))
 
 
-def test_what_is_near_is_looked_for_only_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_lines_are_searched_only_if_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
     def near(word: str, *_: object) -> list[str]:

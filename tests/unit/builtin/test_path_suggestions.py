@@ -31,7 +31,7 @@ def roots(tmp_path: Path) -> AllowedRoots:
         ("usage.md", "did you mean docs/usage.md?"),
     ],
 )
-def test_a_file_of_that_name_is_named(roots: AllowedRoots, path: str, said: str) -> None:
+def test_files_of_the_same_name_are_suggested(roots: AllowedRoots, path: str, said: str) -> None:
     with pytest.raises(ToolError) as caught:
         Reading(roots).read_file(path)
     assert said in str(caught.value)
@@ -43,28 +43,28 @@ def test_a_file_of_that_name_is_named(roots: AllowedRoots, path: str, said: str)
 @pytest.mark.parametrize(
     "path", ["passwords.toml", "far.toml", "quite-another.txt", "config", "usages.md", "server.tom", "doc/sever.toml"]
 )
-def test_nothing_else_is_named(roots: AllowedRoots, path: str) -> None:
+def test_other_names_are_not_suggested(roots: AllowedRoots, path: str) -> None:
     for use in (Reading(roots).read_file, Reading(roots).list_dir):
         with pytest.raises(ToolError) as caught:
             use(path)
         assert str(caught.value) == f"{path}: No such file or directory"
 
 
-def test_of_directories_directories_are_named(roots: AllowedRoots) -> None:
+def test_directories_are_suggested_for_directories(roots: AllowedRoots) -> None:
     for path, said in (("doc", "; did you mean docs?"), ("old/docs", "; did you mean docs?"), ("server.toml", "")):
         with pytest.raises(ToolError) as caught:
             Reading(roots).list_dir(path)
         assert str(caught.value) == f"{path}: No such file or directory{said}"
 
 
-def test_nothing_is_named_where_that_is_not_wanted(roots: AllowedRoots) -> None:
+def test_suggestions_can_be_disabled(roots: AllowedRoots) -> None:
     listing, reading, searching, *_ = builtin_tools(roots, suggestions=False)
     for use, given in ((listing, ["doc"]), (reading, ["usage.md"]), (searching, ["workers", "usage.md"])):
         with pytest.raises(ToolError, match=r"No such file or directory$"):
             use(*given)
 
 
-def test_directories_count_and_no_file_is_opened(
+def test_the_search_is_bounded_and_opens_no_file(
     tmp_path: Path, roots: AllowedRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at in range(20):
@@ -77,7 +77,7 @@ def test_directories_count_and_no_file_is_opened(
         Searching(roots, ripgrep=False).search_files("workers", "other/usage.md")
 
 
-def test_other_errors_are_as_they_are(roots: AllowedRoots) -> None:
+def test_other_errors_are_unchanged(roots: AllowedRoots) -> None:
     with pytest.raises(ToolError, match="is a directory") as caught:
         Reading(roots).read_file("docs")
     assert "did you mean" not in str(caught.value)

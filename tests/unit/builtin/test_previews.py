@@ -12,14 +12,14 @@ from toolwire.policy.approval_view import MAX_TEXT, show_lines
 from toolwire.text.escape import escape_invisible
 
 
-def test_visible() -> None:
+def test_invisible_characters_are_escaped() -> None:
     assert escape_invisible("a\x1b]0;x\x07\u202eb\u200b é 中") == "a\\x1b]0;x\\x07\\u202eb\\u200b é 中"
     assert escape_invisible("\u3164\u115f\u2800\ufe0f\U000e0100\u034f\u00a0") == (
         "\\u3164\\u115f\\u2800\\ufe0f\\U000e0100\\u034f\\xa0"
     )
 
 
-def test_a_diff() -> None:
+def test_a_diff_is_unified() -> None:
     old = "".join(f"{number}\n" for number in range(20))
     new = old.replace("3\n", "three\n", 1).replace("19\n", "19")
     assert diff("a/b.txt", old, new) == "\n".join(
@@ -37,7 +37,7 @@ def test_a_diff() -> None:
     assert diff("x", "a\r\nb\n", "a\nb\n") == "--- x\n+++ x\n@@ -1,2 +1,2 @@\n-a\\r\n+a\n b"
 
 
-def test_diffs_say_what_changes() -> None:
+def test_diffs_apply_to_the_old_text() -> None:
     draw = random.Random(3)
     for _ in range(500):
         old = "".join(f"{draw.randint(0, 9)}\n" for _ in range(draw.randint(0, 30)))
@@ -73,7 +73,7 @@ def _patched(lines: list[str], hunks: list[str]) -> list[str]:
     return made + lines[done:]
 
 
-def test_nothing_of_a_file_can_pass_for_the_preview_itself() -> None:
+def test_text_of_a_file_cannot_pass_for_the_preview_itself() -> None:
     content = "(NOT ALL)\n@@ -1 +1 @@\n--- x\n(3 more lines like this one)\n\x1b[2J\x1b[H\r-nothing\n\u202egnp.exe\n"
     shown = diff("p\n+++ q\x1b[2K", None, content)
     lines = shown.split("\n")
@@ -94,7 +94,7 @@ def test_padding_pushes_nothing_out_of_sight(padding: str) -> None:
     assert len(shown.split("\n")) < 200
 
 
-def test_what_is_left_out_is_said_in_the_first_line() -> None:
+def test_the_first_line_says_how_much_is_left_out() -> None:
     lines = "".join(f"line {number}\n" for number in range(100_000))
     shown = diff("x", None, lines)
     assert len(shown) < MAX_TEXT + 500
@@ -115,7 +115,7 @@ def test_a_path_is_never_cut() -> None:
     assert f"+++ {path}\n" in diff(path, None, "x\n" * 5_000)
 
 
-def test_texts_that_differ_everywhere_are_compared_in_short_time() -> None:
+def test_texts_that_differ_everywhere_are_compared_fast() -> None:
     shown = diff("x", "same\n" * 50_000 + "a\n", "b\n" + "same\n" * 50_000)
     assert "+b" in shown
     assert show_lines(["+x"] * 10) == "+x\n+x\n+x\n(7 more lines like this one)"
@@ -133,17 +133,17 @@ def test_texts_that_differ_everywhere_are_compared_in_short_time() -> None:
         (["\u2800x"], '  "\\u2800x"'),
     ],
 )
-def test_words_of_a_command(words: list[str], shown: str) -> None:
+def test_words_of_a_command_are_quoted(words: list[str], shown: str) -> None:
     assert command(words) == shown
 
 
-def test_a_command_that_is_too_long_to_be_shown_is_refused() -> None:
+def test_a_command_too_long_to_show_is_refused() -> None:
     for words in (["x" * 10_000], ["x"] * 1_000):
         with pytest.raises(ToolError, match="cannot be shown"):
             command(words)
 
 
-def test_texts_that_take_too_long_to_compare_are_shown_as_changed_from_there_on(
+def test_a_comparison_that_takes_too_long_ends_in_one_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old = "".join(f"{block}\n" + f"same {block}\n" * 3 for block in range(100))

@@ -81,7 +81,7 @@ def test_links_out_of_the_root_are_refused_however_long_the_chain(root: Path) ->
     assert FileTools(root).search_files("secret") == "no match"
 
 
-def test_links_within_the_root_and_a_root_that_is_a_link(root: Path) -> None:
+def test_links_within_the_root_are_followed(root: Path) -> None:
     (root / "inner").symlink_to("sub/b.py")
     link = root.parent / "link"
     link.symlink_to(root)
@@ -99,17 +99,17 @@ def test_link_loops_end(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a\0.txt", "a.txt\0", "x" * 5000])
-def test_null_characters_and_endless_paths(root: Path, path: str) -> None:
+def test_null_characters_and_long_paths_are_refused(root: Path, path: str) -> None:
     refused(FileTools(root), path, "not a path")
 
 
-def test_lone_surrogates_and_long_names_are_errors_for_the_model(root: Path) -> None:
+def test_lone_surrogates_and_long_names_are_tool_errors(root: Path) -> None:
     for path in ("\ud800", "x" * 300, "a.txt/b"):
         with pytest.raises(ToolError):
             FileTools(root).read_file(path)
 
 
-def test_no_root_no_tools() -> None:
+def test_without_roots_there_are_no_tools() -> None:
     assert reading_tools() == ()
 
 
@@ -134,7 +134,7 @@ def test_fifos_sockets_and_devices_are_not_opened(root: Path, monkeypatch: pytes
         FileTools("/dev").read_file("null")
 
 
-def test_read_lines(root: Path) -> None:
+def test_a_range_of_lines_is_read(root: Path) -> None:
     tools = FileTools(root)
     assert tools.read_file("a.txt") == "one\ntwo\nthree"
     assert tools.read_file("a.txt", 2) == "two\nthree\n(these are lines 2 to 3 of 3)"
@@ -156,7 +156,7 @@ def test_read_lines(root: Path) -> None:
 
 
 @pytest.mark.mission("G6")
-def test_what_is_cut_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncation_is_stated(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = FileTools(root)
     (root / "long").write_text("\n".join(f"line {n}" for n in range(1, 1001)))
     text = tools.read_file("long")
@@ -170,7 +170,7 @@ def test_what_is_cut_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "of more than " in tools.read_file("long")
 
 
-def test_binary_and_other_encodings(root: Path) -> None:
+def test_binary_files_are_refused_and_other_encodings_decoded(root: Path) -> None:
     tools = FileTools(root)
     (root / "bin").write_bytes(b"\x7fELF\0\0two")
     (root / "latin").write_bytes("two é".encode("latin-1"))
@@ -181,7 +181,7 @@ def test_binary_and_other_encodings(root: Path) -> None:
     assert "latin:1: two \ufffd" in tools.search_files("two")
 
 
-def test_list(root: Path) -> None:
+def test_directories_are_listed(root: Path) -> None:
     tools = FileTools(root)
     (root / "link").symlink_to("/etc")
     (root / "odd\x1b[2J\nname").touch()

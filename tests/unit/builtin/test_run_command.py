@@ -42,7 +42,7 @@ def run(root: Path, command: Any, *, settings: CommandSettings | None = None, **
         ("a\u00a0b é", ["a\u00a0b", "é"]),
     ],
 )
-def test_text_that_is_words_and_nothing_else(text: str, expected: list[str]) -> None:
+def test_text_of_plain_words_is_split(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
@@ -55,14 +55,14 @@ def test_text_that_is_words_and_nothing_else(text: str, expected: list[str]) -> 
         *("A=b c", "PATH=/x ls", "A+=b c", "", "  ", "''", "'a\nb'", '"a\tb"'),
     ],
 )  # fmt: skip
-def test_text_that_a_shell_would_make_something_else_of(root: Path, text: str) -> None:
+def test_text_with_shell_syntax_is_refused(root: Path, text: str) -> None:
     with pytest.raises(ToolError):
         words(text)
     with pytest.raises(ToolError):
         run(root, text)
 
 
-def test_the_rules_are_those_of_a_shell() -> None:
+def test_words_are_split_as_a_shell_splits_them() -> None:
     """What is taken as words is what `sh` makes of it."""
     script = 'for word do printf "%s\\0" "$word"; done'
     for text in ("a 'b c' d\"e f\"g ''", "x=1 a#b HEAD~1 %1 a,b @x +y -- -z", "é\u00a0ü 'a|b' \"a;b>c&d\""):
@@ -75,7 +75,7 @@ def test_the_rules_are_those_of_a_shell() -> None:
                 words(text)
 
 
-def test_output_and_exit_status(root: Path) -> None:
+def test_output_and_exit_status_are_returned(root: Path) -> None:
     assert run(root, ["printf", "a\\nb"]) == "a\nb\n(exit status 0)"
     assert run(root, ["true"]) == "(exit status 0)"
     assert run(root, ["sh", "-c", "echo out; echo err >&2; exit 3"]) == "out\nerr\n(exit status 3)"
@@ -87,7 +87,7 @@ def test_output_and_exit_status(root: Path) -> None:
             run(root, command)
 
 
-def test_the_directory_lies_below_the_roots(root: Path) -> None:
+def test_the_directory_must_be_below_the_roots(root: Path) -> None:
     assert run(root, ["pwd"], cwd="sub").startswith(f"{root}/sub\n")
     assert run(root, ["ls"], cwd=f"{root}/sub").startswith("file\n")
     (root / "out").symlink_to("/")
@@ -96,13 +96,13 @@ def test_the_directory_lies_below_the_roots(root: Path) -> None:
             run(root, ["pwd"], cwd=cwd)
 
 
-def test_the_directory_without_proc(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_is_entered_without_proc(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.path.isdir
     monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/self/fd" and real(path))
     assert run(root, ["pwd"], cwd="sub").startswith(f"{root}/sub\n")
 
 
-def test_the_environment_holds_no_keys(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_contains_no_keys(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("PASSED", "passed")
     monkeypatch.setenv("PATH", f".::bin:{os.environ['PATH']}")
@@ -113,7 +113,7 @@ def test_the_environment_holds_no_keys(root: Path, monkeypatch: pytest.MonkeyPat
     assert all(entry.startswith("/") for entry in env["PATH"].split(":"))
 
 
-def test_long_output_is_cut_in_the_middle(root: Path) -> None:
+def test_long_output_is_truncated_in_the_middle(root: Path) -> None:
     settings = CommandSettings(output=1_000)
     shown = run(root, ["seq", "100000"], settings=settings)
     assert shown.startswith("1\n2\n3\n")
@@ -152,7 +152,7 @@ def test_what_a_command_leaves_running_is_killed(root: Path) -> None:
     assert ends(int((root / "child").read_text()))
 
 
-def test_cancelling_kills(root: Path) -> None:
+def test_cancellation_kills_the_command(root: Path) -> None:
     async def main() -> None:
         os.mkfifo(root / "fifo")
         reader = os.open(root / "fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -172,7 +172,7 @@ def test_cancelling_kills(root: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_shell_only_where_one_was_named(root: Path) -> None:
+def test_a_shell_is_used_only_if_configured(root: Path) -> None:
     settings = CommandSettings(shell="/bin/sh")
     assert run(root, "echo a | tr a b; exit 4", settings=settings) == "b\n(exit status 4)"
     assert run(root, ["echo", "a | tr a b"], settings=settings) == "a | tr a b\n(exit status 0)"
@@ -185,7 +185,7 @@ def test_a_shell_only_where_one_was_named(root: Path) -> None:
         run(root, "a;\0b", settings=settings)
 
 
-def test_the_preview_is_what_runs(root: Path) -> None:
+def test_the_preview_shows_exactly_what_runs(root: Path) -> None:
     tool = Commands(AllowedRoots(root))
     shown = tool.preview({"command": ["rm", "-rf", "a b", "\n"], "cwd": "sub", "seconds": 5})
     assert shown == 'run in sub, for at most 5 seconds:\n  "rm"\n  "-rf"\n  "a b"\n  "\\n"'
@@ -194,7 +194,7 @@ def test_the_preview_is_what_runs(root: Path) -> None:
             tool.preview(arguments)
 
 
-def test_what_the_tool_says_of_itself(root: Path) -> None:
+def test_the_definition_of_execute_command(root: Path) -> None:
     assert command_tools() == ()
     (tool,) = command_tools(root)
     assert (tool.definition.name, tool.definition.tier) == ("execute_command", Tier.RUN)
@@ -202,7 +202,7 @@ def test_what_the_tool_says_of_itself(root: Path) -> None:
     assert tool.definition.untrusted
 
 
-def test_text_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_text_that_is_too_long_is_refused_at_once(tmp_path: Path) -> None:
     (tool,) = command_tools(tmp_path, settings=CommandSettings(shell="/bin/sh"))
     assert tool.behavior.preview is not None
     with pytest.raises(ToolError, match="at most 100,000 are read"):

@@ -38,7 +38,7 @@ def search(root: Path, request: pytest.FixtureRequest) -> Search:
     return Searching(AllowedRoots(root), ripgrep=request.param).search_files
 
 
-def test_search(root: Path, search: Search) -> None:
+def test_matching_lines_are_listed(root: Path, search: Search) -> None:
     assert search("two") == "a.txt:2: two\nsub/b.py:1: def two():"
     assert search("TWO") == "no match"
     assert search("(?i)TWO", "sub") == "sub/b.py:1: def two():"
@@ -47,7 +47,7 @@ def test_search(root: Path, search: Search) -> None:
     assert search("^t", "a.txt") == "a.txt:2: two\na.txt:3: three"
 
 
-def test_what_is_not_searched(root: Path, search: Search) -> None:
+def test_hidden_binary_and_large_files_are_not_searched(root: Path, search: Search) -> None:
     for name in (".git", "node_modules", "sub/__pycache__", "sub/.hidden"):
         (root / name).mkdir()
         (root / name / "file").write_text("two")
@@ -61,7 +61,7 @@ def test_what_is_not_searched(root: Path, search: Search) -> None:
     assert search("two") == "a.txt:2: two\nsub/b.py:1: def two():"
 
 
-def test_names_of_all_kinds(root: Path, search: Search) -> None:
+def test_unusual_file_names_are_searched(root: Path, search: Search) -> None:
     for name in ("-e", "--files", "new\nline", "es\x1bc", "sp ace", "\udcff", "sub/-x", "z"):
         (root / name).write_text("two")
     assert search("two") == "\n".join(
@@ -96,7 +96,7 @@ def test_search_finds_what_a_search_of_each_line_finds(root: Path, search: Searc
         assert search(pattern, "sub") == ("\n".join(found) or "no match")
 
 
-def test_search_takes_no_search_per_line(root: Path) -> None:
+def test_lines_are_not_searched_one_by_one(root: Path) -> None:
     (root / "sub" / "b.py").write_bytes(b"\n" * MAX_FILE_BYTES)
     search = Searching(AllowedRoots(root), ripgrep=False).search_files
     begin = time.process_time()
@@ -106,13 +106,13 @@ def test_search_takes_no_search_per_line(root: Path) -> None:
     assert time.process_time() - begin < 4
 
 
-def test_search_patterns_that_cannot_run(search: Search) -> None:
+def test_invalid_patterns_are_refused(search: Search) -> None:
     for pattern in ("(", "(?=a)", r"(a)\1", "", "x" * 301, "a{1000}{1000}", r"a\Cb", r"\\\C"):
         with pytest.raises(ToolError):
             search(pattern)
 
 
-def test_search_is_linear_and_bounded(root: Path, search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searching_is_linear_and_bounded(root: Path, search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "evil").write_text("a" * 5000 + "!\n" + "hit\n" * 1000 + f"hit{'y' * 5000}\n")
     assert search("^(a+)+$") == "no match"
     assert search("hit").endswith("(only the first 40 matches are shown)")
@@ -121,7 +121,7 @@ def test_search_is_linear_and_bounded(root: Path, search: Search, monkeypatch: p
     assert "(stopped after" in search("two")
 
 
-def test_deep_trees_are_searched_to_a_depth(root: Path, search: Search) -> None:
+def test_deep_trees_are_searched_to_a_maximum_depth(root: Path, search: Search) -> None:
     place = root / "deep"
     for _ in range(110):
         place = place / "d"
@@ -132,7 +132,7 @@ def test_deep_trees_are_searched_to_a_depth(root: Path, search: Search) -> None:
     assert search("two", "deep").count("two") == 1
 
 
-def test_a_ripgrep_that_lies_below_a_root_is_not_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ripgrep_below_a_root_is_not_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "bin").mkdir()
     program = root / "bin" / "rg"
     program.write_text(f"#!/bin/sh\ntouch {root}/ran\n")
@@ -146,7 +146,7 @@ def test_a_ripgrep_that_lies_below_a_root_is_not_run(root: Path, monkeypatch: py
     assert not (root / "ran").exists()
 
 
-def test_a_ripgrep_that_fails_is_done_without(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ripgrep_that_fails_is_not_needed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = root.parent / "path"
     place.mkdir()
     for script in ("exit 2", "kill -9 $$", "printf 'nothing/like/that\\0../../etc/passwd\\0/etc/passwd\\0a.txt\\0'"):

@@ -10,7 +10,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.tools import Tier
 
 
-def test_what_they_give_back() -> None:
+def test_turn_tools_return_their_arguments() -> None:
     done, ask, say = (tool.function for tool in ending_tools())
     assert done(result="it works") == "it works"
     assert ask(question="which?", choices=["a", "b"]) == {"question": "which?", "choices": ["a", "b"]}
@@ -19,7 +19,7 @@ def test_what_they_give_back() -> None:
 
 
 @pytest.mark.mission("C31")
-def test_a_loop_can_see_that_they_end_a_turn(tmp_path: Path) -> None:
+def test_turn_tools_are_marked_as_ending_a_turn(tmp_path: Path) -> None:
     registry = ToolRegistry(builtin_tools(tmp_path))
     ending = {one.name for one in registry if registry.lookup(one.name).behavior.ends_turn}
     assert ending == {"task_completion", "ask_question", "converse"}
@@ -27,7 +27,7 @@ def test_a_loop_can_see_that_they_end_a_turn(tmp_path: Path) -> None:
     assert registry.lookup("leave").behavior.ends_turn
 
 
-def test_all_tools_by_their_tier(tmp_path: Path) -> None:
+def test_builtin_tools_are_limited_by_tier(tmp_path: Path) -> None:
     names = {tier: [one.definition.name for one in builtin_tools(tmp_path, tier=tier)] for tier in Tier}
     assert names[Tier.CRAWL] == ["search_files", "task_completion", "ask_question", "converse"]
     assert names[Tier.WALK] == ["list_dir", "read_file", *names[Tier.CRAWL]]
@@ -39,7 +39,7 @@ def test_all_tools_by_their_tier(tmp_path: Path) -> None:
     assert strangers == {"list_dir", "read_file", "search_files", "apply_diff", "execute_command"}
 
 
-def test_formats_can_be_asked_for_them(tmp_path: Path) -> None:
+def test_every_format_renders_the_builtin_tools(tmp_path: Path) -> None:
     for format in toolwire.formats()[::6]:
         if format != "plain":
             assert "apply_diff" in toolwire.prompt(builtin_tools(tmp_path), format=format)

@@ -19,7 +19,7 @@ LOG = "2026-11-21 10:00:00 starting\n  more of it\n2026-11-21 10:00:01 done\n"
         (".py", "text"), ("noending", "text"),
     ],
 )  # fmt: skip
-def test_by_name(name: str, kind: str) -> None:
+def test_content_types_are_guessed_from_names(name: str, kind: str) -> None:
     assert content_type("x = 1\n", name) == kind
 
 
@@ -45,9 +45,9 @@ def test_by_name(name: str, kind: str) -> None:
         ("{" + "x" * 100_000 + "}", "text"),
     ],
 )
-def test_by_text(text: str, kind: str) -> None:
+def test_content_types_are_guessed_from_text(text: str, kind: str) -> None:
     assert content_type(text) == kind
 
 
-def test_a_name_that_says_nothing_leaves_it_to_the_text() -> None:
+def test_the_text_counts_if_the_name_is_unknown() -> None:
     assert content_type(LOG, "output") == "log"

@@ -315,7 +315,7 @@ tools/rag/database.py:89: database_connection.execute(
 
 @pytest.mark.mission("G10", "G28")
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_is_made_again(name: str, tree: Path) -> None:
+def test_the_examples_are_reproduced(name: str, tree: Path) -> None:
     make, text, meta, _ = EXAMPLES[name]
     made = make(tree)
     assert not text or made == text
@@ -326,7 +326,7 @@ def test_the_example_is_made_again(name: str, tree: Path) -> None:
         assert json.loads(made).items() >= meta.items()
 
 
-def test_a_search_without_ripgrep_gives_the_same(tree: Path) -> None:
+def test_search_results_are_the_same_without_ripgrep(tree: Path) -> None:
     make, text, _, _ = EXAMPLES["te/sdd-4.2-stream"]
     os.environ["TE_RG"] = "none"
     try:
@@ -336,7 +336,7 @@ def test_a_search_without_ripgrep_gives_the_same(tree: Path) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_file(), reason="there is no file with the examples beside the checkout")
-def test_the_rows_are_those_of_the_file() -> None:
+def test_the_rows_match_the_file() -> None:
     rows = {row["id"]: row for row in map(json.loads, SHARED.read_text("utf-8").splitlines())}
     assert rows.keys() == EXAMPLES.keys()
     for name, (_, text, meta, why) in EXAMPLES.items():

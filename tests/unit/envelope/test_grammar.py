@@ -50,12 +50,12 @@ documents = st.builds(
 
 @pytest.mark.mission("G10")
 @given(documents)
-def test_what_is_written_is_read_back(document: EnvelopeDocument) -> None:
+def test_a_document_is_parsed_back(document: EnvelopeDocument) -> None:
     assert read_envelope(document.text) == document
 
 
 @given(texts)
-def test_content_holds_no_markers(text: str) -> None:
+def test_content_contains_no_markers(text: str) -> None:
     for line in quoted(text).splitlines():
         assert not line.startswith((BEGIN, "# TE_END_META", "# TE:"))
 
@@ -86,7 +86,7 @@ def test_names_cannot_break_the_header_or_a_breadcrumb() -> None:
 
 
 @pytest.mark.mission("G12")
-def test_the_json_is_compact_in_order_and_says_only_what_is() -> None:
+def test_the_header_is_compact_json_of_the_fields_that_are_set() -> None:
     header = EnvelopeHeader(
         cmd="grep",
         matches=847,
@@ -118,7 +118,7 @@ def test_the_json_is_compact_in_order_and_says_only_what_is() -> None:
         {"cmd": "x", "size": 1, "v": "1"},
     ],
 )
-def test_what_no_header_may_say(fields: dict[str, Any]) -> None:
+def test_invalid_headers_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(EnvelopeError):
         EnvelopeHeader(**fields)
     with pytest.raises(EnvelopeError):
@@ -127,7 +127,7 @@ def test_what_no_header_may_say(fields: dict[str, Any]) -> None:
 
 @pytest.mark.mission("G13")
 @pytest.mark.parametrize("name", ["next_moves", "suggestions", "hints"])
-def test_what_to_do_next_is_never_said(name: str) -> None:
+def test_headers_with_instructions_are_refused(name: str) -> None:
     assert not hasattr(EnvelopeHeader(cmd="x", size=1), name)
     with pytest.raises(EnvelopeError, match=name):
         EnvelopeHeader.of({"v": 1, "cmd": "x", "size": 1, name: ["run the tests"]})
@@ -152,7 +152,7 @@ def test_what_to_do_next_is_never_said(name: str) -> None:
         (HEAD.replace(":", ": ").replace(",", ", ") + "\n\na", (EnvelopeSection("a"),)),
     ],
 )
-def test_other_spacings_are_read(text: str, sections: tuple[EnvelopeSection, ...]) -> None:
+def test_other_spacing_is_parsed(text: str, sections: tuple[EnvelopeSection, ...]) -> None:
     document = read_envelope(text)
     assert document.header == EnvelopeHeader(cmd="x", size=3)
     assert document.sections == sections
@@ -175,11 +175,11 @@ def test_other_spacings_are_read(text: str, sections: tuple[EnvelopeSection, ...
         HEAD.replace('{"v":1', '{"v":' + "[" * 100_000),
     ],
 )
-def test_what_is_no_envelope(text: str) -> None:
+def test_text_that_is_not_an_envelope_is_refused(text: str) -> None:
     with pytest.raises(EnvelopeError):
         read_envelope(text)
 
 
-def test_false_and_null_are_read_as_nothing() -> None:
+def test_false_and_null_are_parsed_as_missing() -> None:
     meta = {"v": 1, "cmd": "search", "matches": 15, "truncated": False, "handle": None, "later": 1}
     assert EnvelopeHeader.of(meta) == EnvelopeHeader(cmd="search", matches=15)

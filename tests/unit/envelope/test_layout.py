@@ -14,14 +14,14 @@ texts = st.lists(st.sampled_from((*PARTS, "bcd", "\r# TE:", " " * 9)), max_size=
 
 
 @given(texts, st.integers(8, 60))
-def test_pieces_are_the_whole_and_each_has_room(text: str, room: int) -> None:
+def test_pieces_join_to_the_whole_and_each_fits(text: str, room: int) -> None:
     found = list(pieces(text, room))
     assert "".join(found) == text
     assert all(piece and len(quoted(piece)) <= room for piece in found)
 
 
 @given(texts, st.integers(8, 60), st.none() | st.integers(1, 9), st.sampled_from([0.0, 0.3, 0.5]))
-def test_what_is_shown_has_room(text: str, room: int, lines: int | None, tail: float) -> None:
+def test_truncated_text_fits(text: str, room: int, lines: int | None, tail: float) -> None:
     shown = cut(text, room, lines=lines, tail=tail)
     assert len(quoted(shown.head)) + len(quoted(shown.tail)) <= room
     assert text.startswith(shown.head)
@@ -50,7 +50,7 @@ def test_a_tail_that_begins_with_a_marker_only_because_it_was_cut_there_fits() -
         ("a\n" + "b" * 90, 40, None, 0, "a", "line 2 of 2, 90 characters", ""),
     ],
 )
-def test_it_is_said_what_is_left_out(
+def test_the_description_of_what_is_left_out(
     text: str, room: int, lines: int | None, tail: float, head: str, left_out: str, end: str
 ) -> None:
     shown = cut(text, room, lines=lines, tail=tail)
@@ -58,5 +58,5 @@ def test_it_is_said_what_is_left_out(
 
 
 @pytest.mark.parametrize(("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("\n", 1), ("a\n\n", 2), ("a\r\nb", 2)])
-def test_lines(text: str, lines: int) -> None:
+def test_lines_are_counted(text: str, lines: int) -> None:
     assert count_lines(text) == lines

@@ -89,12 +89,12 @@ USES = [
 
 
 @pytest.mark.parametrize(("ending", "line", "name"), DEFINITIONS)
-def test_definitions_are_known(ending: str, line: str, name: str) -> None:
+def test_definitions_are_recognized(ending: str, line: str, name: str) -> None:
     assert defined(line.encode(), ending.encode()).decode() == name
 
 
 @pytest.mark.parametrize(("ending", "line"), USES)
-def test_uses_are_no_definitions(ending: str, line: str) -> None:
+def test_uses_are_not_definitions(ending: str, line: str) -> None:
     assert not Definitions("fetch|class|type|x|Fetch").among(line.encode(), ending.encode())
 
 
@@ -110,7 +110,7 @@ def test_uses_are_no_definitions(ending: str, line: str) -> None:
         (r"database_\w+", "def other(database_connection):", True),  # a pattern: whatever defines
     ],
 )
-def test_a_name_is_defined_by_what_bears_it(pattern: str, line: str, found: bool) -> None:
+def test_a_definition_must_be_of_the_name_itself(pattern: str, line: str, found: bool) -> None:
     assert Definitions(pattern).among(line.encode(), b"py") is found
 
 
@@ -119,7 +119,7 @@ def test_a_name_is_defined_by_what_bears_it(pattern: str, line: str, found: bool
     ["(", "<", " ", "\t", "a ", "export ", "a.", "a::", "pub(", "*", "=", "type ", "create ", "é", "\\", '"', ":"],
 )
 @pytest.mark.parametrize("ending", ["py", "c", "js"])
-def test_long_lines_are_no_trouble(unit: str, ending: str) -> None:
+def test_long_lines_take_linear_time(unit: str, ending: str) -> None:
     for before in ("", "def ", "fn <", "func ("):
         defined((before + unit * 400)[:600].encode(), ending.encode())
 
@@ -135,7 +135,7 @@ def test_long_lines_are_no_trouble(unit: str, ending: str) -> None:
         ("pytest.ini", False),
     ],
 )  # fmt: skip
-def test_tests(path: str, test: bool) -> None:
+def test_paths_of_tests_are_recognized(path: str, test: bool) -> None:
     assert is_test(path) is test
 
 
@@ -155,7 +155,7 @@ def test_tests(path: str, test: bool) -> None:
         ({"a\nb": 9}, 9, "a\\nb/ (100%)"),
     ],
 )
-def test_hot_zones(counts: dict[str, int], total: int, zone: str | None) -> None:
+def test_a_hot_zone_has_half_of_the_hits(counts: dict[str, int], total: int, zone: str | None) -> None:
     assert hot_zone(counts, total) == zone
 
 
@@ -176,5 +176,5 @@ def test_zones_are_directories(path: str, zone: str) -> None:
         ({"a": 3, "tools": 0}, "tools", "3 more"),
     ],
 )
-def test_what_remains(zones: dict[str, int], hot: str, said: str) -> None:
+def test_the_breadcrumb_counts_remaining_hits(zones: dict[str, int], hot: str, said: str) -> None:
     assert remaining(zones, hot) == said

@@ -19,13 +19,13 @@ from toolwire.errors import ConfigurationError
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["TE_AGENT_ID", "LLMC_TE_AGENT_ID"])
-def test_budgets(agent: str, budget: int, name: str, tmp_path: Path) -> None:
+def test_agents_have_budgets(agent: str, budget: int, name: str, tmp_path: Path) -> None:
     found = Settings.read({name: agent, "XDG_CONFIG_HOME": str(tmp_path)})
     assert (found.agent, found.budget) == (agent, budget)
 
 
 @pytest.mark.mission("G25")
-def test_what_holds_if_nobody_says_anything() -> None:
+def test_the_default_settings() -> None:
     found = Settings.read({})
     assert (found.agent, found.session, found.seconds, found.telemetry, found.output_text) == (
         "unknown",
@@ -39,7 +39,7 @@ def test_what_holds_if_nobody_says_anything() -> None:
 
 
 @pytest.mark.mission("G18")
-def test_the_environment_has_the_last_word(tmp_path: Path) -> None:
+def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
     file = tmp_path / "te.toml"
     file.write_text(
         "[budgets]\nmine = 5000\ndefault = 3000\n[grep]\npreview = 3\n[run]\nseconds = 1.5\n"
@@ -70,20 +70,20 @@ def test_the_environment_has_the_last_word(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[budget]\na = 1\n", "budget is not known"),
-        ("grep = 3\n", "grep is not known"),
-        ("[grep]\nlines = 3\n", r"grep\.lines is not known; there are preview"),
-        ("[grep]\npreview = 0\n", "above 0"),
-        ("[grep]\npreview = true\n", "above 0"),
-        ("[grep]\npreview = 1.5\n", "above 0"),
-        ("[budgets]\nme = '5'\n", "above 0"),
+        ("[budget]\na = 1\n", "budget is unknown"),
+        ("grep = 3\n", "grep is unknown"),
+        ("[grep]\nlines = 3\n", r"grep\.lines is unknown; the keys are preview"),
+        ("[grep]\npreview = 0\n", "a positive number"),
+        ("[grep]\npreview = true\n", "a positive number"),
+        ("[grep]\npreview = 1.5\n", "a positive number"),
+        ("[budgets]\nme = '5'\n", "a positive number"),
         ("[telemetry]\nenabled = 1\n", "true or false"),
         ("[grep\n", "te.toml"),
         ("a = '\udcff'\n", "te.toml"),
         (None, "No such file"),
     ],
 )
-def test_a_file_that_cannot_be_used(tmp_path: Path, text: str | None, message: str) -> None:
+def test_an_invalid_file_is_an_error(tmp_path: Path, text: str | None, message: str) -> None:
     file = tmp_path / "te.toml"
     if text is not None:
         file.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -94,6 +94,6 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str | None, message: s
 @pytest.mark.parametrize(
     "environ", [{"TE_BUDGET": "999"}, {"TE_BUDGET": "many"}, {"TE_TIMEOUT": "-1"}, {"TE_TIMEOUT": "inf"}]
 )
-def test_numbers_that_cannot_be_used(environ: dict[str, str]) -> None:
+def test_invalid_numbers_are_an_error(environ: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError):
         Settings.read(environ)

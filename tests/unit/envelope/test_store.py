@@ -26,7 +26,7 @@ class Clock:
         return self.now
 
 
-def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+def test_a_stored_result_is_returned(tmp_path: Path) -> None:
     store = HandleStore(tmp_path / "new" / "handles.db")
     text = "a\nü\ud800\0b\n"
     handle = store.put(text, cmd="cat", agent="me", session="s", content_type="log")
@@ -67,14 +67,14 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.mission("G19")
-def test_old_results_go(tmp_path: Path) -> None:
+def test_old_results_expire(tmp_path: Path) -> None:
     clock = Clock()
     store = HandleStore(tmp_path / "handles.db", max_age=100, clock=clock)
     old = store.put("old", cmd="x")
     clock.now += 60
     young = store.put("young", cmd="x")
     clock.now += 60
-    with pytest.raises(ToolError, match="nothing is kept"):
+    with pytest.raises(ToolError, match="nothing is stored"):
         store.get(old)
     assert [kept.handle for kept in store.list()] == [young]
     store.put("new", cmd="x")
@@ -85,7 +85,7 @@ def test_old_results_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.mission("G19")
-def test_the_oldest_go_when_there_are_too_many_bytes(tmp_path: Path) -> None:
+def test_the_oldest_results_are_removed_when_there_are_too_many_bytes(tmp_path: Path) -> None:
     clock = Clock()
     store = HandleStore(tmp_path / "handles.db", max_bytes=1_000, clock=clock)
     handles = []
@@ -93,12 +93,12 @@ def test_the_oldest_go_when_there_are_too_many_bytes(tmp_path: Path) -> None:
         clock.now += 1
         handles.append(store.put("x" * 300, cmd="x"))
     assert [kept.handle for kept in store.list()] == handles[:1:-1]
-    with pytest.raises(ToolError, match="more than may be kept"):
+    with pytest.raises(ToolError, match="exceed the maximum"):
         store.put("x" * 1_001, cmd="x")
     store.close()
 
 
-def test_a_very_long_text_is_kept_in_part(tmp_path: Path) -> None:
+def test_a_very_long_text_is_stored_in_part(tmp_path: Path) -> None:
     store = HandleStore(tmp_path / "handles.db")
     assert len(store.get(store.put("x" * (MAX_KEPT + 5), cmd="x"))[1]) == MAX_KEPT
     store.close()
@@ -126,12 +126,12 @@ def test_a_new_directory_is_the_users_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "handle", ["", "res_", "res_01H", "../../etc", "res_0123456789ab; DROP TABLE results", "RES_0123456789ab"]
 )
-def test_what_is_no_handle(tmp_path: Path, handle: str) -> None:
-    with pytest.raises(ToolError, match="is no handle"):
+def test_invalid_handles_are_refused(tmp_path: Path, handle: str) -> None:
+    with pytest.raises(ToolError, match="is not a handle"):
         HandleStore(tmp_path / "handles.db").get(handle)
 
 
-def test_a_file_that_is_broken_is_put_aside(tmp_path: Path) -> None:
+def test_a_broken_file_is_renamed(tmp_path: Path) -> None:
     path = tmp_path / "handles.db"
     path.write_bytes(b"this is no database, and long enough to be looked at" * 100)
     store = HandleStore(path)
@@ -140,7 +140,7 @@ def test_a_file_that_is_broken_is_put_aside(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_file_that_breaks_later_is_put_aside(tmp_path: Path) -> None:
+def test_a_file_that_breaks_later_is_renamed(tmp_path: Path) -> None:
     path = tmp_path / "handles.db"
     store = HandleStore(path)
     handles = [store.put("x" * 5_000, cmd="x") for _ in range(9)]
@@ -150,13 +150,13 @@ def test_a_file_that_breaks_later_is_put_aside(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ToolError, match="malformed"):
         store.get(handles[0])
-    with pytest.raises(ToolError, match="nothing is kept"):
+    with pytest.raises(ToolError, match="nothing is stored"):
         store.get(handles[0])
     assert store.get(store.put("new", cmd="x"))[1] == "new"
     store.close()
 
 
-def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch()
     os.symlink("elsewhere", tmp_path / "handles.db")
     with pytest.raises(ToolError, match="not a regular file"):
@@ -164,7 +164,7 @@ def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "elsewhere").stat().st_size == 0
 
 
-def test_nothing_half_done_stays(tmp_path: Path) -> None:
+def test_a_failed_write_is_rolled_back(tmp_path: Path) -> None:
     store = HandleStore(tmp_path / "handles.db")
     store.put("x", cmd="x")
     with pytest.raises(ZeroDivisionError), store._database.writing() as connection:

@@ -35,7 +35,7 @@ ECHO = command("print(json.dumps({'ok': True, 'echo': sys.argv[-1]}))")
 
 
 @pytest.mark.mission("G29")
-def test_data_and_meta() -> None:
+def test_te_run_returns_data_and_meta() -> None:
     assert call(te_run(command=ECHO), ["run", "echo", "hello"]) == {
         "data": {"ok": True, "echo": "hello"},
         "meta": {"returncode": 0},
@@ -43,13 +43,13 @@ def test_data_and_meta() -> None:
 
 
 @pytest.mark.mission("G29")
-def test_json_is_asked_for_first() -> None:
+def test_te_run_passes_the_json_option_first() -> None:
     told = call(te_run(command=command("print(json.dumps(sys.argv[1:]))")), ["run", "x", "--json"])
     assert told["data"] == ["--json", "run", "x", "--json"]
 
 
 @pytest.mark.mission("G29")
-def test_who_reads_is_said_under_both_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_agent_is_passed_under_both_names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("TE_AGENT_ID", "LLMC_TE_AGENT_ID", "TE_SESSION_ID", "LLMC_TE_SESSION_ID")
     shown = command(f"print(json.dumps([os.environ.get(name) for name in {names}]))")
     assert call(te_run(agent="me", session="s", command=shown), [])["data"] == ["me", "me", "s", "s"]
@@ -68,11 +68,11 @@ def test_who_reads_is_said_under_both_names(monkeypatch: pytest.MonkeyPatch) -> 
         ("print('[' * 100000)", {"data": {"raw": "[" * 100_000 + "\n"}, "meta": {"returncode": 0}}),
     ],
 )
-def test_what_is_no_json(code: str, expected: dict[str, Any]) -> None:
+def test_output_that_is_not_json_is_returned_raw(code: str, expected: dict[str, Any]) -> None:
     assert call(te_run(command=command(code)), ["x"]) == expected
 
 
-def test_what_cannot_be_run() -> None:
+def test_a_missing_program_is_reported_in_meta() -> None:
     for argv, args in (["/no/such/program"], ["x"]), (list(TE), ["a\0b"]):
         told = call(te_run(command=argv), args)
         assert told["data"] is None
@@ -81,14 +81,14 @@ def test_what_cannot_be_run() -> None:
         assert told["meta"]["message"]
 
 
-def test_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeout_is_reported_in_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.envelope.te_tools._SLACK", 0.0)
     told = call(te_run(seconds=0.2, command=command("sys.stdin.read(); import time; time.sleep(60)")), ["x"])
     assert (told["meta"]["returncode"], told["meta"]["error"]) == (-1, True)
 
 
 @pytest.mark.parametrize("why", ["cancelled", "late"])
-def test_nothing_that_was_started_goes_on(tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeout_kills_everything_that_was_started(tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.envelope.te_tools._SLACK", 0.0)
     script = "trap '' TERM; sh -c 'echo $$ > child; exec sleep 60'; sleep 60"
     run = te_run(root=str(tmp_path), seconds=60 if why == "cancelled" else 1)
@@ -113,7 +113,7 @@ def test_commands_see_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(te_run(command=shown, passed_on=["SOME_API_KEY"]), [])["data"] == "secret"
 
 
-def test_not_even_those_that_are_named_as_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_commands_see_no_keys_with_names_like_those_of_te(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = ("TOOLWIRE_MCP_TOKEN", "TE_TOKEN", "TOOLWIRE_STATE")
     for name in names[:2]:
         monkeypatch.setenv(name, "secret")
@@ -125,17 +125,17 @@ def test_not_even_those_that_are_named_as_ours(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize(
     "options", [["--timeout", "9"], ["--tim=9"], ["-i"], ["--chunk", "1", "--raw"], ["--handle=x", "-i"]]
 )
-def test_limits_are_not_the_models_to_change(options: list[str]) -> None:
-    with pytest.raises(ToolError, match="is not for you to give"):
+def test_a_model_may_not_change_limits(options: list[str]) -> None:
+    with pytest.raises(ToolError, match="is not allowed"):
         call(te_run(command=ECHO), [*options, "echo"])
 
 
-def test_options_that_read_are(tmp_path: Path) -> None:
+def test_a_model_may_use_options_that_read(tmp_path: Path) -> None:
     assert call(te_run(command=ECHO), ["--handle", "-i", "--chunk=2", "-h"])["meta"] == {"returncode": 0}
     assert call(te_run(command=ECHO), ["echo", "--timeout"])["data"]["echo"] == "--timeout"
 
 
-def test_a_handle_is_for_its_own_reader(tmp_path: Path) -> None:
+def test_a_handle_belongs_to_its_agent(tmp_path: Path) -> None:
     settings = Settings(state=str(tmp_path), agent="me", session="s")
     mine = Envelope(settings=settings)
     handle = mine.store.put("mine", cmd="x", agent="me", session="s")
@@ -151,12 +151,12 @@ def test_a_handle_is_for_its_own_reader(tmp_path: Path) -> None:
         if shown:
             assert "mine" in read(handle=handle)
         else:
-            with pytest.raises(ToolError, match="nothing is kept under"):
+            with pytest.raises(ToolError, match="nothing is stored under"):
                 read(handle=handle)
         other.store.close()
 
 
-def test_te_itself(tmp_path: Path) -> None:
+def test_te_run_runs_te(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def found():\n    pass\n")
     run = te_run(agent="qwen-local", root=str(tmp_path))
     told = call(run, ["grep", "found"])
@@ -171,7 +171,7 @@ def test_te_itself(tmp_path: Path) -> None:
     assert read_envelope(f"# TE_BEGIN_META\n{json.dumps(page['data']['meta'])}\n# TE_END_META").header.lines == 1
 
 
-def test_it_may_do_anything_so_somebody_is_asked() -> None:
+def test_te_run_needs_approval() -> None:
     made = te_run()
     definition = made.definition
     assert definition.untrusted

@@ -49,7 +49,7 @@ def test_calls_are_recorded_and_summed(tmp_path: Path) -> None:
 
 
 @pytest.mark.mission("G20")
-def test_the_output_is_recorded_only_where_that_is_wanted(tmp_path: Path) -> None:
+def test_the_output_is_recorded_only_if_enabled(tmp_path: Path) -> None:
     record = UsageRecord("cat", "envelope", output_text="api_key=abcdefgh\n" + "x" * 20_000)
     for wanted in (False, True):
         telemetry = UsageLog(tmp_path / f"{wanted}.db", output_text=wanted)
@@ -66,7 +66,7 @@ def test_one_switch_turns_it_off(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_used_is_nobodys_trouble(tmp_path: Path) -> None:
+def test_an_unusable_file_is_ignored(tmp_path: Path) -> None:
     locked = tmp_path / "locked.db"
     telemetry = UsageLog(locked)
     telemetry.record(UsageRecord("grep", "envelope"))
@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_used_is_nobodys_trouble(tmp_path: Path) -> None:
         UsageLog(tmp_path / "folder.db").stats()
 
 
-def test_another_programs_table_is_nobodys_trouble(tmp_path: Path) -> None:
+def test_another_programs_table_is_ignored(tmp_path: Path) -> None:
     rows = sqlite3.connect(tmp_path / "telemetry.db")
     rows.execute("CREATE TABLE calls (something TEXT)")
     rows.close()
@@ -100,7 +100,7 @@ def test_another_programs_table_is_nobodys_trouble(tmp_path: Path) -> None:
     telemetry.close()
 
 
-def test_old_rows_go(tmp_path: Path) -> None:
+def test_old_rows_are_removed(tmp_path: Path) -> None:
     telemetry = UsageLog(tmp_path / "telemetry.db")
     telemetry.record(UsageRecord("first", "envelope"))
     rows = sqlite3.connect(tmp_path / "telemetry.db")
@@ -145,7 +145,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("text", "secret"), [*((one, one) for one in SECRETS), *NAMED])
-def test_secrets_are_taken_out(text: str, secret: str) -> None:
+def test_secrets_are_removed(text: str, secret: str) -> None:
     found = redacted(f"before {text} after", 10_000)
     assert secret not in found
     assert GONE in found
@@ -169,7 +169,7 @@ def test_secrets_are_taken_out(text: str, secret: str) -> None:
         ["docker", "login", "-u", "me", "-p", "S3cr&t!word"],
     ],
 )
-def test_secrets_among_words_are_taken_out(argv: list[str]) -> None:
+def test_secrets_in_commands_are_removed(argv: list[str]) -> None:
     for found in (redacted_command(argv, 1_000), redacted_arguments({"args": argv}, 1_000)):
         assert "S3cr&t" not in found
         assert "word" not in found.replace("--password", "")
@@ -177,18 +177,18 @@ def test_secrets_among_words_are_taken_out(argv: list[str]) -> None:
         assert argv[0] in found
 
 
-def test_words_without_secrets_stay() -> None:
+def test_commands_without_secrets_are_unchanged() -> None:
     argv = ["docker", "run", "-p", "80:80", "-u", "me", "grep", "-rn", "a b", "http://host:80/x"]
     assert redacted_command(argv, 1_000) == "docker run -p 80:80 -u me grep -rn 'a b' http://host:80/x"
 
 
-def test_secrets_among_arguments_are_taken_out() -> None:
+def test_secrets_in_arguments_are_removed() -> None:
     told = {"password": 'a"S3cr&t', "deep": [{"apiKey": "S3 cr"}, 1], "max_tokens": 7, "token": "", "path": "x"}
     kept = {"password": GONE, "deep": [{"apiKey": GONE}, 1], "max_tokens": 7, "token": "", "path": "x"}
     assert json.loads(redacted_arguments(told, 1_000)) == kept
 
 
-def test_what_is_no_character_is_written_out(tmp_path: Path) -> None:
+def test_surrogates_are_escaped(tmp_path: Path) -> None:
     telemetry = UsageLog(tmp_path / "telemetry.db", output_text=True)
     odd = "caf\udce9"
     telemetry.record(UsageRecord(odd, odd, odd, handle=odd, error=odd, output_text=odd, agent=odd, session=odd))
@@ -202,7 +202,7 @@ def test_what_is_no_character_is_written_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.mission("G20")
-def test_telemetry_never_breaks_a_call(tmp_path: Path) -> None:
+def test_a_failing_usage_log_never_breaks_a_call(tmp_path: Path) -> None:
     telemetry = UsageLog(tmp_path / "telemetry.db")
     envelope = Envelope(settings=Settings(state=str(tmp_path)), telemetry=telemetry)
     round_and_round: dict[str, Any] = {"path": "caf\udce9"}
@@ -215,7 +215,7 @@ def test_telemetry_never_breaks_a_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", range(MAX_INPUT - 30, MAX_INPUT + 2, 3))
-def test_a_secret_at_the_limit_does_not_stay_in_part(at: int) -> None:
+def test_a_secret_at_the_limit_is_removed_whole(at: int) -> None:
     found = redacted("." * at + SECRETS[0], MAX_INPUT)
     assert len(found) <= MAX_INPUT
     assert "sk-" not in found
@@ -224,12 +224,12 @@ def test_a_secret_at_the_limit_does_not_stay_in_part(at: int) -> None:
 @pytest.mark.parametrize(
     "text", ["def tokenize(text):", "the secretary said: no", "grep -rn foo src", "author: somebody"]
 )
-def test_words_that_only_look_so_stay(text: str) -> None:
+def test_words_that_resemble_secrets_are_unchanged(text: str) -> None:
     assert redacted(text, 1_000) == text
 
 
 @pytest.mark.parametrize(
     "unit", ["-", "a", "token", "token=", "eyJa.", "sk-", " ", "://a:", "-----BEGIN PRIVATE KEY-----", "--a"]
 )
-def test_long_texts_are_no_trouble(unit: str) -> None:
+def test_long_texts_are_redacted_in_linear_time(unit: str) -> None:
     assert len(redacted(unit * 20_000, MAX_OUTPUT_TEXT)) <= MAX_OUTPUT_TEXT

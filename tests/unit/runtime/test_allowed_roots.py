@@ -52,7 +52,7 @@ def tree(tmp_path: Path) -> Path:
         "to_directory/file.txt", "up_and_back/file.txt", "absolute/b/file.txt", "a/../top.txt",
     ],
 )  # fmt: skip
-def test_what_lies_inside_is_read(tree: Path, path: str) -> None:
+def test_paths_inside_are_read(tree: Path, path: str) -> None:
     roots = AllowedRoots(tree)
     assert roots.read(path, most=100) == b"inside"
     assert roots.read(f"{tree}/{path}", most=3) == b"ins"
@@ -68,7 +68,7 @@ def test_what_lies_inside_is_read(tree: Path, path: str) -> None:
         "..", "a/b/file.txt/..",
     ],
 )  # fmt: skip
-def test_what_does_not_is_refused(tree: Path, path: str) -> None:
+def test_paths_outside_are_refused(tree: Path, path: str) -> None:
     roots = AllowedRoots(tree)
     if path == "top.txt/":  # the name of a file, written as a directory's: read as the file
         assert roots.read(path, most=9) == b"inside"
@@ -79,20 +79,20 @@ def test_what_does_not_is_refused(tree: Path, path: str) -> None:
 
 
 @pytest.mark.mission("F40")
-def test_a_prefix_of_a_name_is_no_root(tree: Path) -> None:
+def test_a_prefix_of_a_root_is_outside(tree: Path) -> None:
     with pytest.raises(ToolError, match="outside"):
         AllowedRoots(tree).read(f"{tree}_evil/secret.txt", most=9)
     assert AllowedRoots(tree, f"{tree}_evil").read(f"{tree}_evil/secret.txt", most=9) == SECRET
 
 
 @pytest.mark.mission("F40")
-def test_no_root_is_no_access(tree: Path) -> None:
+def test_without_roots_there_is_no_access(tree: Path) -> None:
     for work in (lambda: AllowedRoots().read("top.txt", most=1), lambda: AllowedRoots(tree / "top.txt")):
         with pytest.raises(ToolError):
             work()
 
 
-def test_directories_are_opened_too(tree: Path) -> None:
+def test_directories_are_opened(tree: Path) -> None:
     with AllowedRoots(tree).directory("to_directory") as descriptor:
         assert sorted(os.listdir(descriptor)) == ["file.txt", "up"]
     with pytest.raises(ToolError, match="not a directory"), AllowedRoots(tree).directory("top.txt"):
@@ -116,7 +116,7 @@ def test_a_file_is_written_whole_or_not_at_all(tree: Path) -> None:
     assert sorted(name for name in os.listdir(tree) if name.startswith(".")) == []
 
 
-def test_a_link_in_the_place_of_a_file_is_followed_as_far_as_the_root_reaches(tree: Path) -> None:
+def test_a_link_to_a_file_is_followed_within_the_root(tree: Path) -> None:
     roots = AllowedRoots(tree)
     with pytest.raises(ToolError, match="outside"):
         roots.write("out_file", b"mine")
@@ -126,7 +126,7 @@ def test_a_link_in_the_place_of_a_file_is_followed_as_far_as_the_root_reaches(tr
     assert (tree / "top.txt").read_bytes() == b"mine"
 
 
-def test_missing_directories_are_made_and_taken_away_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_directories_are_created_and_removed_on_failure(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     roots = AllowedRoots(tree)
     roots.write("x/y/z.txt", b"1", parents=True)
     roots.write("nowhere", b"2", parents=True)  # a link to what is not there
@@ -146,13 +146,13 @@ def test_missing_directories_are_made_and_taken_away_again(tree: Path, monkeypat
     assert not (tree.parent / "new").exists()
 
 
-def test_a_file_is_updated_from_what_is_there(tree: Path) -> None:
+def test_a_file_is_updated_from_its_content(tree: Path) -> None:
     roots = AllowedRoots(tree)
     roots.update("top.txt", lambda old: (old or b"") + b"!", most=100)
     roots.update("a/new.txt", lambda old: b"none" if old is None else b"some", most=100)
     assert roots.read("top.txt", most=99) == b"inside!"
     assert roots.read("a/new.txt", most=99) == b"none"
-    with pytest.raises(ToolError, match="at most 3"):
+    with pytest.raises(ToolError, match="the maximum is 3"):
         roots.update("top.txt", lambda old: b"", most=3)
     for path in ("a", "fifo", "none/x", "out_file"):
         with pytest.raises(ToolError):
@@ -177,7 +177,7 @@ def test_all_files_are_walked_in_order_without_links(tree: Path) -> None:
         list(roots.files("out", lambda _: False, notes.append))
 
 
-def test_hard_links_are_a_choice(tree: Path) -> None:
+def test_hard_links_can_be_refused(tree: Path) -> None:
     os.link(tree.parent / "secret.txt", tree / "hard")
     assert AllowedRoots(tree).read("hard", most=9) == SECRET
     strict = AllowedRoots(tree, hard_links=False)
@@ -190,7 +190,7 @@ def test_hard_links_are_a_choice(tree: Path) -> None:
     assert (tree.parent / "secret.txt").read_bytes() == SECRET
 
 
-def test_mounts_are_a_choice() -> None:
+def test_mounts_can_be_refused() -> None:
     if os.stat("/proc").st_dev == os.stat("/").st_dev:
         pytest.skip("nothing is mounted on /proc")
     assert AllowedRoots("/").read("proc/self/comm", most=99)
@@ -198,7 +198,7 @@ def test_mounts_are_a_choice() -> None:
         AllowedRoots("/", mounts=False).read("proc/self/comm", most=99)
 
 
-def test_a_root_is_known_by_the_name_it_was_given(tree: Path) -> None:
+def test_a_root_is_recognized_by_its_original_spelling(tree: Path) -> None:
     link = tree.parent / "link"
     link.symlink_to(tree)
     os.symlink(f"{link}/a", tree / "by_link")
@@ -208,7 +208,7 @@ def test_a_root_is_known_by_the_name_it_was_given(tree: Path) -> None:
         AllowedRoots(tree).read(f"{link}/top.txt", most=9)
 
 
-def test_of_roots_in_one_another_the_outer_one_counts(tree: Path) -> None:
+def test_of_nested_roots_the_outer_one_counts(tree: Path) -> None:
     roots = AllowedRoots(tree / "a", tree)
     assert roots.read(f"{tree}/a/../top.txt", most=9) == b"inside"
     with pytest.raises(ToolError):
@@ -227,7 +227,7 @@ def test_a_root_that_became_a_link_is_refused(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["\ud800", "x" * 300, "a\0b", "top.txt/b"])
-def test_what_is_no_path_is_an_error_for_the_model(tree: Path, path: str) -> None:
+def test_invalid_paths_are_tool_errors(tree: Path, path: str) -> None:
     for work in (AllowedRoots(tree).read, AllowedRoots(tree).look):
         with pytest.raises(ToolError):
             work(path, most=9)
@@ -266,7 +266,7 @@ def test_ten_thousand_hostile_paths(tree: Path) -> None:
     assert opened > 100
 
 
-def test_nobody_swaps_a_directory_for_a_link_in_between(tree: Path) -> None:
+def test_a_directory_swapped_for_a_link_leads_nowhere(tree: Path) -> None:
     """A thread that changes `swap` between a directory of ours and a link out of the root, all the time."""
     inside, outside = tree / "swap_in", tree / "swap_out"
     inside.mkdir()

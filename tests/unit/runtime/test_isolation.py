@@ -28,7 +28,7 @@ def run(function: Callable[..., Any], limits: Isolation = LIMITS, /, **arguments
     return asyncio.run(run_isolated(function, arguments, limits))
 
 
-def test_a_result_comes_back_whatever_is_printed() -> None:
+def test_a_result_is_returned_whatever_the_tool_prints() -> None:
     assert run(tools.add, a=2) == 3
     assert run(tools.later, seconds=0.0) == "done"
     assert run(tools.Counter.one) == 1
@@ -65,7 +65,7 @@ def test_values_travel_as_json(value: Any) -> None:
     ],
     ids=["cpu", "wall", "asleep", "memory", "file size", "open files"],
 )
-def test_limits_are_told_apart(function: Any, limits: Isolation, message: str) -> None:
+def test_each_limit_has_its_own_error(function: Any, limits: Isolation, message: str) -> None:
     called, arguments = (function.func, function.keywords) if isinstance(function, partial) else (function, {})
     with pytest.raises(ToolError, match=f"^{message}"):
         run(called, limits, **arguments)
@@ -88,13 +88,13 @@ def test_processes_are_limited() -> None:
     [
         ("bad", "ValueError: bad"),
         ("leave", "SystemExit: 3"),
-        ("exit", "fail ended its process (exit status 5) before it gave anything back."),
+        ("exit", "fail ended its process (exit status 5) before it returned anything."),
         ("abort", "fail was killed (SIGABRT)."),
-        ("killed", "fail was killed (SIGKILL, perhaps by the system for want of memory)."),
-        ("object", "fail ran, but what it gave back is no JSON: it is of the type object."),
-        ("nan", "fail ran, but what it gave back is no JSON: at /0 it is nan, a number that JSON does not have."),
-        ("deep", "fail ran, but what it gave back is no JSON: at /0/0/0"),
-        ("big", "fail gave back more than 16 MB."),
+        ("killed", "fail was killed (SIGKILL, perhaps by the system because memory ran out)."),
+        ("object", "fail ran, but its result is not JSON: it is of the type object."),
+        ("nan", "fail ran, but its result is not JSON: at /0 it is nan, a number that JSON does not have."),
+        ("deep", "fail ran, but its result is not JSON: at /0/0/0"),
+        ("big", "fail returned more than 16 MB."),
     ],
 )
 def test_failures_are_errors_without_a_trace(how: str, message: str) -> None:
@@ -104,12 +104,12 @@ def test_failures_are_errors_without_a_trace(how: str, message: str) -> None:
     assert "Traceback" not in str(caught.value)
 
 
-def test_a_tools_own_error_speaks_for_itself() -> None:
+def test_a_tool_error_keeps_its_message() -> None:
     with pytest.raises(ToolError, match=r"^not so$"):
         run(tools.fail_by_itself)
 
 
-def test_it_begins_in_an_empty_directory_with_few_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_isolated_tool_starts_in_an_empty_directory_with_few_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("PYTHONSTARTUP", "/nowhere")
     told = run(tools.where)
@@ -119,7 +119,7 @@ def test_it_begins_in_an_empty_directory_with_few_variables(monkeypatch: pytest.
     assert not Path(told["cwd"]).exists()
 
 
-def test_arguments_are_what_the_signature_asks_for() -> None:
+def test_arguments_are_converted_to_the_signature() -> None:
     assert run(tools.typed, day="2026-03-01") == "date 2026-03-01"
     with pytest.raises(ToolError, match="/day: "):
         run(tools.typed, day="2026-02-31")
@@ -137,11 +137,11 @@ def ends(pid: int) -> bool:
         os.close(descriptor)
 
 
-def test_what_it_leaves_running_is_killed() -> None:
+def test_processes_that_a_tool_leaves_running_are_killed() -> None:
     assert ends(run(tools.leave_running))
 
 
-def test_cancelling_kills(tmp_path: Path) -> None:
+def test_cancellation_kills_the_process(tmp_path: Path) -> None:
     async def main() -> int:
         os.mkfifo(tmp_path / "fifo")
         reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
@@ -160,7 +160,7 @@ def test_cancelling_kills(tmp_path: Path) -> None:
     assert ends(asyncio.run(main()))
 
 
-def test_what_another_process_cannot_import_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_cannot_be_imported_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def inner() -> int:
         return 1
 
@@ -178,11 +178,11 @@ def test_what_another_process_cannot_import_is_refused(monkeypatch: pytest.Monke
             run(function)
     monkeypatch.setattr(tools.add, "__module__", "__main__")
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
-    with pytest.raises(DefinitionError, match="stands in the script itself"):
+    with pytest.raises(DefinitionError, match="is in the script itself"):
         importable(tools.add)
 
 
-def test_a_registry_refuses_them_at_once() -> None:
+def test_a_registry_refuses_functions_that_cannot_be_imported() -> None:
     for function in (tools.Counter().many, lambda: 1):
         with pytest.raises(DefinitionError, match="tool 'one': cannot be isolated"):
             ToolRegistry([tool(isolated=True, name="one")(function)])
@@ -203,7 +203,7 @@ def test_the_executor_runs_isolated_tools() -> None:
     assert json.dumps(results[0].result) == "5"
 
 
-def test_a_module_that_would_be_another_one_there_is_refused(tmp_path: Path) -> None:
+def test_a_module_that_another_process_finds_elsewhere_is_refused(tmp_path: Path) -> None:
     """A name says less than a file: here `calendar` would be the standard library's."""
     file = tmp_path / "calendar.py"
     file.write_text("def isleap(year):\n    return 'mine'\n")

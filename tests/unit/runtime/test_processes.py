@@ -18,7 +18,7 @@ def run(*argv: str, **options: Any) -> ProgramResult:
     return asyncio.run(processes.run(argv, **(settings | options)))
 
 
-def test_the_beginning_and_the_end_are_kept() -> None:
+def test_the_beginning_and_the_end_of_output_are_captured() -> None:
     draw = random.Random(2)
     for _ in range(500):
         text = bytes(draw.randrange(256) for _ in range(draw.randrange(60)))
@@ -37,14 +37,14 @@ def test_the_beginning_and_the_end_are_kept() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
-def test_the_least_that_is_kept(most: int) -> None:
+def test_at_least_a_byte_of_each_end_is_captured(most: int) -> None:
     kept = CapturedOutput.of_both_ends(most)
     kept.add(b"hello")
     kept.add(b"!")
     assert (kept.parts(), kept.left_out) == ((b"h", b"!"), 4)
 
 
-def test_streams_together_and_apart() -> None:
+def test_streams_are_captured_together_or_separately() -> None:
     script = "echo out; echo err >&2; cat; exit 3"
     together = run("sh", "-c", script, stdin=b"in")
     assert (together.status, together.out.joined(), together.err.size) == (3, b"out\nerr\nin", 0)
@@ -52,7 +52,7 @@ def test_streams_together_and_apart() -> None:
     assert (apart.out.joined(), apart.err.joined()) == (b"out\nin", b"err\n")
 
 
-def test_large_input_and_output() -> None:
+def test_large_input_and_output_are_passed_through() -> None:
     given = b"x" * 5_000_000
     ended = run("cat", stdin=given, max_output=1 << 24)
     assert ended.out.joined() == given
@@ -70,26 +70,26 @@ def test_time_is_limited_whatever_the_program_ignores(monkeypatch: pytest.Monkey
     assert willing.out.joined().endswith(b"bye\n")
 
 
-def test_whoever_left_the_group_does_not_hold_us_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_left_the_group_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.2)
     script = "import os, time\nif not os.fork():\n os.setsid()\n time.sleep(3)\nelse: print('done', flush=True)"
     ended = run(sys.executable, "-c", script)
     assert (ended.status, ended.out.joined()) == (0, b"done\n")
 
 
-def test_what_cannot_be_started() -> None:
+def test_programs_that_cannot_be_started_are_tool_errors() -> None:
     for argv in (["no-such-program"], ["/"], ["/no/such"], ["a\0b"]):
         with pytest.raises(ToolError):
             run(*argv)
 
 
-def test_search_paths_hold_no_current_directory() -> None:
+def test_search_paths_contain_no_current_directory() -> None:
     assert processes.absolute_path(
         f"/bin{os.pathsep}{os.pathsep}.{os.pathsep}bin{os.pathsep}/usr/bin"
     ) == os.pathsep.join(("/bin", "/usr/bin"))
 
 
-def test_a_process_that_leaves_can_end_all_that_runs() -> None:
+def test_kill_all_ends_every_running_program() -> None:
     async def main() -> ProgramResult:
         env = processes.environment()
         running = asyncio.create_task(

@@ -35,7 +35,7 @@ def test_only_its_user_may_read_a_file(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_older_schema_is_made_anew_and_a_newer_one_is_left_alone(tmp_path: Path) -> None:
+def test_an_older_schema_is_replaced_and_a_newer_one_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     with_old = open_database(path, ("CREATE TABLE old (x TEXT)",), 1)
     with_old.execute("INSERT INTO old VALUES ('a')")
@@ -43,11 +43,11 @@ def test_an_older_schema_is_made_anew_and_a_newer_one_is_left_alone(tmp_path: Pa
     made = open_database(path, SCHEMA, 2)
     assert [name for (name,) in made.execute("SELECT name FROM sqlite_master WHERE type = 'table'")] == ["notes"]
     made.close()
-    with pytest.raises(StateError, match=r"notes\.db: it was made by a newer Toolwire"):
+    with pytest.raises(StateError, match=r"notes\.db: it was created by a newer Toolwire"):
         open_database(path, SCHEMA, 1)
 
 
-def test_what_cannot_be_used_is_said_with_its_name(tmp_path: Path) -> None:
+def test_errors_name_the_file(tmp_path: Path) -> None:
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"no database at all, but long enough to be looked at" * 40)
     folder = tmp_path / "folder.db"
@@ -64,7 +64,7 @@ def test_what_cannot_be_used_is_said_with_its_name(tmp_path: Path) -> None:
     assert not (tmp_path / "missing.db").exists()
 
 
-def test_a_file_that_another_holds_is_waited_for_and_then_given_up(tmp_path: Path) -> None:
+def test_a_locked_file_is_waited_for_until_the_time_limit(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     holder = open_database(path, SCHEMA, 1)
     holder.execute("BEGIN IMMEDIATE")

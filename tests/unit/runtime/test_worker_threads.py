@@ -14,14 +14,14 @@ from toolwire.runtime.worker_threads import in_thread
 WHERE: contextvars.ContextVar[str] = contextvars.ContextVar("where", default="nowhere")
 
 
-def test_threads_are_used_again() -> None:
+def test_idle_threads_are_reused() -> None:
     async def main() -> set[int | None]:
         return {await in_thread(lambda: threading.get_ident(), {}) for _ in range(50)}
 
     assert len(asyncio.run(main())) == 1
 
 
-def test_errors_and_context_variables_cross_over() -> None:
+def test_errors_and_context_variables_are_passed_on() -> None:
     async def main() -> None:
         WHERE.set("here")
         assert await in_thread(WHERE.get, {}) == "here"
@@ -44,7 +44,7 @@ def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not idle
 
 
-def test_a_thread_that_never_comes_back_does_not_keep_the_program() -> None:
+def test_an_abandoned_thread_does_not_keep_the_program_running() -> None:
     program = """
 import asyncio, threading
 from toolwire.runtime.worker_threads import in_thread
@@ -60,7 +60,7 @@ asyncio.run(main())
     assert (done.returncode, done.stdout) == (0, "left behind\n"), done.stderr
 
 
-def test_a_forked_process_begins_anew() -> None:
+def test_a_forked_process_has_its_own_threads() -> None:
     program = """
 import asyncio, os
 from toolwire.runtime.worker_threads import in_thread

@@ -104,7 +104,7 @@ DASH = ("-dash.txt", 1, "--fetch")
         ({"pattern": r"\$\(touch x\)|`id`|; ls"}, []),
     ],
 )
-def test_what_is_found(
+def test_matching_lines_are_found(
     tree: Path, ripgrep: bool, options: dict[str, Any], expected: list[tuple[str, int, str]]
 ) -> None:
     hits = search(tree, ripgrep=ripgrep, **{"pattern": "fetch", **options}).hits
@@ -116,7 +116,7 @@ def test_what_is_found(
 @pytest.mark.parametrize(
     "pattern", ["[", "(", "*a", "a{2,1}", r"(?=a)", r"\1", "(?P<x", r"\p{Nope}", "a" + "{1000}" * 5]
 )
-def test_a_pattern_that_cannot_be_read(tree: Path, ripgrep: bool, pattern: str) -> None:
+def test_an_invalid_pattern_is_an_error(tree: Path, ripgrep: bool, pattern: str) -> None:
     with pytest.raises(SearchError) as caught:
         search(tree, ripgrep=ripgrep, pattern=pattern)
     assert caught.value.code == "invalid_pattern"
@@ -141,7 +141,7 @@ def test_a_pattern_that_cannot_be_read(tree: Path, ripgrep: bool, pattern: str) 
         "src/a.py/x",
     ],
 )
-def test_what_may_not_be_read(tree: Path, ripgrep: bool, path: str) -> None:
+def test_paths_outside_are_refused(tree: Path, ripgrep: bool, path: str) -> None:
     with pytest.raises(ToolError) as caught:
         search(tree, ripgrep=ripgrep, pattern="fetch", paths=(path,))
     assert "secret" not in str(caught.value).replace(path, "")
@@ -169,7 +169,7 @@ def test_a_directory_stays_pinned(tree: Path) -> None:
 
 
 @pytest.mark.skipif(not find_ripgrep(), reason="no ripgrep")
-def test_while_somebody_swaps_a_directory_for_a_link(tree: Path) -> None:
+def test_a_directory_swapped_for_a_link_is_not_followed(tree: Path) -> None:
     stop = threading.Event()
 
     def swap() -> None:
@@ -195,7 +195,7 @@ def test_while_somebody_swaps_a_directory_for_a_link(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("ripgrep", SEARCHERS)
-def test_long_lines_and_large_files(tree: Path, ripgrep: bool) -> None:
+def test_long_lines_are_truncated_and_large_files_searched(tree: Path, ripgrep: bool) -> None:
     (tree / "long.txt").write_text("fetch " + "x" * 50_000 + "\n")
     with (tree / "large.txt").open("w") as file:
         for _ in range(40):
@@ -209,14 +209,14 @@ def test_long_lines_and_large_files(tree: Path, ripgrep: bool) -> None:
 
 
 @pytest.mark.parametrize("ripgrep", SEARCHERS)
-def test_a_file_without_line_breaks(tree: Path, ripgrep: bool) -> None:
+def test_a_file_without_line_breaks_is_searched(tree: Path, ripgrep: bool) -> None:
     (tree / "one.txt").write_bytes(b"z" * 20_000_000 + b"fetch" + b"z" * 100)
     found = search(tree, ripgrep=ripgrep, pattern="fetch", paths=("one.txt",)).hits
     assert {path for path, _, _ in found} == {"one.txt"}
 
 
 @pytest.mark.skipif(not find_ripgrep(), reason="no ripgrep")
-def test_files_that_are_no_text(tree: Path) -> None:
+def test_binary_files_are_counted(tree: Path) -> None:
     (tree / "late.dat").write_bytes(b"fetch early\n" + b"x\n" * 100_000 + b"\0\nfetch\n")
     (tree / "z.txt").write_text("fetch z\n")
     found = search(tree, ripgrep=True, pattern="fetch", globs=("late.dat", "z.txt"))
@@ -240,7 +240,7 @@ def stand_in(tmp_path: Path, script: str) -> str:
     return str(path)
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_started(tree: Path, tmp_path: Path) -> None:
+def test_a_timed_out_search_is_killed_with_its_children(tree: Path, tmp_path: Path) -> None:
     program = stand_in(tmp_path, f"printf 'a.py\\0007:found\\n'; sleep 60 & echo $! > {tmp_path}/child; wait")
     sink = Sink()
     with ExitStack() as stack:
@@ -263,13 +263,13 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(tree: Path, tmp_p
         ("echo \"error parsing glob '['\" >&2; exit 2", "invalid_option"),
     ],
 )
-def test_a_ripgrep_that_fails(tree: Path, tmp_path: Path, script: str, code: str) -> None:
+def test_a_failing_ripgrep_is_an_error(tree: Path, tmp_path: Path, script: str, code: str) -> None:
     with pytest.raises(SearchError) as caught:
         search(tree, ripgrep=True, program=stand_in(tmp_path, script), pattern="x")
     assert caught.value.code == code
 
 
-def test_ripgrep_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ripgrep_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stand_in(tmp_path, "exit 1")
     monkeypatch.setenv("PATH", f"relative:{tmp_path}")
     assert find_ripgrep() == program
@@ -282,7 +282,7 @@ def test_ripgrep_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.mission("G22")
-def test_without_ripgrep_and_without_re2_it_is_said(tree: Path, tmp_path: Path) -> None:
+def test_a_search_without_ripgrep_and_re2_is_an_error(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "re2.py").write_text("raise ImportError('gone')\n")
     environ = {**os.environ, "TE_RG": "none", "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     argv = [sys.executable, "-m", "toolwire.envelope", "grep", "x"]

@@ -13,57 +13,57 @@ NONE_FOUND: Final = 1
 INTERRUPTED: Final = 130
 
 _ROOT: Final = Option("--root", "the directory to stay in, instead of the working directory", "DIR")
-_LINES: Final = Option("--lines", "only these lines, counted from 1", "A-B")
-_PREVIEW: Final = Option("--preview", "lines that are shown (50)", "N")
+_LINES: Final = Option("--lines", "which lines, counted from 1", "A-B")
+_PREVIEW: Final = Option("--preview", "maximum number of lines (50)", "N")
 
 TE: Final = CommandSpec(
     "te [OPTION]... COMMAND [ARGUMENT]...",
-    "What commands give, with a header that says how much it is, cut to what its reader can hold.",
+    "Run commands; their output gets a header with its size, and is truncated to what its reader can use.",
     (
-        Option("-i --raw", "nothing of this: the command's own output"),
+        Option("-i --raw", "the command's own output, without a header or a limit"),
         Option("--json", "one JSON object"),
-        Option("--timeout", "seconds that the command may take", "SECONDS"),
-        Option("--handle", "show what is kept under a handle", "ID"),
-        Option("--chunk", "a later part of it, counted from 1", "N"),
-        Option("--list-handles", "list what is kept"),
-        Option("--stats", "what was called, and how long it took"),
-        Option("--version", "show the version and end"),
+        Option("--timeout", "time limit of the command", "SECONDS"),
+        Option("--handle", "show the result behind a handle", "ID"),
+        Option("--chunk", "which part of it, counted from 1", "N"),
+        Option("--list-handles", "list stored results"),
+        Option("--stats", "statistics of all calls"),
+        Option("--version", "show the version and exit"),
     ),
     """commands:
   grep        search files: definitions first, tests last
   cat         show files
   find        list files
   repo read   show a file of a repository
-  run         run a command and show its output so
-  any other   is run as it is; its output has a header only where it is too long
+  run         run a command and show its output with a header
+  any other   is run as it is; its output gets a header only if it is too long
 
 examples:
   te grep database_connection src
   te run pytest -x
   te --handle res_5f0c1e7a9b3d --chunk 2
 
-`te COMMAND --help` says more of the first five. Who reads, and how much, is said by the environment: TE_AGENT_ID,
-TE_BUDGET. Exit status: the command's; 1 it could not be started, 2 wrong usage, 124 too slow, 130 interrupted.""",
+`te COMMAND --help` describes each of the first five. The environment names the reader and the budget: TE_AGENT_ID,
+TE_BUDGET. Exit status: the command's; 1 not started, 2 wrong usage, 124 timed out, 130 interrupted.""",
     mixed=False,
 )
 GREP: Final = CommandSpec(
     "te grep [OPTION]... PATTERN [PATH]...",
-    "Search files: definitions come first and tests last. Without a path, all of the working directory.",
+    "Search files, by default all below the working directory. Definitions come first and tests last.",
     (
-        Option("-e --regexp", "the pattern, where it begins with a dash", "PATTERN"),
-        Option("-i --ignore-case", "small letters find capital ones"),
-        Option("-S --smart-case", "so they do if the pattern has no capital letter"),
+        Option("-e --regexp", "the pattern, if it begins with a dash", "PATTERN"),
+        Option("-i --ignore-case", "match letters of either case"),
+        Option("-S --smart-case", "the same, if the pattern has no capital letter"),
         Option("-w --word-regexp", "whole words only"),
-        Option("-F --fixed-strings", "the pattern is text"),
-        Option("-g --include --glob", "only such files; all others with ! before it; may be given again", "GLOB"),
-        Option("-t --type", "only files of a type that ripgrep knows; may be given again", "TYPE"),
-        Option("-l --files-with-matches", "files, and not the lines in them"),
-        Option("-c --count", "files, and how many lines of each match"),
-        Option("--hidden", "also files whose names begin with a dot"),
-        Option("--no-ignore", "also files that .gitignore leaves out"),
+        Option("-F --fixed-strings", "take the pattern as text, not as an expression"),
+        Option("-g --include --glob", "only files that match, or with ! all others; may be repeated", "GLOB"),
+        Option("-t --type", "only files of a type that ripgrep knows; may be repeated", "TYPE"),
+        Option("-l --files-with-matches", "files instead of lines"),
+        Option("-c --count", "files, and the number of matching lines in each"),
+        Option("--hidden", "include files whose names begin with a dot"),
+        Option("--no-ignore", "include files that .gitignore leaves out"),
         _ROOT,
-        Option("--preview", "lines that are shown (10)", "N"),
-        Option("--annotate", "say behind a line why it comes first"),
+        Option("--preview", "maximum number of lines (10)", "N"),
+        Option("--annotate", "say why a line comes first"),
         Option("-r -R -n -H -E -s --as-grep"),
     ),
     """examples:
@@ -71,14 +71,14 @@ GREP: Final = CommandSpec(
   te grep -w -g '*.py' 'def \\w+_handler' src
   te grep -e --verbose
   te grep -c TODO src
-  te -i grep -C3 database_connection    # ripgrep itself, with all that it knows
+  te -i grep -C3 database_connection    # ripgrep itself, with all its options
 
--r, -n, -H and -E are what happens anyway. Exit status: 0 found, 1 nothing found, 2 wrong usage or a pattern that
-cannot be read, 124 too slow.""",
+-r, -n, -H and -E are the default. Exit status: 0 found, 1 nothing found, 2 wrong usage or an invalid pattern, 124 timed
+out.""",
 )
 CAT: Final = CommandSpec(
     "te cat [OPTION]... FILE...",
-    "Show files, one behind the other; - is standard input.",
+    "Show files, one after the other; - is standard input.",
     (_LINES, _PREVIEW, _ROOT),
     "examples:\n  te cat src/app.py\n  te cat --lines 120-180 src/app.py\n  make 2>&1 | te cat -",
 )
@@ -94,24 +94,24 @@ READ: Final = CommandSpec(
 )
 FIND: Final = CommandSpec(
     "te find [PATH]... [OPTION]...",
-    "List files and directories; those of tests come last. Without a path, all below the working directory.",
+    "List files and directories, by default all below the working directory. Tests come last.",
     (
-        Option("--name", "only such names", "GLOB"),
-        Option("--iname", "the same, whatever the case", "GLOB"),
-        Option("--path", "only such paths", "GLOB"),
+        Option("--name", "only names that match", "GLOB"),
+        Option("--iname", "the same, ignoring case", "GLOB"),
+        Option("--path", "only paths that match", "GLOB"),
         Option("--type", "f for files only, d for directories only", "f|d"),
-        Option("--maxdepth", "directories that are gone down into, counted from 0", "N"),
-        Option("--no-ignore", "also what .gitignore leaves out"),
+        Option("--maxdepth", "how many directories to descend, counted from 0", "N"),
+        Option("--no-ignore", "include files that .gitignore leaves out"),
         *(_PREVIEW, _ROOT),
     ),
-    "examples:\n  te find src -name '*.py'\n  te find -type d\n\nOptions may have one stroke, as find has them; "
+    "examples:\n  te find src -name '*.py'\n  te find -type d\n\nOptions may have one dash, as those of find do; "
     "`te -i find` is find itself.",
 )
 RUN: Final = CommandSpec(
     "te run COMMAND [ARGUMENT]...",
-    "Run a command, and show what it gives in an envelope; its exit status is ours.",
+    "Run a command and show its output in an envelope. The exit status is the command's.",
     (),
-    "example:\n  te run pytest -x\n\nIt is ended after 30 seconds, with all that it started: status 124. "
+    "example:\n  te run pytest -x\n\nAfter 30 seconds it is stopped, with everything that it started: exit status 124. "
     "TE_TIMEOUT or te --timeout allow more.",
     mixed=False,
 )

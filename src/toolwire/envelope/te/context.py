@@ -76,7 +76,7 @@ class CommandContext:
 
     @property
     def human(self) -> bool:
-        """Whether the reader is a person."""
+        """The reader is a person."""
         return self.settings.agent == HUMAN
 
     # -- answers -------------------------------------------------------------------------------------------------

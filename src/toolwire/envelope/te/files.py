@@ -82,23 +82,23 @@ def _shown(
     except OSError as error:
         return context.failed(cmd, "not_readable", error.strerror or "cannot be read", status=FAILED)
     size = sum(text.size for text in read)
-    if not all(one.is_text for one in read):
+    if not all(text.is_text for text in read):
         header = EnvelopeHeader(cmd=cmd, size=size, content_type="binary", truncated=True)
-        notice = f"{size} bytes, which are no text"
+        notice = f"{size} bytes, not text"
         return context.answer(lambda _: EnvelopeDocument(header, (EnvelopeSection("", (notice,)),)))
-    text = "".join(one.text for one in read)
-    kinds = {content_type(one.text[:2_000] + one.text[-200:], path) for one, path in zip(read, paths, strict=True)}
+    kinds = {content_type(text.text[:2_000] + text.text[-200:], path) for text, path in zip(read, paths, strict=True)}
     kind = kinds.pop() if len(kinds) == 1 else TEXT
-    lines = sum(one.lines for one in read)
-    late = any(one.late for one in read)
+    lines = sum(text.lines for text in read)
+    late = any(text.late for text in read)
+    shown = "".join(text.text for text in read)
     header = EnvelopeHeader(
         cmd=cmd, lines=lines, content_type=None if kind == TEXT else kind, error="timeout" if late else None
     )
-    left = lines - count_lines(text)
-    more = [f"{left} lines behind the first {MAX_KEPT >> 20} MB"] if left > 0 else []
-    more += [f"reading was stopped after {seconds:g} s, so there may be more"] if late else []
+    left = lines - count_lines(shown)
+    more = [f"{left} lines after the first {MAX_KEPT >> 20} MB"] if left > 0 else []
+    more += [f"reading was stopped after {seconds:g} s and may be incomplete"] if late else []
     return context.text(
-        text,
+        shown,
         header,
         limit=limits.characters,
         lines=command.number(parsed, "preview") or (None if line_range else limits.preview),
@@ -117,23 +117,23 @@ def _range(command: CommandSpec, parsed: ParsedArguments) -> tuple[int, int] | N
     first = int(match[1] or 1)
     last = int(match[3]) if match[3] else (sys.maxsize if match[2] else first)
     if last < first:
-        command.wrong(f"--lines {first}-{last}: the last line stands before the first")
+        command.wrong(f"--lines {first}-{last}: the last line is before the first")
     return first, last
 
 
-def _read(roots: AllowedRoots, path: str, asked: tuple[int, int] | None, until: float) -> _Text:
+def _read(roots: AllowedRoots, path: str, line_range: tuple[int, int] | None, until: float) -> _Text:
     if path == "-":
-        return _read_from(sys.stdin.fileno(), asked, until)
+        return _read_from(sys.stdin.fileno(), line_range, until)
     with roots.reading(path) as descriptor:
-        return _read_from(descriptor, asked, until)
+        return _read_from(descriptor, line_range, until)
 
 
-def _read_from(descriptor: int, asked: tuple[int, int] | None, until: float) -> _Text:
+def _read_from(descriptor: int, line_range: tuple[int, int] | None, until: float) -> _Text:
     """Read a file to its end, and store the beginning of the requested lines."""
     pieces: list[bytes] = []
     room, size, is_text, ends = MAX_KEPT, 0, True, b"\n"
     breaks, before = 0, 0
-    first, last = asked or (1, sys.maxsize)
+    first, last = line_range or (1, sys.maxsize)
     late = False
     while True:
         if late := not _ready(descriptor, until):
@@ -142,7 +142,7 @@ def _read_from(descriptor: int, asked: tuple[int, int] | None, until: float) -> 
             break
         if not size:
             is_text = not is_binary(piece)
-        if asked:
+        if line_range:
             piece, before = _within(piece, before, first, last)
             if before >= last and not piece:
                 break
@@ -225,7 +225,7 @@ def find(context: CommandContext, arguments: Sequence[str]) -> CommandOutcome:
                 for name in _names(place, int(depth or sys.maxsize), kind, shown):
                     if late := time.monotonic() > until:
                         break
-                    if _asked(parsed, name):
+                    if _matches(parsed, name):
                         findings.hit(os.fsencode(name))
     except ToolError as error:
         return context.failed("find", "not_readable", str(error), status=FAILED)
@@ -238,14 +238,14 @@ def find(context: CommandContext, arguments: Sequence[str]) -> CommandOutcome:
             limit=room,
             keep=keep,
             error="timeout" if late else None,
-            stopped=f"the search was stopped after {seconds:g} s, so there may be more" if late else "",
+            stopped=f"the search was stopped after {seconds:g} s and may be incomplete" if late else "",
         ),
         limit=limits.characters,
         status=TIMED_OUT if late else 0 if findings.total else NONE_FOUND,
     )
 
 
-def _asked(parsed: ParsedArguments, path: str) -> bool:
+def _matches(parsed: ParsedArguments, path: str) -> bool:
     name = path.rpartition("/")[2]
     if not all(fnmatchcase(name.lower(), glob.lower()) for glob in parsed.all("iname")):
         return False

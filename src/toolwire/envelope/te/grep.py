@@ -217,7 +217,7 @@ def grep(search: Search, context: CommandContext) -> CommandOutcome:
         per_file.finish()
     except SearchError as error:
         if error.code == "internal" and context.human:
-            warn(f"internal error ({error}); here is what ripgrep itself finds")
+            warn(f"internal error ({error}); here is ripgrep's own output")
             return repeat_raw(search)
         return context.failed("grep", error.code, str(error))
     except ToolError as error:
@@ -232,7 +232,7 @@ def grep(search: Search, context: CommandContext) -> CommandOutcome:
             annotate=search.annotate and not by_file,
             lines=per_file.total if by_file else None,
             error=None if in_time else "timeout",
-            stopped="" if in_time else f"the search was stopped after {seconds:g} s, so there may be more",
+            stopped="" if in_time else f"the search was stopped after {seconds:g} s and may be incomplete",
         ),
         limit=limits.characters,
         status=TIMED_OUT if not in_time else 0 if findings.total else NONE_FOUND,

@@ -92,7 +92,7 @@ def _seconds(parsed: ParsedArguments) -> float | None:
     except ValueError:
         seconds = 0
     if not 0 < seconds < 1e6:
-        TE.wrong(f"--timeout takes a number of seconds above 0, not {parsed.last('timeout')!r:.80}")
+        TE.wrong(f"--timeout takes a positive number of seconds, not {parsed.last('timeout')!r:.80}")
     return seconds
 
 

@@ -101,7 +101,7 @@ class CommandSpec(NamedTuple):
             return None
         text = parsed.last(name)
         if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
-            self.wrong(f"--{name} takes a whole number above 0, not {text!r:.80}")
+            self.wrong(f"--{name} takes a positive integer, not {text!r:.80}")
         return int(text)
 
     @property
@@ -109,7 +109,7 @@ class CommandSpec(NamedTuple):
         """The output of `--help`."""
         rows = [
             (f"{', '.join(option.names.split())}{' ' * bool(option.value)}{option.value}", option.help)
-            for option in (*self.options, Option("-h --help", "show this and end"))
+            for option in (*self.options, Option("-h --help", "show this and exit"))
             if option.help
         ]
         width = max(len(names) for names, _ in rows) + 2

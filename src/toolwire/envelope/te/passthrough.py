@@ -47,7 +47,7 @@ def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Co
         warn(result)
         return CommandOutcome(FAILED, cmd, "pass", error="not_started")
     if result.timed_out:
-        warn(f"{_late(context, argv)}; te --timeout {2 * _seconds(context):g} gives it twice as long")
+        warn(f"{_late(context, argv)}; te --timeout {2 * _seconds(context):g} doubles the time limit")
     out, err = _text(result.out.joined()), _text(result.err.joined())
     error = "timeout" if result.timed_out else None
     if passed and not result.left_out and len(out) + len(err) <= context.settings.budget and not out.startswith(BEGIN):
@@ -58,7 +58,7 @@ def _shaped(context: CommandContext, argv: Sequence[str], *, passed: bool) -> Co
     header = EnvelopeHeader(
         cmd=cmd, lines=count_lines(text), content_type=None if kind in (TEXT, "json") else kind, error=error
     )
-    more = f"{result.left_out} bytes behind the first {MAX_KEPT >> 20} MB" if result.left_out else ""
+    more = f"{result.left_out} bytes after the first {MAX_KEPT >> 20} MB" if result.left_out else ""
     limit = context.settings.budget
     outcome = context.text(text, header, limit=limit, lines=None, tail=TAIL, more=more, status=result.exit_status)
     outcome.mode = "pass"

@@ -59,7 +59,7 @@ def handles(context: CommandContext) -> CommandOutcome:
         (result.handle, result.cmd, result.lines, result.size, _age(now - result.created), result.agent)
         for result in results
     ]
-    lines = _table(("handle", "command", "lines", "bytes", "age", "agent"), rows, "nothing is kept")
+    lines = _table(("handle", "command", "lines", "bytes", "age", "agent"), rows, "no stored results")
     return _newest(context, lines)
 
 

@@ -48,13 +48,13 @@ def importable(function: Callable[..., Any], tool: str = "") -> tuple[str, str]:
     name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "") or ""
     tool = tool or getattr(function, "__name__", "") or type(function).__name__
     if not name or "<" in name:
-        raise DefinitionError("cannot be isolated: it is made where it is used; define it in a module", tool=tool)
+        raise DefinitionError("cannot be isolated: it has no importable name; define it in a module", tool=tool)
     if inspect.ismethod(function) and not inspect.isclass(function.__self__):
         raise DefinitionError("cannot be isolated: it belongs to an object; make it a function", tool=tool)
     if module == "__main__":
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         if spec is None:
-            raise DefinitionError("cannot be isolated: it stands in the script itself; move it to a module", tool=tool)
+            raise DefinitionError("cannot be isolated: it is in the script itself; move it to a module", tool=tool)
         target: Any = sys.modules["__main__"]
         module = spec.name
     else:
@@ -86,7 +86,7 @@ async def run_isolated(function: Callable[..., Any], arguments: dict[str, Any], 
     from toolwire.runtime import processes
 
     if sys.platform == "win32":
-        raise DefinitionError("cannot be isolated: this system has no limits for processes")
+        raise DefinitionError("cannot be isolated: this system cannot limit processes")
     module, name = importable(function)
     request = {
         "module": module,
@@ -162,7 +162,7 @@ def _answer(tool: str, ended: ProgramResult, isolation: Isolation) -> Any:
     if ended.status == -signal.SIGXCPU:
         raise ToolError(f"{tool} used more than {isolation.cpu_seconds} seconds of processor time and was stopped.")
     if ended.out.size > MAX_RESULT:
-        raise ToolError(f"{tool} gave back more than {MAX_RESULT >> 20} MB.")
+        raise ToolError(f"{tool} returned more than {MAX_RESULT >> 20} MB.")
     try:
         answer = json.loads(ended.out.joined())
     except ValueError:
@@ -177,7 +177,7 @@ def _answer(tool: str, ended: ProgramResult, isolation: Isolation) -> Any:
         case {"failed": "open_files"}:
             raise ToolError(f"{tool} opened more than {isolation.open_files} files and was stopped.")
         case {"failed": "result", "message": message}:
-            raise ToolError(f"{tool} ran, but what it gave back is no JSON: {message}")
+            raise ToolError(f"{tool} ran, but its result is not JSON: {message}")
         case {"failed": "error", "message": str(message)}:
             raise ToolError(message)
     raise ToolError(_died(tool, ended))
@@ -186,10 +186,10 @@ def _answer(tool: str, ended: ProgramResult, isolation: Isolation) -> Any:
 def _died(tool: str, ended: ProgramResult) -> str:
     """Describe the end of a process that gave no answer."""
     if ended.status >= 0:
-        ending = f"ended its process (exit status {ended.status}) before it gave anything back."
+        ending = f"ended its process (exit status {ended.status}) before it returned anything."
     else:
         killer = signal.Signals(-ended.status).name
-        cause = ", perhaps by the system for want of memory" if ended.status == -signal.SIGKILL else ""
+        cause = ", perhaps by the system because memory ran out" if ended.status == -signal.SIGKILL else ""
         ending = f"was killed ({killer}{cause})."
     last = ended.err.parts()[1] or ended.err.parts()[0]
     printed = last[-MAX_PRINTED:].decode("utf-8", "replace").strip().rpartition("\n")[2]
