@@ -1,4 +1,4 @@
-"""What was recorded, read: runs and their turns, figures per model and format, and the evidence for the coach."""
+"""Read recorded runs: their turns, figures per model and format, and the evidence for the coach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolwire.telemetry.row_codec import SCHEMA, VERSION
 from toolwire.telemetry.run_rows import name_of, number, of_one_name
 
 LAST: Final = "last"
-"""Stands for the newest run."""
+"""Id that means the newest run."""
 
 Row = dict[str, Any]
 
@@ -30,17 +30,17 @@ class Figures:
 
     Attributes:
         model: the model's name.
-        format: that it was asked to write.
-        answers: how many there are; those that broke off are not counted.
+        format: the format that it was asked to write.
+        answers: number of complete answers.
         clean: answers without a problem.
         repairs: how many calls each repair was made in.
-        problems: how many there are of each kind.
-        mismatches: answers in which calls stood in another format, by that format.
+        problems: number of problems of each kind.
+        mismatches: number of answers with calls in another format, by that format.
         tried: answers that could be judged, see `TurnRecord.good`.
-        good: those of them that were good.
-        calls: how many there are.
-        worked: calls whose tool ran and did not fail.
-        refused: calls that the policy or somebody did not let run.
+        good: number of those that were good.
+        calls: number of calls.
+        worked: number of calls whose tool ran without an error.
+        refused: number of calls that the policy or the user did not allow.
         median, p95: seconds of the whole answer.
         first: seconds to the first event; the median. None if none was recorded.
     """
@@ -68,20 +68,20 @@ class Figures:
 
     @property
     def tool_success(self) -> float | None:
-        """Share of the calls that worked, of those that were let run; None if there are none."""
+        """Share of the allowed calls that worked; None if there are none."""
         executed = self.calls - self.refused
         return self.worked / executed if executed else None
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run as it was recorded: rows whose keys are the columns of `rows.SCHEMA`.
+    """A recorded run: rows whose keys are the columns of `row_codec.SCHEMA`.
 
     Attributes:
         run: its own row.
-        turns: of its turns in order, each with its `calls`, `events`, `repairs` and `problems` as values.
+        turns: rows of its turns in order, each with its `calls`, `events`, `repairs` and `problems` as values.
         children: ids of runs that were tool calls of this one.
-        namesakes: all runs that were begun under its id, itself included, if there are several; the oldest first.
+        namesakes: if several runs began under its id, all of them, the oldest first.
     """
 
     run: Row
@@ -91,7 +91,7 @@ class Recorded:
 
 
 class Archive:
-    """Reads a file that recorders write; several may at once.
+    """A file that recorders write; several processes may read and write it at once.
 
     Args:
         path: the file.
@@ -101,10 +101,10 @@ class Archive:
         self.path = Path(path)
 
     def runs(self, last: int = 20) -> list[Row]:
-        """The newest runs, newest first.
+        """Return the newest runs, newest first.
 
         Raises:
-            StateError: the file cannot be read, or is not there.
+            StateError: the file does not exist or cannot be read.
         """
         query = (
             "SELECT runs.*, (SELECT COUNT(*) FROM turns WHERE turns.run = runs.id) AS turns FROM runs "
@@ -113,14 +113,14 @@ class Archive:
         return self._read(query, (last,))
 
     def run(self, id: str = LAST) -> Recorded:
-        """One run.
+        """Return one run.
 
         Args:
-            id: its id, or the beginning of one that no other run's has; or "last". Of several runs that were begun
-                under one id it is the newest; `#1` behind it stands for the first of them, `#2` for the second.
+            id: its id, the beginning of an id that is unique, or "last". If several runs began under one id, this is
+                the newest of them; `id#1` is the first, `id#2` the second.
 
         Raises:
-            StateError: there is none, or several begin so; or the file cannot be read.
+            StateError: there is no such run, several ids begin so, or the file cannot be read.
         """
         nth = 0
         if id == LAST:
@@ -155,15 +155,15 @@ class Archive:
         return Recorded(run, turn_rows, tuple(child["id"] for child in children))
 
     def figures(self, *, model: str = "", format: str = "", since: float = 0.0) -> list[Figures]:
-        """Figures per model and format, in the order of these names.
+        """Return figures per model and format, sorted by these names.
 
         Args:
-            model: this one alone; "" for all.
-            format: this one alone; "" for all.
-            since: seconds since 1970.
+            model: only this model; "" for all.
+            format: only this format; "" for all.
+            since: only turns that began at or after this time, in seconds since 1970.
 
         Raises:
-            StateError: the file cannot be read, or is not there.
+            StateError: the file does not exist or cannot be read.
         """
         where, values = "begun >= ?", [since, *([model] if model else ()), *([format] if format else ())]
         where += (" AND model = ?" if model else "") + (" AND turns.format = ?" if format else "")
@@ -182,22 +182,22 @@ class Archive:
         return [_figures(key, groups[key], call_totals.get(key, {})) for key in sorted(groups)]
 
     def models(self) -> list[str]:
-        """The models that there is evidence of, in the order of their names.
+        """Return the names of models with evidence, sorted.
 
         Raises:
-            StateError: the file cannot be read, or is not there.
+            StateError: the file does not exist or cannot be read.
         """
         return [row["model"] for row in self._read("SELECT DISTINCT model FROM outcomes ORDER BY model")]
 
     def evidence(self, model: str, formats: Sequence[str] = ()) -> list[Tally]:
-        """What is known of a model's formats.
+        """Return the outcomes of a model by format.
 
         Args:
             model: the model's name.
-            formats: these, in this order, tried or not; none: all that were tried, the most tried first.
+            formats: these formats in this order, tried or not; if empty, all that were tried, the most tried first.
 
         Raises:
-            StateError: the file cannot be read, or is not there.
+            StateError: the file does not exist or cannot be read.
         """
         query = "SELECT format, COUNT(*) AS tried, SUM(good) AS good FROM outcomes WHERE model = ? GROUP BY format"
         tallies = {row["format"]: Tally(**row) for row in self._read(query, (model,))}

@@ -1,11 +1,11 @@
-"""Which wire format a model does best with: outcomes in, a choice out, and chance comes in as a number.
+"""Choose the wire format that a model uses best, from outcomes and a random number.
 
-An outcome is an answer in which the model called something, or should have: good if it did so in the format that it was
-asked for, see `TurnRecord.good`. The share of good ones is known as well as its Wilson score interval says. While the
-intervals of the best format and of another overlap, a share of the turns goes to the others, the least known first;
-once they do not, or enough was tried, every turn goes to the best. So it is again if the evidence changes its mind.
+An outcome is an answer in which the model made a call or should have made one; it is good if the call has the requested
+format, see `TurnRecord.good`. A Wilson score interval bounds the share of good outcomes. While the intervals of the
+best format and of another one overlap, a share of the turns explores the others, those with the fewest outcomes first;
+once they do not overlap, or there are enough outcomes, every turn uses the best. New evidence may reopen the question.
 
-Intervals that are looked at after each turn hold somewhat less often than they say: this is a rule to decide by.
+Intervals that are examined after each turn have less than their nominal confidence: they are a decision rule here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from statistics import NormalDist
 from typing import Final
 
 EXPLORE: Final = 0.2
-"""Share of the turns that go to other formats than the best."""
+"""Share of the turns that explore other formats than the best."""
 ENOUGH: Final = 200
-"""Outcomes of all formats together, after which the best is settled on, however close others are."""
+"""Number of outcomes of all formats together after which the best is settled, however close others are."""
 CONFIDENCE: Final = 0.95
 
 
@@ -30,8 +30,8 @@ class Tally:
 
     Attributes:
         format: its name.
-        tried: how many outcomes.
-        good: how many of them were good.
+        tried: number of outcomes.
+        good: number of good ones.
     """
 
     format: str
@@ -39,22 +39,22 @@ class Tally:
     good: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be counted."""
+        """Check the numbers."""
         if not 0 <= self.good <= self.tried:
             raise ValueError(f"{self.good} of {self.tried} outcomes cannot be good")
 
     def and_one(self, *, good: bool) -> Tally:
-        """One outcome more."""
+        """Return the tally with one more outcome."""
         return Tally(self.format, self.tried + 1, self.good + good)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of one format.
+    """The evidence about one format.
 
     Attributes:
         tally: its outcomes.
-        low, high: the Wilson score interval of its share of good outcomes; 0 and 1 if nothing was tried.
+        low, high: the Wilson score interval of its share of good outcomes; 0 and 1 without outcomes.
     """
 
     tally: Tally
@@ -63,12 +63,12 @@ class Standing:
 
     @property
     def rate(self) -> float | None:
-        """The share of good outcomes; None if nothing was tried."""
+        """The share of good outcomes; None without outcomes."""
         return self.tally.good / self.tally.tried if self.tally.tried else None
 
     @property
     def middle(self) -> float:
-        """The middle of the interval: the share, drawn to one half as far as little is known."""
+        """The middle of the interval: the share, pulled towards one half while there are few outcomes."""
         return (self.low + self.high) / 2
 
 
@@ -77,10 +77,10 @@ class Advice:
     """A recommendation.
 
     Attributes:
-        format: the best by the middle of its interval; of equals the first.
-        settled: nothing else is tried any more.
-        reason: why, in a sentence.
-        standings: of all formats, in their order.
+        format: the best by the middle of its interval; among equals the first.
+        settled: whether exploration is over.
+        reason: the reason, as a sentence.
+        standings: the evidence about all formats, in their order.
     """
 
     format: str
@@ -95,8 +95,8 @@ class Choice:
 
     Attributes:
         format: its name.
-        exploring: it is not the best, but more is to be known of it.
-        reason: why, in a sentence.
+        exploring: whether the turn explores a format that is not the best.
+        reason: the reason, as a sentence.
     """
 
     format: str
@@ -105,7 +105,7 @@ class Choice:
 
 
 def wilson(good: int, tried: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The Wilson score interval of a share: the shares from which so many good ones would be no surprise.
+    """Return the Wilson score interval of a share, as its lower and upper bound.
 
     Source: E. B. Wilson, Journal of the American Statistical Association 22 (1927), 209-212.
     """
@@ -119,15 +119,15 @@ def wilson(good: int, tried: int, confidence: float = CONFIDENCE) -> tuple[float
 
 
 def advise(tallies: Sequence[Tally], *, enough: int = ENOUGH, confidence: float = CONFIDENCE) -> Advice:
-    """What the outcomes recommend.
+    """Return the format that the outcomes recommend.
 
     Args:
-        tallies: one of each format, the one that is preferred without evidence first.
+        tallies: one for each format; without evidence the first is preferred.
         enough: see `ENOUGH`.
-        confidence: of the intervals.
+        confidence: confidence level of the intervals.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there are no tallies.
     """
     if not tallies:
         raise ValueError("there is no format to choose from")
@@ -157,17 +157,17 @@ def choose(
     enough: int = ENOUGH,
     confidence: float = CONFIDENCE,
 ) -> Choice:
-    """The format for the next turn.
+    """Return the format for the next turn.
 
     Args:
         tallies: see `advise`.
-        draw: from 0 to below 1, evenly: see `drawn`.
+        draw: a random number from 0 to below 1; see `drawn`.
         explore: see `EXPLORE`.
         enough: see `ENOUGH`.
-        confidence: of the intervals.
+        confidence: confidence level of the intervals.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there are no tallies.
     """
     advice = advise(tallies, enough=enough, confidence=confidence)
     if advice.settled or draw >= explore:

@@ -1,4 +1,4 @@
-"""`format="coach"`: a model of text whose format is chosen from turn to turn, by what is known of it."""
+"""`format="coach"`: a text model whose format is chosen turn by turn from recorded outcomes."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from toolwire.telemetry.recorder import FILE
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord, asked_for
 from toolwire.wire.profiles import profile
 
-"""Stands for the coach where a format is named."""
+"""Name of the coach in place of a format."""
 
 RIVALS: Final = (WRITTEN_BY_DEFAULT, "forge_xml", XML_FORMAT)
-"""What is tried besides the format that a model is known to write: JSON between tags, and two kinds of XML."""
+"""Formats to try besides the one that a model is known to write: JSON between tags, and two kinds of XML."""
 
 
 class Coach:
-    """Chooses formats for one model, and learns from what became of them; an `Observer`.
+    """An `Observer` that chooses formats for one model and learns from the outcomes.
 
-    What it chooses depends on nothing but the outcomes, the seed, and the run and the round that it is asked for.
+    A choice depends only on the outcomes, the seed, the run and the round.
 
     Args:
         model: the model's name.
-        formats: what it may choose from, the one that is preferred without evidence first.
-        evidence: outcomes to begin with, say `Archive.evidence`.
-        explore: share of the turns that go to other formats than the best, until that is settled.
-        enough: outcomes after which the best is settled on, however close others are.
-        confidence: of the intervals.
+        formats: the formats to choose from; without evidence the first is preferred.
+        evidence: outcomes to begin with, such as `Archive.evidence`.
+        explore: share of the turns that explore other formats until the best is settled.
+        enough: number of outcomes after which the best is settled, however close others are.
+        confidence: confidence level of the intervals.
         seed: decides which turns explore.
 
     Raises:
-        DefinitionError: there is no format, a share is none, or evidence is of a format that it cannot choose.
+        DefinitionError: there is no format, a share is not between 0 and 1, or evidence is of another format.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Coach:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """What it chooses from."""
+        """The formats to choose from."""
         return tuple(self._tallies)
 
     @property
@@ -91,16 +91,16 @@ class Coach:
         return tuple(self._tallies.values())
 
     def advice(self) -> Advice:
-        """What it recommends by now."""
+        """The current recommendation."""
         return advise(self.tallies, enough=self._enough, confidence=self._confidence)
 
     def choose(self, run: str, round: int) -> Choice:
-        """The format for one turn."""
+        """Return the format for one turn."""
         draw = drawn(self._seed, run, round)
         return choose(self.tallies, draw, explore=self._explore, enough=self._enough, confidence=self._confidence)
 
     def learn(self, format: str, *, good: bool) -> None:
-        """An outcome; of a format that it cannot choose, it says nothing."""
+        """Count an outcome; one of an unknown format is ignored."""
         if format in self._tallies:
             self._tallies[format] = self._tallies[format].and_one(good=good)
 
@@ -133,17 +133,17 @@ class CoachedOptions(CoachOptions, total=False):
 
 
 class CoachedBackend:
-    """A model that is asked in the format that its coach chooses, turn by turn.
+    """A model whose coach chooses the format turn by turn.
 
-    An agent asks `choose` before each turn, and tells the coach what became of it. Whoever knows of no turns gets the
-    format that is best by now.
+    An agent calls `choose` before each turn and reports the outcome to the coach. Callers without turns get the
+    format that is currently best.
 
     Args:
-        backends: the same model by the format that it is asked to write; `NATIVE` for fields of an API.
+        backends: backends of the same model by format; `NATIVE` for fields of an API.
         coach: chooses among these formats.
 
     Raises:
-        DefinitionError: the coach may choose a format that there is no backend for.
+        DefinitionError: the coach may choose a format without a backend.
     """
 
     def __init__(self, backends: Mapping[str, Backend], coach: Coach) -> None:
@@ -156,21 +156,21 @@ class CoachedBackend:
 
     @property
     def format(self) -> str:
-        """The wire format that is best by now; "" for fields of an API."""
+        """The wire format that is currently best; "" for fields of an API."""
         return self._best.format
 
     @property
     def api(self) -> str:
-        """The API that the model is asked through, or ""."""
+        """The API through which the model is called, or ""."""
         return self._best.api
 
     def choose(self, run: str, round: int) -> tuple[Backend, Choice]:
-        """The model for one turn, and why."""
+        """Return the backend for one turn, and the choice with its reason."""
         choice = self.coach.choose(run, round)
         return self._backends[choice.format], choice
 
     def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
-        """See `Backend`; in the best format."""
+        """Stream an answer in the best format; see `Backend`."""
         return self._best.stream(request, options)
 
     @property
@@ -186,13 +186,13 @@ def coached(
     archive: Archive | str | os.PathLike[str] | None = None,
     **options: Unpack[CoachOptions],
 ) -> CoachedBackend:
-    """A model with a coach that begins with what was recorded of it.
+    """Return a model with a coach that begins with the recorded evidence.
 
     Args:
         make: makes the model's backend for a format; called once for each.
         model: the model's name.
-        formats: what may be chosen; none: `candidates` of the model.
-        archive: what was recorded; one that is not there yet holds nothing. None: no evidence to begin with.
+        formats: the formats to choose from; if empty, `candidates` of the model.
+        archive: recorded runs, or their file, which need not exist yet; None to begin without evidence.
         options: see `Coach`.
     """
     names = tuple(formats) or candidates(model)
@@ -211,14 +211,14 @@ def coached(
 def text_backend(
     source: Source, *, format: str, model: str = "", api: str = "", **coaching: Unpack[CoachedOptions]
 ) -> Backend:
-    """A model of text in a format, or with a coach where the format is `COACH`; it knows what this machine recorded.
+    """Return a text model with a format or, if the format is `COACH`, with a coach and the evidence on this machine.
 
     Args:
         source: see `TextBackend`.
         format: a wire format, or "coach".
-        model: its name; evidence is kept under it.
-        api: the API that it is asked through, if any.
-        coaching: see `coached`; of no use with another format.
+        model: the model's name, to which evidence belongs.
+        api: the API through which it is called, if any.
+        coaching: options of `coached`.
     """
     if format != COACH:
         return TextBackend(source, format=format, model=model, api=api)
@@ -227,6 +227,6 @@ def text_backend(
 
 
 def candidates(model: str) -> tuple[str, ...]:
-    """The formats that a coach tries with a model: the one it is known to write, then `RIVALS`."""
+    """Return the formats that a coach tries with a model: the one that it is known to write, then `RIVALS`."""
     model_profile = profile(model)
     return tuple(dict.fromkeys((*((model_profile.format,) if model_profile.known else ()), *RIVALS)))

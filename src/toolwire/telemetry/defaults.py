@@ -1,7 +1,7 @@
 """The observers and the archive that every agent has by default.
 
 The environment variable TOOLWIRE_TELEMETRY is `on` (the default), `figures` to store no task, text, argument or result,
-or `off`. OpenTelemetry has switches of its own, see `telemetry.otel`.
+or `off`. OpenTelemetry has variables of its own, see `telemetry.otel`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _lock = threading.Lock()
 
 
 def standard_observers() -> tuple[Observer, ...]:
-    """Who is told of every run, unless its agent says otherwise: the recorder, and OpenTelemetry where it is wanted.
+    """Return the default observers of agents: the recorder, and OpenTelemetry if it is configured.
 
     Raises:
-        ConfigurationError: the switch says what it cannot.
+        ConfigurationError: the variable has an unknown value.
     """
     switch = _switch()
     recorders: tuple[Observer, ...] = () if switch in _OFF else (_recorder(content=switch != _FIGURES),)
@@ -39,22 +39,22 @@ def standard_observers() -> tuple[Observer, ...]:
 
 
 def keeps_content() -> bool:
-    """Whether this machine may keep what is said.
+    """Return whether texts of runs may be stored on this machine.
 
     Raises:
-        ConfigurationError: the switch says what it cannot.
+        ConfigurationError: the variable has an unknown value.
     """
     return _switch() in _ON
 
 
 def standard_archive() -> Archive:
-    """What was recorded on this machine; what this process has told so far is written first."""
+    """Return the recorded runs of this machine, after records of this process have been written."""
     flush()
     return Archive(state_folder() / FILE)
 
 
 def flush(timeout: float = ENOUGH) -> None:
-    """Wait until what this process has told is written, but no more than these seconds for each file."""
+    """Wait until the records of this process are written, at most `timeout` seconds for each file."""
     for recorder in list(_recorders.values()):
         recorder.flush(timeout)
 

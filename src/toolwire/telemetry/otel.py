@@ -1,8 +1,8 @@
-"""Runs as OpenTelemetry spans and metrics, named as the semantic conventions for generative AI name them.
+"""Runs as OpenTelemetry spans and metrics, with the names of the semantic conventions for generative AI.
 
 A run is a span `invoke_agent NAME`. Its children are a span `chat MODEL` for each answer and a span `execute_tool NAME`
-for each call; both are written when the answer is settled, with the times at which they were. What tools and HTTP
-clients trace themselves stands below the run's span. Text is left out unless
+for each call; both are written when the turn is complete, with the times at which they happened. Spans of tools
+and HTTP clients are children of the run's span. Text is left out unless
 OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says `SPAN_ONLY`, `SPAN_AND_EVENT` or `true`, and is free of secrets.
 
 Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai; all of it may still change there.
@@ -47,9 +47,9 @@ PROVIDERS: Final[Mapping[str, str]] = {
     "openai_responses": "openai",
     "xai": "x_ai",
 }
-"""The conventions' names of providers, where they are not the API's own."""
+"""Provider names of the conventions that differ from the API's name."""
 HERE: Final = "toolwire"
-"""The provider of a model in this process."""
+"""Provider name of a model in this process."""
 
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
@@ -62,7 +62,7 @@ _Attributes = dict[str, AttributeValue]
 
 @dataclass(slots=True)
 class _Open:
-    """A run that has begun."""
+    """A run whose span is open."""
 
     run: RunRecord
     span: Span
@@ -72,12 +72,12 @@ class _Open:
 
 
 class Tracing:
-    """An `Observer` that makes spans and metrics.
+    """An `Observer` that emits spans and metrics.
 
     Args:
-        traces: whose spans; None: the program's own provider.
-        meters: whose metrics; None: the program's own provider.
-        content: say what was written; None: what the environment says.
+        traces: provider of the spans; None for the program's own.
+        meters: provider of the metrics; None for the program's own.
+        content: whether spans contain texts; None to read it from the environment.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Tracing:
         self._problems = meter.create_counter("toolwire.problems", "{problem}", "What could not be read, by kind.")
 
     def begin(self, run: RunRecord, /) -> None:
-        """See `Observer`."""
+        """Implement `Observer`."""
         attributes: _Attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": run.agent,
@@ -148,7 +148,7 @@ class Tracing:
         self._open[run.id, run.life] = _Open(run, span, context, contexts.attach(context))
 
     def turn(self, turn: TurnRecord, /) -> None:
-        """See `Observer`."""
+        """Implement `Observer`."""
         run = self._open.get((turn.run, turn.life))
         if run is None:
             return
@@ -161,7 +161,7 @@ class Tracing:
             self._call(run, call, call_start, turn.offered)
 
     def end(self, end: EndRecord, /) -> None:
-        """See `Observer`."""
+        """Implement `Observer`."""
         run = self._open.pop((end.run, end.life), None)
         if run is None:
             return
@@ -252,10 +252,10 @@ class Tracing:
 
 
 def configured() -> Tracing | None:
-    """What the program or the environment asks for; None if nothing does.
+    """Return an observer if the program or the environment configures OpenTelemetry, else None.
 
-    A provider that the program has set is used. Else OTEL_EXPORTER_OTLP_ENDPOINT and its like, OTEL_TRACES_EXPORTER and
-    OTEL_METRICS_EXPORTER say where spans and metrics go; without them nothing is made.
+    A provider that the program has set is used. Otherwise OTEL_EXPORTER_OTLP_ENDPOINT and related variables,
+    OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER decide where spans and metrics go.
     """
     traces, meters = _own_traces(), _own_meters()
     if traces is None and meters is None:
@@ -278,7 +278,7 @@ def _own_meters() -> MeterProvider | None:
 
 
 def _exporter(signal: str) -> str:
-    """Where a signal goes, by the environment: `otlp`, `console`, or "" for nowhere."""
+    """Return the exporter of a signal in the environment: `otlp`, `console`, or "" for none."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
     exporter_name = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower()
@@ -289,7 +289,7 @@ def _exporter(signal: str) -> str:
 
 
 def _otlp(signal: str, module: str, name: str) -> Any:
-    """The exporter's class for the protocol that the environment asks for; None if it is not installed."""
+    """Return the exporter class for the protocol in the environment; None if it is not installed."""
     protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     kind = "grpc" if protocol == "grpc" else "http"
     try:

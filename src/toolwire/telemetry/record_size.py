@@ -1,4 +1,4 @@
-"""About how much memory a record takes, counted fast: the tellers of records wait for it."""
+"""Estimate the memory of a record; called while a run waits, so it must be fast."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from toolwire.telemetry.records import TurnRecord
 
 _RECORD: Final = 1_000
 _EVENT: Final = 110
-"""Bytes of an event with a short text; long ones stand in the answer too, which is counted twice for that."""
+"""Bytes of an event with a short text; long texts are part of the answer too, which counts twice."""
 _VALUE: Final = 60
 _FEW: Final = 20
-"""Arguments that are plain values are counted at once, if there are no more."""
+"""Maximum number of plain arguments for the fast path."""
 _LOOKED_AT: Final = 100
-"""Values of one result that are counted; more are taken to be like those."""
+"""Maximum number of values of one result that are counted; the rest is extrapolated."""
 
 
 def weight(record: object) -> int:
-    """Bytes of a record, roughly."""
+    """Return the approximate size of a record, in bytes."""
     if not isinstance(record, TurnRecord):
         return _RECORD
     response = record.response
@@ -37,7 +37,7 @@ def weight(record: object) -> int:
 
 
 def _of(value: Any) -> int:
-    """Bytes of a JSON value, roughly."""
+    """Return the approximate size of a JSON value, in bytes."""
     if value.__class__ is dict and len(value) <= _FEW:
         size = 0
         for item in value.values():

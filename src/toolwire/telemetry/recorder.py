@@ -1,8 +1,8 @@
-"""Records runs in one SQLite file of the user's, in a thread of its own: whatever becomes of the file, runs go on.
+"""Record runs in a SQLite file, in a thread of its own: a failing file never disturbs a run.
 
-What is told is put into a queue and nothing more. The thread takes what has come together in a moment, makes rows of it
-(cut, without secrets) and writes them at once. A file that is broken, locked, full or not to be written means that
-nothing is recorded. Several processes may write the same file.
+Records go into a queue. The thread collects them for a moment, turns them into rows (truncated, without secrets) and
+writes these in one transaction. If the file is broken, locked, full or not writable, nothing is recorded. Several
+processes may write the same file.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ from toolwire.telemetry.run_rows import SECRETS, Life, Lives, scrub
 
 FILE: Final = "turns.db"
 MOMENT: Final = 0.2
-"""Seconds that records wait for others to be written with."""
+"""Seconds for which records are collected before they are written together."""
 BATCH: Final = 500
-"""Records that are written at once."""
+"""Maximum number of records in one transaction."""
 BATCH_BYTES: Final = 4 << 20
-"""About how much is written at once."""
+"""Approximate maximum size of one transaction, in bytes."""
 WAITING: Final = 20_000
-"""Records that may wait to be written; what is told beyond them is not recorded."""
+"""Maximum number of records in the queue; further ones are dropped."""
 WAITING_BYTES: Final = 32 << 20
-"""About how much memory they may take."""
+"""Approximate maximum size of the queue, in bytes."""
 MOST_BYTES: Final = 64 << 20
 MOST_DAYS: Final = 30.0
 OUTCOMES: Final = 20_000
-"""Outcomes that are kept as evidence, of all models together; they are small, and outlive the turns they are of."""
+"""Maximum number of stored outcomes, of all models together; they are small and outlive their turns."""
 EVICT_EVERY: Final = 2_000
-"""Records after which what is too old or too much is looked for."""
+"""Number of records between two evictions."""
 _EVICT_SHARE: Final = 16
-"""What part of the bytes that the file may hold is written at most before that."""
+"""Fraction of the file's maximum size that may be written between two evictions."""
 _FULL: Final = 0.8
-"""Share of the bytes that stays when there are too many."""
+"""Share of the maximum size that remains after an eviction."""
 _OF_A_VALUE = (sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, sqlite3.IntegrityError)
-"""Errors about what was to be written, and not about the file."""
+"""Errors caused by a value, not by the file."""
 ENOUGH: Final = 5.0
-"""Seconds that the end of a process waits for what is still to be written."""
+"""Seconds for which a process waits at its end for the queue to be written."""
 
 _log = logging.getLogger("toolwire.telemetry")
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """What somebody knows of a format: whether a model did well with it.
+    """Evidence about a format: whether a model used it well.
 
     Attributes:
         model: the model's name.
-        format: the format's, or `NATIVE`.
-        good: it did.
-        at: seconds since 1970.
+        format: the format's name, or `NATIVE`.
+        good: whether the outcome was good.
+        at: time in seconds since 1970.
     """
 
     model: str
@@ -77,18 +77,18 @@ class OutcomeRecord:
 
 _Record = RunRecord | TurnRecord | EndRecord | OutcomeRecord
 _Told = tuple[_Record, int] | threading.Event | None
-"""A record and about how many bytes it takes. An event is set when all that was told before it is written; None ends
-the thread."""
+"""A record and its approximate size in bytes; an event to set when everything before it is written; or None, which
+ends the thread."""
 
 
 class Recorder:
-    """An `Observer` that keeps what it is told.
+    """An `Observer` that writes records into a file.
 
     Args:
         path: the file.
-        content: keep what was said, asked and given back; else only figures and names.
-        most_bytes: of the file; the oldest turns go first.
-        most_days: that a turn is kept.
+        content: whether to store texts, arguments and results; otherwise only figures and names are stored.
+        most_bytes: maximum size of the file; the oldest turns are deleted first.
+        most_days: maximum age of a turn, in days.
     """
 
     def __init__(
@@ -118,19 +118,19 @@ class Recorder:
     # -- being told ----------------------------------------------------------------------------------------------
 
     def begin(self, run: RunRecord, /) -> None:
-        """See `Observer`."""
+        """Implement `Observer`."""
         self._put(run)
 
     def turn(self, turn: TurnRecord, /) -> None:
-        """See `Observer`."""
+        """Implement `Observer`."""
         self._put(turn)
 
     def end(self, end: EndRecord, /) -> None:
-        """See `Observer`."""
+        """Implement `Observer`."""
         self._put(end)
 
     def outcome(self, model: str, format: str, *, good: bool) -> None:
-        """Evidence that did not come from a turn, say from a task that was judged as a whole."""
+        """Record evidence that does not come from a turn, such as a task that was judged as a whole."""
         self._put(OutcomeRecord(model, format, good, time.time()))
 
     def _put(self, record: _Record) -> None:
@@ -150,7 +150,7 @@ class Recorder:
                     self._thread.start()
 
     def flush(self, timeout: float = ENOUGH) -> bool:
-        """Wait until all that was told so far is written, or has failed to be; whether that was so in time."""
+        """Wait until all records so far are written or have failed; return False after a timeout."""
         if self._thread is None:
             return True
         written = threading.Event()
@@ -159,7 +159,7 @@ class Recorder:
         return written.wait(timeout)
 
     def close(self, timeout: float = ENOUGH) -> None:
-        """Write what was told, and let go of the file until something is told again."""
+        """Write all records and close the file until there is another record."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is not None:
@@ -172,7 +172,7 @@ class Recorder:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def _taken(self, size: int) -> None:
-        """So many bytes wait no more."""
+        """Subtract bytes that have left the queue."""
         with self._lock:
             self._waiting -= size
 
@@ -224,14 +224,14 @@ class Recorder:
             _insert(connection, "outcomes", row)
 
     def _learn(self, connection: sqlite3.Connection, life: Life, found: set[str]) -> None:
-        """What is a secret in one call is one in all that follows, and was one before."""
+        """Redact a secret that one call revealed in everything recorded before and afterwards."""
         new = sorted(found - life.known)[: SECRETS - len(life.known)] if found else []
         if new:
             life.known.update(new)
             scrub(connection, life.root, new)
 
     def evict(self, connection: sqlite3.Connection) -> None:
-        """Take away what is too old or too much."""
+        """Delete turns that are too old or exceed the size."""
         with _transaction(connection):
             self._evict_older(connection, time.time() - self._most_days * 86_400)
             while (size := _bytes(connection)) > self.most_bytes:
@@ -262,7 +262,7 @@ class Recorder:
 
 
 def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Told], hurry: threading.Event) -> None:
-    """The thread: write what comes, until None does."""
+    """Write messages from the queue until None arrives; runs in the thread."""
     connection: sqlite3.Connection | None = None
     evicted, bytes = EVICT_EVERY, 0  # look once at the beginning
     complained = False
@@ -299,7 +299,7 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Told], hurry: threadi
 def _batch(
     waiting: queue.SimpleQueue[_Told], hurry: threading.Event
 ) -> tuple[list[_Record], int, list[threading.Event], bool]:
-    """What has come, with what comes in the next moment: records, their size, who waits, and whether that is all."""
+    """Return records of the next moment, their size in bytes, events to set, and whether the queue has ended."""
     batch: list[_Record] = []
     size = 0
     message = waiting.get()
@@ -341,7 +341,7 @@ def _told(connection: sqlite3.Connection, run: str) -> bool:
 
 
 def _earlier(connection: sqlite3.Connection, turn: TurnRecord) -> tuple[int, int] | None:
-    """The row of an answer that an earlier life told, and how many calls it has; None if it did not come to that."""
+    """Return the row of an answer recorded before a run was resumed, and its number of calls; None if there is none."""
     row = connection.execute(
         "SELECT id, (SELECT COUNT(*) FROM calls WHERE turn = turns.id) FROM turns "
         "WHERE run = ? AND round = ? AND error = '' ORDER BY id DESC LIMIT 1",
@@ -355,7 +355,7 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file that hold something."""
+    """Return the used bytes of the file."""
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -371,7 +371,7 @@ def _leave() -> None:
 
 
 def _forked() -> None:
-    """In a child: the thread is the parent's, and so is what waits for it."""
+    """Start anew in a forked process: the thread and its queue belong to the parent process."""
     for recorder in list(_recorders):
         recorder._lock = threading.RLock()
         recorder._begin_anew()

@@ -1,7 +1,8 @@
-"""What is told of a run: its beginning, each answer with what became of its calls, and its end; and whom it is told.
+"""Records of runs, and the protocol of observers that receive them.
 
-A record holds the values of the run themselves, not copies; they are made into text, cut and freed of secrets by
-whoever keeps them. An observer is called in the run's own task: it has to be quick, and what it raises breaks nothing.
+There is a record of a run's beginning, one of each answer with the outcomes of its calls, and one of the end. Records
+refer to the values of the run; observers that store them convert, truncate and redact them. An observer is called in
+the run's own task, so it must be quick; an exception that it raises disturbs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
 from toolwire.providers.api_registry import apis
 
 NATIVE = "native"
-"""Stands for the fields of an API where a format is named."""
+"""Name of native calls, the fields of an API, in place of a format."""
 
 _OF_THE_PROVIDER = "provider_error"
 _APIS = frozenset(apis())
@@ -29,15 +30,15 @@ class RunRecord:
     """A run that begins.
 
     Attributes:
-        id: the run's name, unique unless somebody chose it.
+        id: the run's id, unique unless the caller chose it.
         agent: the agent's name.
         model: the model's name.
-        api: the API that it is asked through, or "".
-        format: the wire format that it is asked to write; `NATIVE` where calls have fields of their own.
-        task: what the user asks.
-        parent: the run of which this one is a tool call, or "".
-        begun: seconds since 1970.
-        life: tells runs of one id in this process apart; those inside one another have the same.
+        api: the API through which it is called, or "".
+        format: the wire format that it is asked to write; `NATIVE` for fields of an API.
+        task: the user's task.
+        parent: id of the run that made this one in a tool call, or "".
+        begun: time in seconds since 1970.
+        life: number that distinguishes runs of one id in this process; nested runs share it.
     """
 
     id: str
@@ -53,13 +54,13 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """Somebody was asked about a call.
+    """A request for the approval of a call.
 
     Attributes:
-        reason: why.
-        by: who.
+        reason: the reason for the request.
+        by: the approver.
         agreed: the answer; None if there was none.
-        seconds: until it came.
+        seconds: time until the answer.
     """
 
     reason: str
@@ -70,15 +71,15 @@ class ApprovalRecord:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """A call and what became of it.
+    """A call and its outcome.
 
     Attributes:
-        call: as it ran; as it was read, if it did not run.
-        result: what the model is told.
-        issue: why it did not run; None if it did.
-        consent: what somebody said about it; None if nobody was asked.
-        seconds: all together, questions included.
-        stepped: a step of the agent answered it, and no tool ran.
+        call: the call as it ran or, if it did not, as it was read.
+        result: the result for the model.
+        issue: the reason why it did not run; None if it ran.
+        consent: the approval; None if none was requested.
+        seconds: total time, approval included.
+        stepped: whether a hook of the agent answered it, so that no tool ran.
     """
 
     call: ToolCall
@@ -90,7 +91,7 @@ class CallRecord:
 
     @property
     def decision(self) -> str:
-        """Why it ran or did not, in a word or three."""
+        """The reason why it ran or did not, in up to three words."""
         if self.stepped:
             return "answered by a step"
         if self.consent is not None:
@@ -102,28 +103,27 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """An answer of the model, and what followed from it.
+    """An answer of the model and the outcomes of its calls.
 
     Attributes:
         run: the run's id.
-        round: how often the model was asked in it, this time included.
-        attempt: 1, or more where answers broke off before.
+        round: number of the round, from 1.
+        attempt: number of the attempt, from 1; further ones follow answers that broke off.
         agent, model, api, format, life: see `RunRecord`; all but the last may differ from turn to turn.
-        choice: why this format, where something chose it.
-        begun: seconds since 1970.
+        choice: the reason for this format, if a coach chose it.
+        begun: time in seconds since 1970.
         first: seconds to the first event of the answer; None if there was none.
-        seconds: of the whole answer.
+        seconds: duration of the whole answer.
         response: the answer as it was read.
-        events: of the answer, in order.
-        raw: what the model wrote, where everything is text; else "".
+        events: events of the answer, in order.
+        raw: text of the model if calls are text; else "".
         offered: names of the tools that it could call.
-        found: the formats that calls were found in, each once; among them those of calls that the format asked for
-            leaves as text.
+        found: the formats in which calls were written, each once; also formats that the requested one leaves as text.
         calls: in the order of the answer.
-        faults: what was wrong with the answer itself, by the agent's lights.
-        told: what the model reads in its next prompt, and only there.
-        error: why there is no answer, or "".
-        again: the answer came in an earlier life of the run, which may have told it; the calls are those made since.
+        faults: faults of the answer itself that the agent noticed.
+        told: correction that is part of the next prompt only.
+        error: the reason why there is no answer, or "".
+        again: whether the answer was replayed after the run was resumed; `calls` are those made since.
     """
 
     run: str
@@ -151,22 +151,22 @@ class TurnRecord:
 
     @property
     def repairs(self) -> Mapping[str, int]:
-        """How many calls each repair was made in."""
+        """Number of calls with each repair."""
         return Counter(name for call in self.response.tool_calls for name in call.repairs)
 
     @property
     def problems(self) -> Mapping[str, int]:
-        """How many problems there are of each kind, the provider's own left out."""
+        """Number of problems of each kind, except the provider's own errors."""
         return Counter(problem.kind for problem in self.response.problems if problem.kind != _OF_THE_PROVIDER)
 
     @property
     def mismatched(self) -> tuple[str, ...]:
-        """The formats that were found and not asked for."""
+        """Formats in `found` that were not requested."""
         return tuple(name for name in self.found if name != self.format)
 
     @property
     def answered(self) -> bool:
-        """There is a whole answer to judge."""
+        """True if there is a complete answer to judge."""
         broke = self.response.finish_reason is FinishReason.ERROR
         return (
             not self.error
@@ -176,10 +176,10 @@ class TurnRecord:
 
     @property
     def good(self) -> bool | None:
-        """Whether the model wrote its calls as it was asked to; None where it could or would not call anything.
+        """True if the model wrote its calls in the requested form; None if it made none or could not make any.
 
-        It did not if something could not be read, was cut, was written in another format, or named a tool or arguments
-        that are not there, or if a call was required and none came. Repairs do not count against it.
+        False if a call could not be read, was cut off, was written in another format, named an unknown tool or invalid
+        arguments, or if a required call is missing. Repairs do not count against it.
         """
         response = self.response
         tried = response.tool_calls or response.incomplete or self.problems or self.found or "no_call" in self.faults
@@ -191,18 +191,18 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class EndRecord:
-    """A run that is over.
+    """The end of a run.
 
     Attributes:
         run: its id.
-        reason: why; "stopped" if nobody waited for its end.
-        good: there is an answer to the task.
-        detail: what more is to say.
-        rounds: how often the model was asked.
-        calls: how many calls were made.
+        reason: the reason; "stopped" if the run was abandoned.
+        good: whether there is an answer to the task.
+        detail: further explanation.
+        rounds: number of rounds.
+        calls: number of calls.
         usage: tokens of all answers.
-        money: what they cost.
-        seconds: of the whole run.
+        money: cost of all answers.
+        seconds: duration of the whole run.
         life: see `RunRecord`.
     """
 
@@ -219,28 +219,28 @@ class EndRecord:
 
 
 class Observer(Protocol):
-    """Somebody who is told of runs, in the order in which things happen; each of a run in the run's task."""
+    """Receives records of runs, in order, in the task of the run."""
 
     def begin(self, run: RunRecord, /) -> None:
-        """A run begins."""
+        """Receive the beginning of a run."""
         ...
 
     def turn(self, turn: TurnRecord, /) -> None:
-        """The model answered, and what its answer called is done."""
+        """Receive an answer whose calls are finished."""
         ...
 
     def end(self, end: EndRecord, /) -> None:
-        """A run is over; what is told of it after that does not count."""
+        """Receive the end of a run; later records of it do not count."""
         ...
 
 
 def asked_for(format: str) -> str:
-    """The name of a format in records."""
+    """Return the name of a format in records."""
     return format or NATIVE
 
 
 def found_in(call: ToolCall, asked: str) -> str:
-    """The name of the format that a call was found in; of one made by hand, what was asked for."""
+    """Return the name of a call's format; for a call made by hand, the requested one."""
     if not call.format:
         return asked
     return NATIVE if call.format in _APIS else call.format

@@ -1,4 +1,4 @@
-"""Records as rows of a table: text, cut to a length and freed of secrets."""
+"""Encode records as rows of a table: truncated texts without secrets."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from toolwire.text.redaction import redact, redact_value, secrets_in
 from toolwire.text.truncate import omission
 
 MAX_RAW: Final = 16_000
-"""Characters of one answer that are kept."""
+"""Maximum stored length of one answer, in characters."""
 MAX_TEXT: Final = 4_000
-"""Characters of a task, of arguments and of a result that are kept."""
+"""Maximum stored length of a task, of arguments and of a result, in characters."""
 MAX_WORDS: Final = 1_000
-"""Characters of an error, a reason or a correction that are kept."""
+"""Maximum stored length of an error, a reason or a correction, in characters."""
 MAX_EVENTS: Final = 200
 MAX_EVENT: Final = 500
-"""Characters of one event that are kept."""
+"""Maximum stored length of one event, in characters."""
 _MARGIN: Final = 2_000
-"""Characters behind a limit that are looked at, so that a secret which it would cut is found."""
+"""Characters beyond a limit that are searched, so that a secret across the limit is found."""
 NOT_KEPT: Final = "(not kept)"
-"""Stands where there was text, and only figures are kept."""
+"""Placeholder for a text where only figures are stored."""
 _PIECES: Final = frozenset({"content", "reasoning", "arguments"})
 
 SCHEMA: Final = (
@@ -65,14 +65,14 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TurnRows:
-    """A turn, and its calls, which get the turn's number when it has one."""
+    """The row of a turn and those of its calls, which get the turn's id once it has one."""
 
     turn: Row
     calls: tuple[Row, ...]
 
 
 def run_row(run: RunRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
-    """A run that begins."""
+    """Return the row of a run that begins."""
     return {
         "id": run.id,
         "parent": run.parent,
@@ -86,7 +86,7 @@ def run_row(run: RunRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
 
 
 def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
-    """What a run's row says when it is over."""
+    """Return the columns that the end of a run sets."""
     return {
         "reason": end.reason,
         "good": end.good,
@@ -101,19 +101,19 @@ def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
 
 
 def secrets_of(turn: TurnRecord) -> set[str]:
-    """What stands under the names of secrets in its calls and their results."""
+    """Return values of members with secret names in the calls and results of a turn."""
     response = turn.response
     secrets = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
     return secrets | {secret for record in turn.calls for secret in secrets_in(record.result.result)}
 
 
 def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> TurnRows:
-    """A turn.
+    """Return the rows of a turn.
 
     Args:
         turn: the record.
-        content: keep what was said, asked and given back; else only figures and names.
-        known: secrets, besides those that look like some.
+        content: whether to store texts, arguments and results; otherwise only figures and names are stored.
+        known: secrets to redact, besides those that are recognised by their form.
     """
     response = turn.response
     usage = response.usage or Usage()
@@ -175,7 +175,7 @@ def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str],
 
 
 def kept(text: str, most: int, known: Iterable[str] = ()) -> str:
-    """At most so many characters of a text, without secrets; then how many are left out."""
+    """Return a text without secrets, truncated to a number of characters."""
     if not text:
         return ""
     clean = redact(_encodable(text[: most + _MARGIN]), known)
@@ -185,7 +185,7 @@ def kept(text: str, most: int, known: Iterable[str] = ()) -> str:
 
 
 def written(response: ParsedResponse) -> str:
-    """About what a model wrote that was not asked for text: its reasoning, its prose, and its calls as they came."""
+    """Return an approximation of what a model with native calls wrote: reasoning, prose and calls in order."""
     pieces: list[str] = []
     for part in response.parts:
         if isinstance(part, TextPart | ReasoningPart):
@@ -202,10 +202,10 @@ def _written(call: ToolCall) -> str:
 
 
 def _events(events: Iterable[Event], known: Iterable[str]) -> str:
-    """The events as JSON: a list of [kind, text, how many].
+    """Return events as JSON: a list of [kind, text, count].
 
-    Pieces of one text are one event, where the first of them stood: those of one call's arguments though other calls
-    come in between, as a secret must not be looked for in halves.
+    Deltas of one text are merged at the place of the first one, those of one call's arguments even across other calls:
+    a secret in two halves would not be found.
     """
     entries: list[list[Any]] = []
     growing: dict[str | int, list[Any]] = {}  # by kind, and the arguments by the number of their call
@@ -262,5 +262,5 @@ def _json(value: Any) -> str:
 
 
 def _encodable(text: str) -> str:
-    """The text without lone surrogates, which a database cannot hold."""
+    """Return the text without lone surrogates, which a database cannot store."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

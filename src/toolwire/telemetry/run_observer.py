@@ -1,4 +1,4 @@
-"""Follows one run and tells its observers: all that the agent's loop has to know of them."""
+"""Report one run to its observers; the agent's loop knows only this class."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from toolwire.telemetry.records import (
 from toolwire.tools import ToolDefinition
 
 LOOKED_AT = 4_000
-"""Characters of prose that are searched for calls in another format."""
+"""Maximum length of prose that is searched for calls in another format, in characters."""
 
 _log = logging.getLogger("toolwire.telemetry")
 _lives = count(1)
@@ -39,18 +39,18 @@ _running: ContextVar[Watch | None] = ContextVar("toolwire_run", default=None)
 
 
 def new_run_id() -> str:
-    """An id that no other run has: 12 hex digits."""
+    """Return a new random run id: 12 hex digits."""
     return secrets.token_hex(6)
 
 
 class Watch:
-    """Tells observers of one run; one that fails hears nothing more of it.
+    """Reports one run to observers; an observer that fails gets no further reports of it.
 
     Args:
-        observers: whom to tell.
-        run: the run's id; that of one inside another is told with the other's in front.
+        observers: the observers.
+        run: the run's id; a nested run is reported with its parent's id as a prefix.
         agent: the agent's name.
-        model, api, format: of the agent's model.
+        model, api, format: facts about the agent's model.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Watch:
 
     @property
     def run(self) -> str:
-        """The id that is told."""
+        """The id under which the run is reported."""
         return self._run.id
 
     def _child(self, run: str) -> str:
@@ -77,7 +77,7 @@ class Watch:
         return f"{self.run}/{run}" if times == 1 else f"{self.run}/{run}-{times}"
 
     def begin(self, task: str) -> None:
-        """The run begins, in this task."""
+        """Report that the run begins, in the current task."""
         _running.set(self)
         self._run = replace(self._run, task=task, begun=time.time())
         if self._observers:
@@ -95,24 +95,24 @@ class Watch:
         choice: str = "",
         again: bool = False,
     ) -> Asked:
-        """The model is asked, or was in an earlier life; what is known of the answer before is told."""
+        """Begin a turn, new or replayed, after reporting the turn before it."""
         self.settle()
         self._answer = Asked(round, attempt, model, api, asked_for(format), tuple(tools), choice, again=again)
         return self._answer
 
     def asking(self, approval: Approval, by: str) -> None:
-        """Somebody is asked about a call."""
+        """Note that a call waits for an approval."""
         self._consents.append(_Question(approval, ApprovalRecord(approval.reason, by, None, monotonic())))
 
     def consented(self, approval: Approval, answer: Agreement | bool) -> None:
-        """They answered."""
+        """Note the answer to a request for approval."""
         agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
         for pending in self._consents:
             if pending.approval is approval:
                 pending.consent = replace(pending.consent, agreed=agreed, seconds=monotonic() - pending.consent.seconds)
 
     def _consent(self, call: ToolCall) -> ApprovalRecord | None:
-        """What was said about a call; of several with one id, about the one that asked for the same."""
+        """Return the approval of a call; among calls that share an id, the one with the same arguments."""
         candidates = [candidate for candidate in self._consents if candidate.approval.call.id == call.id]
         if not candidates:
             return None
@@ -125,24 +125,24 @@ class Watch:
         return consent if consent.agreed is not None else replace(consent, seconds=monotonic() - consent.seconds)
 
     def called(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
-        """A call is done."""
+        """Add the outcome of a call to the turn."""
         consent = self._consent(outcome.call) if self._consents else None
         if self._answer is not None:
             record = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
             self._answer.calls.append(record)
 
     def faulty(self, kinds: Iterable[str]) -> None:
-        """What is wrong with the answer itself."""
+        """Add a fault of the answer itself."""
         if self._answer is not None:
             self._answer.faults = tuple(kinds)
 
     def told(self, text: str) -> None:
-        """What the model reads in its next prompt."""
+        """Add a correction that the next prompt contains."""
         if self._answer is not None:
             self._answer.told = text
 
     def settle(self) -> None:
-        """What is known of the last answer is all there is: tell it."""
+        """Report the last turn, which is complete now."""
         answer, self._answer = self._answer, None
         if answer is not None and self._observers and (answer.calls or not answer.again):
             with capture_errors() as caught:
@@ -153,7 +153,7 @@ class Watch:
                 _log.warning("%s: an answer cannot be told: %s", self._run.id, caught.message)
 
     def end(self, end: EndRecord | None) -> None:
-        """The run is over; None: nobody waited for its end."""
+        """Report the end of the run; None if it was abandoned."""
         self.settle()
         if self._observers:
             end = end or EndRecord(self._run.id, "stopped", False)
@@ -170,14 +170,14 @@ class Watch:
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """Somebody is asked about a call; until they answer, the seconds are those of the clock when they were."""
+    """A request for approval; until it is answered, `seconds` is the clock time of the request."""
 
     approval: Approval
     consent: ApprovalRecord
 
 
 class Asked:
-    """One answer while it comes."""
+    """An answer while it is streamed."""
 
     __slots__ = (
         "_api", "_attempt", "_begun", "_choice", "_error", "_events", "_first", "_format", "_model", "_response",
@@ -217,21 +217,21 @@ class Asked:
         self.told = ""
 
     def heard(self) -> None:
-        """The first event came."""
+        """Note the time of the first event."""
         self._first = monotonic() - self._started
 
     def came(self, response: ParsedResponse, events: Sequence[Event]) -> None:
-        """The answer is whole."""
+        """Note the complete answer."""
         self._seconds = monotonic() - self._started
         self._response = response
         self._events = tuple(events)
 
     def failed(self, error: str) -> None:
-        """There is none, or it broke off."""
+        """Note that the answer failed or broke off."""
         self._error = error
 
     def record(self, run: RunRecord) -> TurnRecord:
-        """All that is known of it."""
+        """Return the record of the turn."""
         response = self._response or ParsedResponse(finish_reason=FinishReason.ERROR)
         seconds = monotonic() - self._started if self._seconds is None else self._seconds
         return TurnRecord(
@@ -260,7 +260,7 @@ class Asked:
         )
 
     def _found(self, response: ParsedResponse) -> tuple[str, ...]:
-        """The formats of the calls; if there are none, of those that stand in the text and name a tool."""
+        """Return the formats of the calls; without calls, formats in which the text names a tool."""
         calls = response.tool_calls or response.incomplete
         if calls:
             return tuple(dict.fromkeys(found_in(call, self._format) for call in calls))
@@ -274,7 +274,7 @@ class Asked:
 
 
 def _in_order(records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:
-    """The records in the order of the calls; calls may share an id, and what ran may differ from what was read."""
+    """Return the records in the order of the calls; calls may share an id, and repairs may have changed arguments."""
     places: dict[str, list[int]] = {}
     for at, call in enumerate(calls):
         places.setdefault(call.id, []).append(at)

@@ -1,8 +1,8 @@
-"""The rows of runs: where what is told of one is kept, and what is taken out of it once a secret is known.
+"""Rows of runs: which row a record belongs to, and the redaction of secrets that become known later.
 
-A run that is told anew under an id that is there already is either the same one, resumed, or a later one of the same
-name. The later one gets a row of its own, `nightly#2`. What was stopped, or never ended, and begins again with the same
-task is taken for the same one.
+A run that begins under an id that is recorded already is either the same run, resumed, or a later run of that name.
+A later one gets its own row, `nightly#2`. A run that was stopped or never ended counts as resumed if it begins again
+with the same task.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from toolwire.telemetry.row_codec import MAX_TEXT, kept
 from toolwire.text.redaction import REDACTED, secret_spellings
 
 STOPPED: Final = "stopped"
-"""Why a run ended whose end nobody waited for."""
+"""Reason of the end of an abandoned run."""
 LIVES: Final = 5_000
-"""Runs that are remembered at the same time."""
+"""Maximum number of open runs in memory."""
 SECRETS: Final = 200
-"""Secrets of one run that are remembered."""
+"""Maximum number of secrets of one run in memory."""
 _TEXTS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("runs", "id", ("task", "detail")),
     ("turns", "run", ("raw", "events", "failed", "told", "error")),
@@ -32,13 +32,13 @@ _OF_CALLS: Final = ("arguments", "reason", "error", "result")
 
 @dataclass(slots=True)
 class Life:
-    """A run that goes on.
+    """The row of an open run.
 
     Attributes:
-        row: the id that its row has.
-        root: the row of the outermost run that it is inside of.
-        known: secrets that were told in any run of that one.
-        earlier: the row of the run that has the same id and ended before this one began; "" if there is none.
+        row: the id of its row.
+        root: the row of the outermost run around it.
+        known: secrets of all runs inside the outermost one.
+        earlier: the row of an ended run with the same id; "" if there is none.
     """
 
     row: str
@@ -47,20 +47,20 @@ class Life:
     earlier: str = ""
 
     def resumed(self, connection: sqlite3.Connection) -> None:
-        """It is no run of its own after all: the earlier one is told again."""
+        """Merge this run into the earlier one, which it turned out to resume."""
         connection.execute("DELETE FROM runs WHERE id = ?", (self.row,))
         self.row = self.root = self.earlier
         self.earlier = ""
 
 
 class Lives:
-    """The runs that are being told."""
+    """The runs that have begun and not ended."""
 
     def __init__(self) -> None:
         self._lives: dict[tuple[str, int], Life] = {}
 
     def begin(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> Life:
-        """A run begins, or is resumed."""
+        """Add a run that begins or is resumed."""
         parent = self._lives.get((run.parent, run.life)) if run.parent else None
         if parent is not None:
             row = parent.row + run.id.removeprefix(run.parent)
@@ -72,18 +72,18 @@ class Lives:
         return life
 
     def of(self, record: TurnRecord | EndRecord) -> Life:
-        """The run that a record is of; one that was never begun is known by its id."""
+        """Return the run of a record; a run without a beginning gets a row by its id."""
         key = record.run, record.life
         return self._lives.get(key) or self._remember(key, Life(record.run, record.run))
 
     def end(self, end: EndRecord) -> Life:
-        """A run is over."""
+        """Remove a run that has ended, and return it."""
         life = self.of(end)
         del self._lives[end.run, end.life]
         return life
 
     def parent(self, run: RunRecord) -> str:
-        """The row of the run that this one is inside of."""
+        """Return the row of the parent run."""
         parent_life = self._lives.get((run.parent, run.life))
         return run.parent if parent_life is None else parent_life.row
 
@@ -106,7 +106,7 @@ class Lives:
 
 
 def of_one_name(connection: sqlite3.Connection, id: str) -> list[tuple[int, str, str, str, str | None]]:
-    """All runs of a name, the first first: the number of each, its row's id, agent and task, and why it ended."""
+    """Return all runs of a name in order: number, row id, agent, task and the reason of the end."""
     rows = connection.execute(
         "SELECT id, agent, task, reason FROM runs WHERE id = :id OR substr(id, 1, length(:id) + 1) = :id || '#'",
         {"id": id},
@@ -118,18 +118,18 @@ def of_one_name(connection: sqlite3.Connection, id: str) -> list[tuple[int, str,
 
 
 def number(id: str) -> int:
-    """Which of the runs of its name a row is."""
+    """Return the number of a row among runs of its name."""
     _, mark, behind = id.rpartition("#")
     return int(behind) if mark and behind.isdecimal() and len(behind) < 10 else 1
 
 
 def name_of(id: str) -> str:
-    """The id that a run was begun under."""
+    """Return the id under which a run began."""
     return id.rpartition("#")[0] if number(id) > 1 else id
 
 
 def scrub(connection: sqlite3.Connection, root: str, found: Iterable[str]) -> None:
-    """Take secrets out of what was kept of a run, and of those inside it, before they were known."""
+    """Redact secrets in everything that is stored of a run and of nested runs."""
     inside = "({column} = :root OR {column} > :root || '/' AND {column} < :root || '0')"  # '0' comes after '/'
     turns = f"SELECT id FROM turns WHERE {inside.format(column='run')}"
     wheres: list[tuple[str, tuple[str, ...], str]] = [
@@ -145,7 +145,7 @@ def scrub(connection: sqlite3.Connection, root: str, found: Iterable[str]) -> No
 
 
 def _alike(kept: str, told: str) -> bool:
-    """Whether a task is the one that was kept, of which secrets may be gone."""
+    """Return whether a task equals a stored one in which secrets may be redacted."""
     if kept == told or not kept or not told:
         return True
     pieces = [re.escape(piece) for piece in kept.split(REDACTED)]
