@@ -141,7 +141,7 @@ class _Seen:
                 if self._last.get(key) is current:
                     del self._last[key]
                 return current.digest
-            last = self._last.pop(key, None)  # not marked: whoever was shown that may still be thinking
+            last = self._last.pop(key, None)  # not marked as taken: its own call may still wait for approval
             return None if last is None else last.digest
 
 

@@ -83,6 +83,7 @@ def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]
     if wrong:
         more = f"\n({len(wrong) - MAX_TOLD} more do not fit)" if len(wrong) > MAX_TOLD else ""
         raise ToolError(f"{path} was not changed: " + "\n".join(wrong[:MAX_TOLD]) + more)
+    # Edits are found in the original text, so they are applied from its beginning to its end.
     order = sorted(range(len(places)), key=lambda at: (places[at].start, places[at].end))
     pieces, end = list[str](), 0
     for at in order:
@@ -100,7 +101,7 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lines = _split(text)
+        self.lines = split_lines(text)
         self.starts = [0]
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line))
@@ -132,7 +133,8 @@ def _between_newlines(lines: Iterable[str]) -> str:
     return "\n" + "\n".join(lines) + "\n"
 
 
-def _split(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
+    """Split text into lines with their line breaks; a carriage return does not end a line."""
     lines = [f"{line}\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
@@ -159,7 +161,7 @@ def _place(lines: _Lines, search: str, replace: str, *, near: bool) -> _Place:
         ended = search.replace("\r\n", "\n").replace("\n", "\r\n")
         if (position := _exactly(lines, ended)) is not None:
             return _Place(position, position + len(ended), replace)
-    search_lines = _split(search)
+    search_lines = split_lines(search)
     if any(line.strip() for line in search_lines):
         for place in (_trimmed(lines, search_lines, replace), _shifted(lines, search_lines, replace)):
             if place is not None:
@@ -172,7 +174,7 @@ def _exactly(lines: _Lines, search: str) -> int | None:
     position = lines.text.find(search)
     if position < 0:
         return None
-    again = lines.text.find(search, position + 1)
+    again = lines.text.find(search, position + 1)  # places that overlap are several places too
     if again >= 0:
         positions = [position, again]
         while len(positions) < MAX_PLACES and (again := lines.text.find(search, again + 1)) >= 0:
@@ -217,11 +219,11 @@ def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     at, shift, deeper = fits[0]
     shown = escape_invisible(shift)
     if deeper:
-        moved = [shift + line if line.strip() else line for line in _split(replace)]
+        moved = [shift + line if line.strip() else line for line in split_lines(replace)]
         return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" more')
-    if not all(line.startswith(shift) or not line.strip() for line in _split(replace)):
+    if not all(line.startswith(shift) or not line.strip() for line in split_lines(replace)):
         raise _Misfit(f'is at line {at + 1} indented by "{shown}" less, and its replacement does not begin with that')
-    moved = [line.removeprefix(shift) if line.strip() else line for line in _split(replace)]
+    moved = [line.removeprefix(shift) if line.strip() else line for line in split_lines(replace)]
     return _whole(lines, at, wanted, "".join(moved), f'with its lines indented by "{shown}" less')
 
 

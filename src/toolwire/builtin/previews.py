@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
+from toolwire.builtin.matching import split_lines
 from toolwire.errors import ToolError
 from toolwire.policy.approval_view import show_lines
 from toolwire.text.escape import escape_invisible
@@ -32,7 +33,7 @@ Change = tuple[int, int, int, int]
 
 def diff(path: str, old: str | None, new: str) -> str:
     """Return the changes to a file as a unified diff; `old` is None if the file does not exist."""
-    before, after = _lines(old or ""), _lines(new)
+    before, after = split_lines(old or ""), split_lines(new)
     name = _SPACES.sub(lambda run: f"({len(run[0]):,} {'spaces' if run[0][0] == ' ' else 'tabs'})", path)
     head = [f"--- {name if old is not None else '(no such file)'}", f"+++ {name}"]
     if old == new:
@@ -61,13 +62,6 @@ def _quoted(word: str) -> str:
     odd = sorted({c for c in word if not c.isascii() and escape_invisible(c) == c})[:5]
     names = ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, '')}".strip() for c in odd)
     return f'"{inner}"' + (f"  (not ASCII: {names})" if names else "")
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their ends; carriage returns make none: they are characters that are shown."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:

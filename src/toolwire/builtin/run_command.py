@@ -4,8 +4,8 @@ A command is a list of words. Text is accepted too if a shell would read it as w
 `'...'`, and `"..."` without `$`, backquotes and backslashes. Other shell syntax is refused, unless the program that
 offers the tool names a shell. That shell then runs the text, and the preview says so.
 
-The environment holds a few well-known variables and those that the program adds: no keys. The command is not sandboxed,
-so it should need approval, or a rule should allow it.
+The environment contains a few well-known variables and those that the program adds: no keys. The command is not
+sandboxed, so it should need approval, or a rule should allow it.
 """
 
 from __future__ import annotations

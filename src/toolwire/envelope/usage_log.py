@@ -114,7 +114,7 @@ class UsageLog:
         """Record a call, if enabled."""
         if not self.enabled:
             return
-        with capture_errors():  # whatever breaks here is nothing to whoever called
+        with capture_errors():  # a failure here must not reach the caller
             self._record(record)
 
     def _record(self, record: UsageRecord) -> None:

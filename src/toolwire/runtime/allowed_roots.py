@@ -35,8 +35,9 @@ _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
 _FILE = getattr(os, "O_NONBLOCK", 0) | _FLAGS
 _SEARCH = getattr(os, "O_PATH", 0)
 _POSIX = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
-_NOT_A_LINK = (errno.EINVAL, errno.ENOENT)
+# What opening a link fails with under O_NOFOLLOW, on different systems and with or without O_DIRECTORY.
 _MAYBE_A_LINK = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
+_NOT_A_LINK = (errno.EINVAL, errno.ENOENT)
 
 
 class AllowedRoots:
@@ -232,7 +233,7 @@ class AllowedRoots:
         except OSError as error:
             raise ToolError(f"{path}: {_reason(error)}") from error
         info = os.fstat(file)
-        if not stat.S_ISREG(info.st_mode):
+        if not stat.S_ISREG(info.st_mode):  # it was replaced since the check
             os.close(file)
             raise ToolError(f"{path} is not a regular file")
         if info.st_nlink > 1 and not self.hard_links:
@@ -271,7 +272,7 @@ class AllowedRoots:
                         with suppress(PermissionError):  # only root may give files away
                             os.fchown(file, replaced.st_uid, replaced.st_gid)
                         os.fchmod(file, replaced.st_mode & 0o777)
-                    os.fsync(file)
+                    os.fsync(file)  # before the name leads to it, so that a crash leaves the old file or the new one
                 os.replace(beside, name, src_dir_fd=parent, dst_dir_fd=parent)
             except OSError:
                 with suppress(OSError):
@@ -417,7 +418,7 @@ class _Walk:
                 root, names = self._roots.inside(target)
             except ToolError:
                 raise ToolError(f"{self._path} leads outside the allowed directory") from None
-            self.close()
+            self.close()  # directories on the way to an absolute link are not on the way from its root
             self._stack = [_root(root)]
             self._device = os.fstat(self._stack[0]).st_dev
         return [name for name in reversed(names) if name not in ("", ".")]

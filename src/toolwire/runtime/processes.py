@@ -97,7 +97,7 @@ async def run(
         signal_group(group, signal.SIGKILL)
         _LIVE.discard(group)
         await happens(program.ended, GRACE)
-        # Whoever left the group may hold the pipes open; what came until then is enough.
+        # A process that left the group may keep the pipes open; the output until then is enough.
         await happens(program.silent, GRACE)
         transport.close()
     status = transport.get_returncode()

@@ -43,7 +43,7 @@ class _Worker(threading.Thread):
                         return
                 continue  # it was taken just now: the job comes
             tell = job()
-            del job  # and all that it holds
+            del job  # and the values that it refers to
             with self._lock:
                 self._idle.append(self)
             tell()
@@ -55,7 +55,7 @@ _lock = threading.Lock()
 
 
 def _begin_anew() -> None:
-    """Reset the pool in a forked process, which has none of the threads, and perhaps a lock that one of them held."""
+    """Reset the pool in a forked process, which has none of the threads, and perhaps a lock that one of them had."""
     global _lock
     _idle.clear()
     _lock = threading.Lock()
