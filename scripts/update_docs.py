@@ -289,10 +289,10 @@ def _first_sentence(kind: type) -> str:
 
 
 def _samples() -> str:
-    return "\n".join(_one(wire) for wire in FORMATS if wire.blocks)
+    return "\n".join(_sample(wire) for wire in FORMATS if wire.blocks)
 
 
-def _one(wire: syntax.WireFormat) -> str:
+def _sample(wire: syntax.WireFormat) -> str:
     call = toolwire.render_calls([SAMPLE_CALL], format=wire, tools=[SAMPLE_TOOL])
     fence = "````" if "```" in call else "```"
     facts = [f"Written by {wire.models}."]
@@ -353,11 +353,11 @@ def _nodes() -> str:
     with_calls = {f.name for f in FORMATS if f.blocks}
     rows = []
     for node in get_args(syntax.Node):
-        used = [f.name for f in FORMATS if any(type(one) is node for one in _walk(f.blocks))]
+        used = [f.name for f in FORMATS if any(type(value) is node for value in _walk(f.blocks))]
         where = "all that have calls" if set(used) == with_calls else ", ".join(f"`{name}`" for name in used)
         fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(node))
         rows.append((f"`{node.__name__}`", _sentence(node), fields, where))
-    return _table(("node", "what it reads", "fields", "used by"), iter(rows))
+    return _table(("node", "meaning", "fields", "used by"), iter(rows))
 
 
 def _sentence(node: type) -> str:
@@ -368,8 +368,8 @@ def _sentence(node: type) -> str:
 def _fields() -> str:
     parsed = docstring_parser.parse(syntax.WireFormat.__doc__ or "")
     rows = (
-        (", ".join(f"`{name}`" for name in one.arg_name.split(", ")), (one.description or "").replace("\n", " "))
-        for one in parsed.params
+        (", ".join(f"`{name}`" for name in field.arg_name.split(", ")), (field.description or "").replace("\n", " "))
+        for field in parsed.params
     )
     return _table(("field", "meaning"), rows)
 
@@ -383,8 +383,8 @@ def _intents() -> str:
         cells = [tier.name]
         for half in ("tuning", "held"):
             pairs = [(Tier[label], detect(question).tier) for label, where, question in fields if where == half]
-            right = sum(label == said == tier for label, said in pairs)
-            cells.append(f"{right} of {sum(said == tier for _, said in pairs)}")
+            right = sum(label == detected == tier for label, detected in pairs)
+            cells.append(f"{right} of {sum(detected == tier for _, detected in pairs)}")
             cells.append(f"{right} of {sum(label == tier for label, _ in pairs)}")
         rows.append(tuple(cells))
     head = ("tier", "precision, tuning half", "recall, tuning half", "precision, second half", "recall, second half")
@@ -407,11 +407,11 @@ def _tasks() -> str:
         )
         for (model, format), kinds in groups.items()
     )
-    made = data["machine"]
-    where = (
-        f"{made['processor']}, {made['cores']} cores, {made['memory_gib']} GiB, {made['system']}, {made['llama.cpp']}"
+    machine = data["machine"]
+    where = ", ".join(
+        (machine["processor"], f"{machine['cores']} cores", f"{machine['memory_gib']} GiB", machine["system"])
     )
-    return _table(("model", "format", *names), rows) + f"\nMade on: {where}.\n"
+    return _table(("model", "format", *names), rows) + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
 
 
 def _rows_of(folder: str) -> Any:
