@@ -6,10 +6,9 @@ Importing Toolwire must cost next to nothing, so this module imports almost noth
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from types import UnionType
 from typing import Any
 
 EXTRAS = {
@@ -101,7 +100,7 @@ def wrong_type(argument: str, value: object, expected: str) -> TypeError:
     return TypeError(f"{argument} must be {expected}, not {shown}")
 
 
-def check_type(argument: str, value: object, kind: type | UnionType, expected: str) -> None:
+def check_type(argument: str, value: object, kind: type | tuple[type, ...], expected: str) -> None:
     """Check an argument of the public surface.
 
     Raises:
@@ -109,6 +108,19 @@ def check_type(argument: str, value: object, kind: type | UnionType, expected: s
     """
     if not isinstance(value, kind):
         raise wrong_type(argument, value, expected)
+
+
+def check_items(argument: str, values: object, kind: type | tuple[type, ...], expected: str) -> None:
+    """Check an argument that is a collection of values of one type; text is not a collection.
+
+    Raises:
+        TypeError: it is not a collection, or contains a value of another type; see `wrong_type`.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise wrong_type(argument, values, expected)
+    for value in values:
+        if not isinstance(value, kind):
+            raise wrong_type(argument, [value], expected)
 
 
 def warn_deprecated(thing: str, version: str, *, instead: str = "") -> None:

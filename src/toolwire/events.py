@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolwire._surface import check_type, wrong_type
 from toolwire.messages import (
     FinishReason,
     OpaquePart,
@@ -155,6 +156,7 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
         events: the events of one response, in order; a stream without `Finish` counts as finished.
         raw: what was parsed, kept as `ParsedResponse.raw`.
     """
+    check_type("events", events, Iterable, "an iterable of events")
     content: list[str] = []
     reasoning: list[str] = []
     incomplete: list[ToolCall] = []
@@ -189,6 +191,8 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                 pass
             case ArgumentsDelta():
                 pass
+            case _:
+                raise wrong_type("events", [event], "an iterable of events")
     made = parts.all()
     calls = tuple(part for part in made if isinstance(part, ToolCall))  # where they began, whichever ended first
     return ParsedResponse(
@@ -214,7 +218,16 @@ def response_parts(response: ParsedResponse) -> tuple[Part, ...]:
 
 
 def replay(response: ParsedResponse) -> Iterator[Event]:
-    """Yield events that `collect` folds back into `response`: its parts, then cut calls, problems, usage, finish."""
+    """Return events that `collect` folds back into `response`: its parts, then cut calls, problems, usage, finish.
+
+    Raises:
+        TypeError: it is not a response.
+    """
+    check_type("response", response, ParsedResponse, "a ParsedResponse")
+    return _events_of(response)
+
+
+def _events_of(response: ParsedResponse) -> Iterator[Event]:
     index = 0
     for part in response_parts(response):
         match part:

@@ -92,18 +92,15 @@ class ToolCall:
         Raises:
             TypeError: they are not.
         """
-        if not isinstance(self.arguments, dict):
-            raise TypeError(_no_arguments(self.arguments))
+        arguments: object = self.arguments
+        if not isinstance(arguments, dict):
+            hint = " (json.loads makes one of text)" if isinstance(arguments, str) else ""
+            raise wrong_type("arguments", arguments, f"a dict of JSON values{hint}")
 
     @property
     def fingerprint(self) -> str:
         """Sha256 hex digest of the name and the arguments as canonical JSON; equal calls share it."""
         return digest([self.name, self.arguments])
-
-
-def _no_arguments(value: object) -> str:
-    hint = "; json.loads makes one of text" if isinstance(value, str) else ""
-    return f"arguments is a dict of JSON values, not {type(value).__name__}{hint}"
 
 
 def digest(value: object) -> str:
@@ -147,7 +144,13 @@ class ImagePart:
     extra: OpaquePart | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Say the same image in one way."""
+        """Bring different ways to write the same image into one form.
+
+        Raises:
+            TypeError: the data is not text, or the URL is not.
+        """
+        check_type("data", self.data, str, "text in base64")
+        check_type("url", self.url, str, "text")
         head, _, data = self.url.partition(",")
         if not self.data and data and head.startswith("data:") and head.endswith(";base64"):
             object.__setattr__(self, "data", data)

@@ -8,7 +8,7 @@ from the recording.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.errors import ProviderError
 from toolwire.events import Event, replay
@@ -30,6 +31,10 @@ __all__ = ["RecordingTransport", "ReplayTransport", "ScriptedBackend", "Scripted
 
 PIECE = 97
 """Bytes of an answer that arrive at a time by default: few enough to split events and characters."""
+
+
+_ANSWERS = (ParsedResponse, str, Sequence, ProviderError)
+_EXPECTED = "an iterable of responses, texts, lists of events, or errors"
 
 
 class ScriptedBackend:
@@ -52,6 +57,9 @@ class ScriptedBackend:
     def __init__(
         self, answers: Iterable[ParsedResponse | str | Sequence[Event] | ProviderError], *, format: str = ""
     ) -> None:
+        check_type("answers", answers, Iterable, _EXPECTED)
+        if isinstance(answers, Collection):  # an iterator is read answer by answer
+            check_items("answers", answers, _ANSWERS, _EXPECTED)
         self.format = format
         self.requests: list[ChatRequest] = []
         self._answers = iter(answers)
@@ -94,6 +102,8 @@ class ScriptedTransport:
     ) -> None:
         self._api = get_api(api)
         self._answers = list(answers)
+        expected = "an iterable of responses, bytes, tuples of a status and bytes, or errors"
+        check_items("answers", self._answers, (ParsedResponse, bytes, tuple, Exception), expected)
         self._piece = piece
         self.requests: list[Any] = []
 
@@ -149,6 +159,8 @@ class RecordingTransport:
     """
 
     def __init__(self, inner: Transport, path: str | PathLike[str]) -> None:
+        if not callable(getattr(inner, "open", None)):
+            raise wrong_type("inner", inner, "a Transport, such as HttpTransport()")
         self._inner = inner
         self._path = Path(path)
 
@@ -183,6 +195,7 @@ class ReplayTransport:
     offline = True
 
     def __init__(self, path: str | PathLike[str], *, piece: int = PIECE) -> None:
+        check_type("path", path, (str, PathLike), "a path")
         lines = Path(path).read_text("utf-8").splitlines()
         self._exchanges = [_Exchange(**json.loads(line)) for line in lines if line.strip()]
         self._piece = piece

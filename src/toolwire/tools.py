@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from types import NoneType
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
+from toolwire._surface import check_type, wrong_type
 from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
@@ -31,6 +33,9 @@ _SHAPES = (
     '"name", "parameters"}, Anthropic {"name", "input_schema"}, MCP {"name", "inputSchema"}, '
     'plain {"name", "description", "parameters"}'
 )
+
+
+TIER = "a Tier, such as Tier.RUN"
 
 
 class Tier(IntEnum):
@@ -99,7 +104,14 @@ class ToolDefinition:
     _shape: Shape | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name, and the types that are easily mistaken.
+
+        Raises:
+            DefinitionError: the name cannot be used.
+            TypeError: a value is of another type.
+        """
+        check_type("parameters", self.parameters, dict, "a dict, the JSON Schema of the arguments")
+        check_type("tier", self.tier, Tier, TIER)
         if not isinstance(self.name, str) or not self.name:
             raise DefinitionError(f"a tool's name must be text that is not empty, not {self.name!r:.80}")
         if len(self.name) > MAX_NAME:
@@ -203,7 +215,11 @@ class ToolBehavior:
             for name, value in options.items()
             if value is not None and name in ("preview", "check", "ends_turn", "idempotent")
         }
+        for name in ("preview", "check"):
+            if not callable(changes.get(name, callable)):
+                raise wrong_type(name, changes[name], "a function of the arguments")
         isolated = options.get("isolated")
+        check_type("isolated", isolated, (bool, Isolation, NoneType), "a bool or an Isolation")
         if isolated is not None:
             changes["isolation"] = isolated if isinstance(isolated, Isolation) else Isolation() if isolated else None
         return replace(self, **changes) if changes else self
@@ -213,7 +229,12 @@ DEFAULT_BEHAVIOR = ToolBehavior()
 
 
 def definition_changes(options: BehaviorOptions) -> dict[str, Any]:
-    """Return the options that are fields of a `ToolDefinition`."""
+    """Return the options that are fields of a `ToolDefinition`.
+
+    Raises:
+        TypeError: the tier is not a `Tier`.
+    """
+    check_type("tier", options.get("tier"), (Tier, NoneType), TIER)
     return {name: options[name] for name in _DEFINITION_OPTIONS if options.get(name) is not None}  # type: ignore[literal-required]
 
 
@@ -274,6 +295,10 @@ def tool(
         TypeError: an option is unknown.
     """
     check_options("tool", options, ToolOptions.__annotations__)
+    check_type("name", options.get("name", ""), str, "text")
+    definition_changes(options)
+    if function is not None and not callable(function):
+        raise wrong_type("function", function, "a function; a name is written @tool(name=...)")
 
     def decorate(function: Callable[P, R]) -> Tool[P, R]:
         return Tool(function, _from_function(function, options.get("name", ""))).replace(**options)
@@ -370,7 +395,9 @@ def _read(obj: Any) -> ToolDefinition:
             return _from_mapping(dumped)
     elif callable(obj):
         return _from_function(obj, "")
-    raise DefinitionError(f"{type(obj).__name__} is no tool; known are functions, pydantic models and dicts: {_SHAPES}")
+    raise DefinitionError(
+        f"{type(obj).__name__} is not a tool; known are functions, pydantic models and dicts: {_SHAPES}"
+    )
 
 
 def _from_function(function: Callable[..., Any], name: str) -> ToolDefinition:

@@ -52,7 +52,7 @@ async def mistakes() -> None:
     toolwire.get_format(3)  # expect: arg-type | reportArgumentType
     toolwire.get_api(3)  # expect: arg-type | reportArgumentType
     toolwire.get_api("openai").encode_request(question, temprature=1.0)  # expect: call-arg | reportCallIssue
-    toolwire.get_api("openai").encode_request("Hello.")  # expect: arg-type | reportArgumentType
+    toolwire.get_api("openai").encode_request(3)  # expect: arg-type | reportArgumentType
     toolwire.tool(tier="run")  # expect: call-overload | reportArgumentType
     toolwire.tool(names="add")  # expect: call-overload | reportCallIssue
     add("1", second=2)  # expect: arg-type | reportArgumentType
@@ -63,7 +63,7 @@ async def mistakes() -> None:
     ToolCall("add", "{}")  # expect: arg-type | reportArgumentType
     Client("openai")  # expect: call-arg | reportCallIssue
     Client("openai", "m", api_key="k")  # expect: call-arg | reportCallIssue
-    await client.ask("Hello.")  # expect: arg-type | reportArgumentType
+    await client.ask(3)  # expect: arg-type | reportArgumentType
     await client.ask(question, max_token=3)  # expect: call-arg | reportCallIssue
     client.stream(question, temperature="warm")  # expect: arg-type | reportArgumentType
     ApiBackend(client, temprature=0.1)  # expect: call-arg | reportCallIssue

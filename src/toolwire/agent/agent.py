@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
+from types import NoneType
 from typing import Any
 
+from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.journal import Journal
 from toolwire.agent.loop import AgentParts, Run
@@ -24,6 +26,8 @@ from toolwire.telemetry.defaults import standard_observers
 from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import new_run_id
 from toolwire.tools import Tool
+
+_BACKEND = "a Backend, such as ApiBackend(client)"
 
 
 class Agent:
@@ -57,13 +61,16 @@ class Agent:
         telemetry: bool = True,
     ) -> None:
         if not callable(getattr(backend, "stream", None)):
-            raise TypeError(
-                f"backend is a model, such as ApiBackend(client) or Models().open(profile) gives, not {backend!r:.80}"
-            )
-        if config is not None and not isinstance(config, AgentConfig):
-            raise TypeError(f"config is an AgentConfig, not {config!r:.80}")
+            raise wrong_type("backend", backend, _BACKEND)
+        if type(backend).__name__ == "Client":  # its class is not imported here, and it streams too
+            raise wrong_type("backend", backend, _BACKEND)
+        check_type("config", config, (AgentConfig, NoneType), "an AgentConfig or None")
         if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
-            raise TypeError(f"tools are a registry or a list of tools, not {tools!r:.80}")
+            raise wrong_type("tools", tools, "a ToolRegistry or a list of tools")
+        check_type("policy", policy, (Policy, NoneType), "a Policy or None")
+        check_type("observers", observers, Iterable, "an iterable of observers")
+        if executor is not None and not callable(executor):
+            raise wrong_type("executor", executor, "a function that makes a ToolExecutor of a registry and `confirm`")
         if confirm is not None:
             check_confirm(confirm)
         self.backend = backend
@@ -80,7 +87,7 @@ class Agent:
     def _default_executor(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm, check="warn")
 
-    async def run(
+    def run(
         self,
         task: str,
         *,
@@ -90,7 +97,7 @@ class Agent:
         journal: Journal | None = None,
         parent: ParentCall | None = None,
     ) -> AsyncGenerator[AgentEvent]:
-        """Work on a task, and yield the events; closing the iterator stops the model and the tools.
+        """Work on a task, and return an iterator of the events; closing the iterator stops the model and the tools.
 
         Args:
             task: the user's request.
@@ -106,7 +113,22 @@ class Agent:
 
         Raises:
             JournalError: the run cannot be recorded, or its records cannot be read.
+            TypeError: an argument is of another type; this is raised at once.
         """
+        check_type("task", task, str, "text")
+        check_items("history", history, Message, "a sequence of Message")
+        check_type("session", session, (Session, NoneType), "a Session or None")
+        return self._run(task, history, session, run_id, journal, parent)
+
+    async def _run(
+        self,
+        task: str,
+        history: Sequence[Message],
+        session: Session | None,
+        run_id: str,
+        journal: Journal | None,
+        parent: ParentCall | None,
+    ) -> AsyncGenerator[AgentEvent]:
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
         if session is None:
             session = Session() if parent is None else parent.session.hand_on()

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from time import monotonic
+from types import NoneType
 
+from toolwire._surface import check_type
 from toolwire.messages import Usage
 
 LAST_SECONDS = 60.0
@@ -66,6 +68,10 @@ class Budget:
         Raises:
             ValueError: the budget is such a one.
         """
+        check_type("rounds", self.rounds, int, "a number of rounds")
+        for name in ("calls", "tokens", "seconds", "money"):
+            check_type(name, getattr(self, name), (int, float, NoneType), "a number or None")
+        check_type("prices", self.prices, (Prices, NoneType), "Prices or None")
         if self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, not {self.rounds}")
         if self.money is not None and self.prices is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import NoneType
 
+from toolwire._surface import check_type
 from toolwire.agent.budget import Budget
 from toolwire.agent.hooks import Hooks
 from toolwire.execution.disclosure import BUDGET_TOKENS
 from toolwire.policy.intent import TierGate
-from toolwire.tools import Tier
+from toolwire.tools import TIER, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class AgentConfig:
             TypeError: a value has another type.
         """
         for name, kind in (("gate", TierGate), ("budget", Budget), ("hooks", Hooks)):
-            if not isinstance(value := getattr(self, name), kind):
-                raise TypeError(f"{name} is a {kind.__name__}, not {value!r:.80}")
-        if self.tier is not None and not isinstance(self.tier, Tier):
-            raise TypeError(f"tier is a Tier, such as Tier.RUN, or None, not {self.tier!r:.80}")
+            check_type(name, getattr(self, name), kind, f"a {kind.__name__}")
+        check_type("tier", self.tier, (Tier, NoneType), f"{TIER}, or None")
+        check_type("name", self.name, str, "text")
+        check_type("system", self.system, str, "text")

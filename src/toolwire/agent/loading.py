@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from toolwire._surface import needs_extra
+from toolwire._surface import check_type, needs_extra
 from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget, Prices
 from toolwire.agent.config import AgentConfig
@@ -42,7 +43,7 @@ from toolwire.policy.intent import TierGate
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Policy
 from toolwire.text.suggest import check_options
-from toolwire.tools import Tier
+from toolwire.tools import TIER, Tier
 
 if TYPE_CHECKING:
     from toolwire.mcp.router import ServerQuestion
@@ -75,6 +76,16 @@ class Environment:
     approve: Callable[[ServerQuestion], Awaitable[bool]] | None = None
     sign_in: Callable[[str, str], None] | None = None
 
+    def __post_init__(self) -> None:
+        """Check the types that are easily mistaken.
+
+        Raises:
+            TypeError: a value is of another type.
+        """
+        check_type("folder", self.folder, (str, PathLike), "a path")
+        check_type("policy", self.policy, (Policy, NoneType), "a Policy or None")
+        check_type("tier", self.tier, (Tier, NoneType), f"{TIER}, or None")
+
 
 class EnvironmentOptions(TypedDict, total=False):
     """Keywords of `Environment`, which describes them and has their defaults."""
@@ -102,11 +113,10 @@ async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[Enviro
         ConfigurationError: the file cannot be used, or has no such agent.
         DefinitionError, ToolError: its tools cannot be used.
         ProviderError: its model cannot be loaded.
-        TypeError: an option is unknown.
+        TypeError: an option is unknown, or a value is of another type.
     """
-    check_options("load_agent", environment, EnvironmentOptions.__annotations__)
-    options: EnvironmentOptions = {"folder": Path(path).parent, **environment}
-    async with open_agent(load_configuration(path), name, Environment(**options), source=str(path)) as agent:
+    given = _environment("load_agent", path, environment)
+    async with open_agent(load_configuration(path), name, given, source=str(path)) as agent:
         yield agent
 
 
@@ -115,10 +125,17 @@ async def load_team(
     path: AnyPath, name: str = "", **environment: Unpack[EnvironmentOptions]
 ) -> AsyncGenerator[AgentTeam]:
     """Open a team of a TOML file; see `load_agent`."""
-    check_options("load_team", environment, EnvironmentOptions.__annotations__)
-    options: EnvironmentOptions = {"folder": Path(path).parent, **environment}
-    async with open_team(load_configuration(path), name, Environment(**options), source=str(path)) as team:
+    given = _environment("load_team", path, environment)
+    async with open_team(load_configuration(path), name, given, source=str(path)) as team:
         yield team
+
+
+def _environment(function: str, path: AnyPath, options: EnvironmentOptions) -> Environment:
+    """Return the environment of agents of a file; relative paths begin in its directory."""
+    check_options(function, options, EnvironmentOptions.__annotations__)
+    check_type("path", path, (str, PathLike), "a path")
+    defaults: EnvironmentOptions = {"folder": Path(path).parent, **options}
+    return Environment(**defaults)
 
 
 @asynccontextmanager

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from toolwire._surface import check_items, check_type
 from toolwire.agent.agent import Agent
 from toolwire.agent.parent_run import CURRENT_CALL, MAX_DEPTH
 from toolwire.agent.run_events import MemberEvent, RunEnded
 from toolwire.errors import DefinitionError, ToolError
-from toolwire.tools import Tier, ToolDefinition
+from toolwire.tools import TIER, Tier, ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,16 @@ class Member:
     agent: Agent
     description: str
     tier: Tier = Tier.CRAWL
+
+    def __post_init__(self) -> None:
+        """Check the types.
+
+        Raises:
+            TypeError: a value is of another type.
+        """
+        check_type("agent", self.agent, Agent, "an Agent")
+        check_type("description", self.description, str, "text")
+        check_type("tier", self.tier, Tier, TIER)
 
     async def work(self, task: str) -> str:
         """Return the member's answer to a task.
@@ -72,11 +83,11 @@ class AgentTeam:
     """
 
     def __init__(self, coordinator: Agent, members: Sequence[Member]) -> None:
+        check_type("coordinator", coordinator, Agent, "an Agent")
+        check_items("members", members, Member, "a sequence of Member(agent, description)")
         self.coordinator = coordinator
         self.members = tuple(members)
         for member in members:
-            if not isinstance(member, Member):
-                raise TypeError(f"members are Member(agent, description), not {member!r:.80}")
             name = member.agent.config.name
             if not member.description:
                 raise DefinitionError("a member needs a description, by which a model can choose it", tool=name)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from types import NoneType
 from typing import Any
 
+from toolwire._surface import check_type
 from toolwire.builtin.editing import Editing
 from toolwire.builtin.matching import Edit
 from toolwire.builtin.reading import MAX_READ_CHARACTERS, Reading
 from toolwire.builtin.run_command import Commands, CommandSettings
 from toolwire.builtin.turn_tools import ask_question, converse, task_completion
 from toolwire.runtime.allowed_roots import AllowedRoots
-from toolwire.tools import Tier, Tool, tool
+from toolwire.tools import TIER, Tier, Tool, tool
 
 __all__ = [
     "AllowedRoots",
@@ -46,6 +48,8 @@ def builtin_tools(
     Raises:
         ToolError: a root is not a directory.
     """
+    check_type("tier", tier, Tier, TIER)
+    check_type("commands", commands, (CommandSettings, NoneType), "CommandSettings or None")
     allowed = _allowed(roots)
     tools = (
         *reading_tools(allowed, suggestions=suggestions),

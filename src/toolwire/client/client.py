@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Self, Unpack
 from urllib.parse import quote
 
-from toolwire._surface import needs_extra
+from toolwire._surface import check_type, needs_extra, wrong_type
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.transport import HttpTransport
 from toolwire.errors import ConfigurationError, ProviderError
@@ -129,6 +130,12 @@ class Client:
         text_format: str | None = "auto",
     ) -> None:
         self.api = get_api(api)
+        check_type("model", model, str, "the model's name")
+        check_type("base_url", base_url, str, "text")
+        check_type("key", key, (str, NoneType), "text or None")
+        check_type("text_format", text_format, (str, NoneType), "a format's name or None")
+        if transport is not None and not callable(getattr(transport, "open", None)):
+            raise wrong_type("transport", transport, "a Transport, such as HttpTransport()")
         self.model = model
         self.text_format = text_format
         self._endpoint = ENDPOINTS.get(self.api.name, Endpoint())
@@ -157,7 +164,7 @@ class Client:
 
     async def stream(
         self,
-        conversation: ChatRequest | Iterable[Message],
+        conversation: ChatRequest | Iterable[Message] | str,
         *,
         tools: Any = (),
         notes: Notes | None = None,
@@ -167,7 +174,7 @@ class Client:
         """The events of the answer, as they come; closing the iterator cancels the request.
 
         Args:
-            conversation: what to ask.
+            conversation: messages, a user's text, or a whole request.
             tools: what the model may call.
             notes: takes a note of everything that could not be said as it was.
             id_seed: goes into the ids of calls that come without one.
@@ -194,7 +201,7 @@ class Client:
 
     async def ask(
         self,
-        conversation: ChatRequest | Iterable[Message],
+        conversation: ChatRequest | Iterable[Message] | str,
         *,
         tools: Any = (),
         notes: Notes | None = None,

@@ -39,6 +39,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from toolwire._surface import check_type
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
 from toolwire.providers.negotiation import FormatNegotiator, ToolsConfig, configured
@@ -299,6 +300,7 @@ def read_text(path: str | PathLike[str]) -> str:
     Raises:
         ConfigurationError: it cannot be read.
     """
+    check_type("path", path, (str, PathLike), "a path")
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

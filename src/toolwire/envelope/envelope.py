@@ -12,8 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from types import NoneType
 from typing import Any, Final
 
+from toolwire._surface import check_type
 from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection, count_lines
 from toolwire.envelope.layout import compose_text, pieces
@@ -64,6 +66,8 @@ class Envelope:
         store: HandleStore | None = None,
         telemetry: UsageLog | None = None,
     ) -> None:
+        check_type("agent", agent, (str, NoneType), "an agent's name or None")
+        check_type("budget", budget, (int, NoneType), "a number of characters or None")
         settings = settings or Settings.read()
         if agent is not None:
             settings = settings.for_agent(agent)

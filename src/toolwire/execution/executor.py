@@ -12,9 +12,11 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from types import NoneType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTool
 from toolwire.execution.confirmation import answering
 from toolwire.execution.registry import Registered, ToolRegistry
@@ -120,8 +122,11 @@ class ToolExecutor:
         clock: Callable[[], float] = monotonic,
         check: bool | Literal["warn"] = True,
     ) -> None:
-        if policy is not None and not isinstance(policy, Policy):
-            raise TypeError(_no_policy(policy))
+        check_type("registry", registry, ToolRegistry, "a ToolRegistry")
+        hint = " (PolicyTable.model_validate(...).made() makes one of a dict)" if isinstance(policy, dict) else ""
+        check_type("policy", policy, (Policy, NoneType), f"a Policy or None{hint}")
+        check_type("timeout", timeout, (int, float, NoneType), "a number of seconds or None")
+        check_type("concurrency", concurrency, int, "a number of calls")
         if confirm is not None:
             check_confirm(confirm)
         self._registry = registry
@@ -152,6 +157,8 @@ class ToolExecutor:
             session: what the conversation has come to.
             problems: of the response; a call that one of them names does not run.
         """
+        check_items("calls", calls, ToolCall, "a sequence of ToolCall")
+        check_type("session", session, Session, "a Session")
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
             return [(await self.run(calls[0], session)).result]
@@ -463,11 +470,6 @@ class ToolExecutor:
             raise ToolError(f"{name} took longer than {self._timeout:g} seconds.{goes_on}") from error
 
 
-def _no_policy(value: object) -> str:
-    hint = "; PolicyTable.model_validate(...).made() makes one of a dict" if isinstance(value, dict) else ""
-    return f"policy is a Policy, not {type(value).__name__}{hint}"
-
-
 def check_confirm(confirm: object) -> None:
     """Tell who made an executor that nobody could be asked, before the first question.
 
@@ -475,7 +477,7 @@ def check_confirm(confirm: object) -> None:
         TypeError: it is not callable, or a plain function that does not say that it gives something to be awaited.
     """
     if not callable(confirm):
-        raise TypeError(f"confirm is an async function, not {type(confirm).__name__}")
+        raise wrong_type("confirm", confirm, "an async function")
     called = confirm if inspect.isroutine(confirm) else type(confirm).__call__
     if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(called):
         return
@@ -484,7 +486,7 @@ def check_confirm(confirm: object) -> None:
     if getattr(called, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
         name = getattr(confirm, "__qualname__", type(confirm).__name__)
         raise TypeError(
-            f"confirm is an async function: make {name} one with `async def`, or say that it returns an Awaitable"
+            f"confirm must be an async function: make {name} one with `async def`, or say that it returns an Awaitable"
         )
 
 

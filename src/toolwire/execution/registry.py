@@ -12,16 +12,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
+from types import NoneType
 from typing import Any
 
 from typing_extensions import Unpack
 
+from toolwire._surface import check_type, wrong_type
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
 from toolwire.schema.signatures import ArgumentConverter, argument_converter
 from toolwire.text.suggest import check_options, closest, did_you_mean
 from toolwire.tools import (
     DEFAULT_BEHAVIOR,
+    TIER,
     BehaviorOptions,
     Tier,
     Tool,
@@ -87,7 +90,10 @@ class ToolRegistry:
 
         Raises:
             DefinitionError: see `register`.
+            TypeError: the tools are not a collection.
         """
+        if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
+            raise wrong_type("tools", tools, "an iterable of tools")
         self._lock = RLock()
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._ready: dict[tuple[str, str], Registered] = {}  # by server and name as calls wrote them
@@ -200,6 +206,7 @@ class ToolRegistry:
         Raises:
             DefinitionError: a tool cannot be used.
         """
+        check_type("tier", tier, (Tier, NoneType), f"{TIER}, or None")
         wanted = None if servers is None else set(servers)
         with self._lock:
             entries = [

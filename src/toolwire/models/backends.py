@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
+from toolwire._surface import wrong_type
 from toolwire.errors import ProviderError, RenderError, ToolwireError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
 from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
@@ -94,6 +95,7 @@ class ApiBackend:
 
     def __init__(self, client: Client, **options: Unpack[RequestOptions]) -> None:
         check_options("ApiBackend", options, RequestOptions.__annotations__)
+        _check_client(client)
         self.model = client.model
         self.api = client.api.name
         self._client = client
@@ -108,6 +110,11 @@ class ApiBackend:
         ) as events:
             async for event in events:
                 yield event
+
+
+def _check_client(client: Client) -> None:
+    if not hasattr(client, "api"):  # its class is not imported here: a model of text needs no HTTP
+        raise wrong_type("client", client, "a Client")
 
 
 Source = Callable[..., AsyncGenerator[Event]]
@@ -141,6 +148,8 @@ class TextBackend:
         results: str = "",
         babble: int | None = BABBLE,
     ) -> None:
+        if not callable(source):
+            raise wrong_type("source", source, "a source, such as client_source(client)")
         self.model = model
         self.api = api
         self.format = format
@@ -213,6 +222,8 @@ class Writer(Protocol):
 
 def local_source(model: Writer) -> Source:
     """A model in this process, which writes in a thread of its own."""
+    if not callable(getattr(model, "stream", None)):
+        raise wrong_type("model", model, "a model in this process, such as open_model() gives")
 
     async def stream(messages: list[Message], **options: Any) -> AsyncGenerator[Event]:
         asked = [{"role": one.role, "content": _text(one)} for one in messages]

@@ -23,6 +23,7 @@ from typing import Any
 
 from rich.cells import get_character_cell_size
 
+from toolwire._surface import check_type
 from toolwire.messages import ToolCall
 from toolwire.policy.approval_view import ApprovalView
 from toolwire.policy.fingerprint import approval_key
@@ -100,6 +101,7 @@ def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
         width: cells of the terminal's lines.
         whole: leave nothing out. What is folded stays so; its count says it all.
     """
+    check_type("approval", approval, Approval, "an Approval")
     call, definition = approval.call, approval.definition
     edge = max(width, MIN_WIDTH)
     leaves = list(_leaves(call.arguments))

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from toolwire._surface import check_type
 from toolwire.policy import intent_words
-from toolwire.tools import Tier
+from toolwire.tools import TIER, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +327,15 @@ class TierGate:
     max_tier: Tier = Tier.RUN
     min_tier: Tier = Tier.CRAWL
     sticky: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the tiers.
+
+        Raises:
+            TypeError: a tier is not a `Tier`.
+        """
+        check_type("max_tier", self.max_tier, Tier, TIER)
+        check_type("min_tier", self.min_tier, Tier, TIER)
 
     def begin(self, question: str, held: Tier = Tier.CRAWL) -> Intent:
         """What a question asks for, its `tier` being the one to work in until the next question.

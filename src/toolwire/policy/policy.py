@@ -16,8 +16,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_args
 
+from toolwire._surface import check_items, check_type
 from toolwire.messages import ToolCall
 from toolwire.policy.commands import Command as Command
 from toolwire.policy.fingerprint import approval_key
@@ -28,7 +30,7 @@ from toolwire.policy.matchers import Number as Number
 from toolwire.policy.matchers import PathGlob as PathGlob
 from toolwire.policy.matchers import Text as Text
 from toolwire.policy.provenance import vouched
-from toolwire.tools import Tier, ToolDefinition
+from toolwire.tools import TIER, Tier, ToolDefinition
 
 HEURISTIC = 0.5
 """Calls read with less confidence were guessed from prose: they never run without confirmation."""
@@ -105,6 +107,19 @@ class Rule:
     asked_for: tuple[str, ...] = ()
     confirm: bool = True
 
+    def __post_init__(self) -> None:
+        """Check the effect, and the types that are easily mistaken.
+
+        Raises:
+            TypeError: a value is of another type.
+            ValueError: there is no such effect.
+        """
+        check_type("effect", self.effect, str, "'allow', 'ask' or 'deny'")
+        if self.effect not in get_args(Effect):
+            raise ValueError(f"effect must be 'allow', 'ask' or 'deny', not {self.effect!r:.60}")
+        check_type("tool", self.tool, str, "a glob over tools' names")
+        check_type("arguments", self.arguments, Mapping, "a mapping from arguments to matchers")
+
     def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
         """Whether the rule is about this call; what was said and read aside."""
         if not self.names(definition):
@@ -168,6 +183,17 @@ class Limit:
     tool: str = "*"
     running: float | None = None
 
+    def __post_init__(self) -> None:
+        """Check the types.
+
+        Raises:
+            TypeError: a value is of another type.
+        """
+        check_type("calls", self.calls, (int, NoneType), "a number of calls or None")
+        check_type("seconds", self.seconds, (int, float), "a number of seconds")
+        check_type("tool", self.tool, str, "a glob over tools' names")
+        check_type("running", self.running, (int, float, NoneType), "a number of seconds or None")
+
     def names(self, definition: ToolDefinition) -> bool:
         """Whether calls of this tool count."""
         return self.concerns(full_name(definition))
@@ -228,6 +254,16 @@ class Policy:
     ask_when_untrusted: Tier | None = Tier.RUN
     ask_by_default: frozenset[Tier] = frozenset()
     deny_by_default: frozenset[Tier] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Check the rules and the limits.
+
+        Raises:
+            TypeError: one of them is of another type.
+        """
+        check_items("rules", self.rules, Rule, "a tuple of Rule")
+        check_items("limits", self.limits, Limit, "a tuple of Limit")
+        check_type("ask_when_untrusted", self.ask_when_untrusted, (Tier, NoneType), f"{TIER}, or None")
 
     def decide(self, call: ToolCall, definition: ToolDefinition, context: Context) -> Decision:
         """Whether the call may run.

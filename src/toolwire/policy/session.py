@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from toolwire._surface import check_type
 from toolwire.policy.policy import REMEMBERED, Context
 from toolwire.policy.provenance import vouching_sentences
-from toolwire.tools import Tier
+from toolwire.tools import TIER, Tier
 
 _NONE = 0, 0.0
 
@@ -44,8 +45,7 @@ class Session:
         Raises:
             TypeError: it is none.
         """
-        if not isinstance(self.tier, Tier):
-            raise TypeError(f"tier is a Tier, such as Tier.RUN, not {self.tier!r:.80}")
+        check_type("tier", self.tier, Tier, TIER)
 
     def context(self, *, now: float, untrusted: bool | None = None) -> Context:
         """What a decision may know; for this moment, and for calls that the model wrote when it had read so much."""

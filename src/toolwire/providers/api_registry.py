@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolwire._surface import check_type
 from toolwire.errors import UnknownApi
 from toolwire.providers import (
     anthropic_messages,
@@ -85,6 +86,7 @@ def get_api(name: str | ProviderApi) -> ProviderApi:
     """
     if isinstance(name, ProviderApi):
         return name
+    check_type("api", name, str, "an API's name or a ProviderApi")
     api = find_api(name)
     if api is None:
         names = sorted({*_BY_NAME, *_ALIASES})

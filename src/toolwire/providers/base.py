@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Unpack
 
+from toolwire._surface import check_items, check_type
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     CallEnd,
@@ -256,6 +257,7 @@ class ProviderApi(ABC):
 
     def encode_results(self, results: Sequence[ToolResult], *, notes: Notes | None = None) -> list[Json]:
         """Return the messages that carry the results of one turn, in the order of the results."""
+        check_items("results", results, ToolResult, "a sequence of ToolResult")
         notes = Notes() if notes is None else notes
         return self.write_messages([self._fit_message(Message("tool", tuple(results)))], notes)
 
@@ -308,6 +310,7 @@ class ProviderApi(ABC):
             created: seconds since 1970.
             notes: collects everything that the API has no place for.
         """
+        check_type("response", response, ParsedResponse, "a ParsedResponse")
         notes = Notes() if notes is None else notes
         if response.finish_reason is FinishReason.ERROR:
             notes.changed("finish_reason", f"{self.name} has no word for an answer that failed")
@@ -411,7 +414,7 @@ def as_dict(value: Any) -> Json:
         dumped = dump(mode="json", by_alias=True, exclude_none=True)
         if isinstance(dumped, Mapping):
             return dict(dumped)
-    raise DefinitionError(f"a {type(value).__name__} is neither a dict nor an object with model_dump")
+    raise DefinitionError(f"a response must be a dict or an object with model_dump, not {type(value).__name__}")
 
 
 def _digest(parts: Sequence[Part]) -> str:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, TypeVar, Unpack
 
+from toolwire._surface import check_type
 from toolwire.errors import ConfigurationError, DefinitionError, UnknownFormat
 from toolwire.events import Event
 from toolwire.messages import ParsedResponse, ToolResult
@@ -149,6 +151,8 @@ class FormatNegotiator:
     """
 
     def __init__(self, config: ToolsConfig | None = None, *, team: ToolsConfig | None = None) -> None:
+        check_type("config", config, (ToolsConfig, NoneType), "a ToolsConfig or None")
+        check_type("team", team, (ToolsConfig, NoneType), "a ToolsConfig or None")
         self._config = config or ToolsConfig()
         xml = team.use_xml_tool_format if team is not None else None
         self._xml = self._config.use_xml_tool_format if xml is None else xml

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import Any, Unpack
 
+from toolwire._surface import wrong_type
 from toolwire.errors import DefinitionError
 from toolwire.events import (
     ArgumentsDelta,
@@ -54,6 +56,8 @@ def parse(
     check_options("parse", options, ParseOptions.__annotations__)
     if isinstance(text_or_response, str):
         return stream_parser.parse(text_or_response, **options)
+    if isinstance(text_or_response, bytes | bytearray | NoneType):
+        raise wrong_type("text_or_response", text_or_response, "text, or a response as a dict or a client's object")
     options["tools"] = definitions(options.get("tools", ()))  # may be an iterator
     data = as_dict(text_or_response)
     response_api = get_api(api) if api is not None else api_of(data)

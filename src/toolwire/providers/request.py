@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
+from toolwire._surface import check_type
 from toolwire.errors import DefinitionError
 from toolwire.messages import Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult, call_id
 from toolwire.tools import ToolDefinition, definitions
@@ -147,6 +148,7 @@ class ChatRequest:
         Raises:
             DefinitionError: a message or a tool is not one.
         """
+        check_type("conversation", conversation, (ChatRequest, Iterable), "messages, text or a ChatRequest")
         request = conversation if isinstance(conversation, ChatRequest) else cls(_messages(conversation))
         converted = {
             name: _CONVERTERS[name](value) if name in _CONVERTERS else value

@@ -21,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from toolwire._surface import check_items
 from toolwire.errors import ToolError
 
 MAX_PATH = 4_096
@@ -58,6 +59,7 @@ class AllowedRoots:
     """
 
     def __init__(self, *roots: str | os.PathLike[str], hard_links: bool = True, mounts: bool = True) -> None:
+        check_items("roots", roots, (str, os.PathLike), "paths of directories")
         if roots and not _POSIX:
             raise ToolError("files cannot be guarded on this system, which cannot open a file inside an open directory")
         self.roots: tuple[Path, ...] = tuple(Path(os.path.realpath(Path(root).expanduser())) for root in roots)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from toolwire._surface import check_type
 from toolwire.errors import StateError
 from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.coach import Tally
@@ -98,6 +99,7 @@ class Archive:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        check_type("path", path, (str, os.PathLike), "a path")
         self.path = Path(path)
 
     def runs(self, last: int = 20) -> list[Row]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from toolwire._surface import check_type
 from toolwire.errors import StateError
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.sqlite import open_database
@@ -99,6 +100,7 @@ class Recorder:
         most_bytes: int = MOST_BYTES,
         most_days: float = MOST_DAYS,
     ) -> None:
+        check_type("path", path, (str, os.PathLike), "a path")
         self.path = Path(path)
         self.lost = 0
         self._content = content

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire._surface import check_type
 from toolwire.errors import ConfigurationError
 from toolwire.messages import Message, ReasoningPart, TextPart, ToolCall, ToolResult
 
@@ -69,6 +70,7 @@ def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
     Raises:
         ConfigurationError: the tokenizer is neither a function nor an object with `encode`.
     """
+    check_type("text", text, str, "text")
     if tokenizer is None:
         tokens = estimate_tokens(len(text.encode("utf-8", "surrogatepass")))
         return TokenCount(tokens, estimated=True, by=f"an estimate of {PER_TOKEN} bytes to a token")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
+from toolwire._surface import check_type
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
 from toolwire.schema.validation import UNUSABLE, validate
 from toolwire.text.json_scanner import JsonScanner
@@ -43,6 +45,7 @@ def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
     Raises:
         DefinitionError: `tool` has a shape that is not known.
     """
+    check_type("text", text, (str, NoneType), "text")
     definition = as_definition(tool) if tool is not None else None
     text = text or ""
     if not text.strip():

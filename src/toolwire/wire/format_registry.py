@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 
+from toolwire._surface import check_type
 from toolwire.errors import DefinitionError, UnknownFormat
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.formats import FORMATS
@@ -79,6 +80,7 @@ def get_format(name: str | WireFormat) -> WireFormat:
     """
     if isinstance(name, WireFormat):
         return name
+    check_type("format", name, str, "a format's name or a WireFormat")
     by_name = _by_name()
     wire = by_name.get(name.lower())
     if wire is None and name.lower() == AUTO:

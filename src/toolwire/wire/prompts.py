@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire._surface import check_items, check_type
 from toolwire.errors import RenderError
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.tools import definitions
@@ -13,6 +14,9 @@ from toolwire.wire import renderer
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.result_text import render_results as _render_results
 from toolwire.wire.syntax import WireFormat
+
+_CALLS = "an iterable of ToolCall"
+_RESULTS = "an iterable of ToolResult"
 
 
 def render_definitions(tools: Iterable[Any], *, format: str | WireFormat) -> str:
@@ -36,7 +40,9 @@ def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: 
         UnknownFormat: no such format.
         RenderError: the format has no unambiguous way to write one of them.
     """
-    return renderer.render_calls(get_format(format), list(calls), definitions(tools))
+    check_type("calls", calls, Iterable, _CALLS)
+    check_items("calls", calls := list(calls), ToolCall, _CALLS)
+    return renderer.render_calls(get_format(format), calls, definitions(tools))
 
 
 def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -> str:
@@ -45,7 +51,9 @@ def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -
     Raises:
         UnknownFormat: no such format.
     """
-    return _render_results(get_format(format), list(results))
+    check_type("results", results, Iterable, _RESULTS)
+    check_items("results", results := list(results), ToolResult, _RESULTS)
+    return _render_results(get_format(format), results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,7 @@ def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") 
     Raises:
         UnknownFormat, DefinitionError, RenderError: the format or the tools cannot be used.
     """
+    check_type("system", system, str, "text")
     wire = get_format(format)
     by_name = definitions(tools, strict=True)
     if not by_name:

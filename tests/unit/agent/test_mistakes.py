@@ -23,16 +23,16 @@ def agrees(approval: Any) -> bool:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: AgentConfig(tier="run"), "tier is a Tier, such as Tier.RUN, or None, not 'run'"),  # type: ignore[arg-type]
-        (lambda: AgentConfig(budget={"rounds": 3}), "budget is a Budget, not {'rounds': 3}"),  # type: ignore[arg-type]
-        (lambda: AgentConfig(gate="run"), "gate is a TierGate"),  # type: ignore[arg-type]
-        (lambda: Agent("claude-sonnet-4-5"), "backend is a model, such as ApiBackend"),  # type: ignore[arg-type]
+        (lambda: AgentConfig(tier="run"), "tier must be a Tier, such as Tier.RUN, or None, not 'run'"),  # type: ignore[arg-type]
+        (lambda: AgentConfig(budget={"rounds": 3}), "budget must be a Budget, not dict"),  # type: ignore[arg-type]
+        (lambda: AgentConfig(gate="run"), "gate must be a TierGate"),  # type: ignore[arg-type]
+        (lambda: Agent("claude-sonnet-4-5"), "backend must be a Backend, such as ApiBackend"),  # type: ignore[arg-type]
         (lambda: Agent(ScriptedBackend([]), stock), "a list of tools"),  # type: ignore[arg-type]
-        (lambda: Agent(ScriptedBackend([]), config={}), "config is an AgentConfig"),  # type: ignore[arg-type]
+        (lambda: Agent(ScriptedBackend([]), config={}), "config must be an AgentConfig"),  # type: ignore[arg-type]
         (lambda: Agent(ScriptedBackend([]), confirm=agrees), "make agrees one with `async def`"),  # type: ignore[arg-type]
         (
             lambda: AgentTeam(Agent(ScriptedBackend([])), [Agent(ScriptedBackend([]))]),  # type: ignore[list-item]
-            "members are Member",
+            "members must be a sequence of Member",
         ),
     ],
 )

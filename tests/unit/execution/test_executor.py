@@ -640,12 +640,12 @@ class Hook:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy is a Policy, not dict; PolicyTable"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm is an async function, not bool"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy must be a Policy or None (PolicyTable"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm must be an async function, not True"),  # type: ignore[arg-type]
         (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "make agrees_at_once one with `async def`"),  # type: ignore[arg-type]
         (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "make Hook.ask one with `async def`"),  # type: ignore[arg-type]
-        (lambda: Session(tier="RUN"), "tier is a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
-        (lambda: ToolCall("a", '{"b": 1}'), "arguments is a dict of JSON values, not str; json.loads"),  # type: ignore[arg-type]
+        (lambda: Session(tier="RUN"), "tier must be a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
+        (lambda: ToolCall("a", '{"b": 1}'), "arguments must be a dict of JSON values (json.loads"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_of_another_kind_is_told_at_once(make: Callable[[], object], said: str) -> None:

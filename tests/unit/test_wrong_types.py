@@ -1,0 +1,335 @@
+"""Values of a wrong type at the public surface: one line that names the argument, where the user's call is."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwire import (
+    Agent,
+    AllowedRoots,
+    Client,
+    DefinitionError,
+    Disclosure,
+    Envelope,
+    FormatNegotiator,
+    ImagePart,
+    Limit,
+    Message,
+    Policy,
+    Rule,
+    Session,
+    StreamParser,
+    Tier,
+    TierGate,
+    ToolCall,
+    ToolDefinition,
+    ToolExecutor,
+    ToolRegistry,
+    ToolResult,
+    builtin_tools,
+    collect,
+    count_tokens,
+    get_api,
+    get_format,
+    load_configuration,
+    parse,
+    present,
+    prompt,
+    read_arguments,
+    render_calls,
+    render_definitions,
+    render_results,
+    replay,
+    tool,
+)
+from toolwire.agent import AgentConfig, AgentTeam, Budget, Member, load_agent
+from toolwire.mcp import McpRouter, McpService
+from toolwire.models import ApiBackend, TextBackend, local_source
+from toolwire.telemetry import Archive, Recorder
+from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedBackend, ScriptedTransport
+
+
+@tool
+def stock(item: str) -> int:
+    "How much there is of an item."
+    return 3
+
+
+MISSING = "/no/such/folder/toolwire.toml"
+api: Any = get_api("openai")
+backend: Any = ScriptedBackend(["Hello."])
+client: Any = Client("openai", "m", key="k", transport=ScriptedTransport("openai", []))
+agent: Any = Agent(backend, telemetry=False)
+registry: Any = ToolRegistry([stock])
+
+
+def use(make: Callable[[], Any]) -> None:
+    """Make a call; await what has to be awaited."""
+    value = make()
+    if inspect.isawaitable(value):
+
+        async def wait() -> None:
+            await value
+
+        asyncio.run(wait())
+    elif hasattr(value, "__aenter__"):
+
+        async def enter() -> None:
+            async with value:
+                pass
+
+        asyncio.run(enter())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: parse(b"x"), "text_or_response must be text, or a response as a dict or a client's object, not bytes"),
+        (lambda: parse(None), "text_or_response must be text, or a response as a dict or a client's object, not None"),
+        (lambda: parse("x", format=3), "format must be a format's name or a WireFormat, not 3"),
+        (lambda: parse("x", formt="hermes"), "parse() has no argument 'formt'; did you mean format?"),
+        (lambda: parse("x", fallback=3), "fallback must be a list of formats' names, not 3"),
+        (lambda: parse("x", fallback=[3]), "fallback must be a list of formats' names, not list of int"),
+        (lambda: parse("x", id_seed=3), "id_seed must be text, not 3"),
+        (lambda: parse("x", primed=b"x"), "primed must be text or None, not bytes"),
+        (lambda: parse({}, api=3), "api must be an API's name or a ProviderApi, not 3"),
+        (lambda: StreamParser().feed(b"x"), "text must be text, not bytes"),
+        (lambda: collect("x"), "events must be an iterable of events, not list of str"),
+        (lambda: collect(3), "events must be an iterable of events, not 3"),
+        (lambda: collect([{}]), "events must be an iterable of events, not list of dict"),
+        (lambda: replay("x"), "response must be a ParsedResponse, not 'x'"),
+        (lambda: render_calls(["add"], format="hermes"), "calls must be an iterable of ToolCall, not list of str"),
+        (lambda: render_calls(ToolCall("add"), format="hermes"), "calls must be an iterable of ToolCall, not ToolCall"),
+        (
+            lambda: render_results(ToolResult("1", "add", 3), format="hermes"),
+            "results must be an iterable of ToolResult, not ToolResult",
+        ),
+        (lambda: render_results(["3"], format="hermes"), "results must be an iterable of ToolResult, not list of str"),
+        (lambda: render_definitions([stock], format=None), "format must be a format's name or a WireFormat, not None"),
+        (lambda: prompt([stock], format=3), "format must be a format's name or a WireFormat, not 3"),
+        (lambda: prompt([stock], format="hermes", system=3), "system must be text, not 3"),
+        (lambda: get_format(3), "format must be a format's name or a WireFormat, not 3"),
+        (lambda: get_api(3), "api must be an API's name or a ProviderApi, not 3"),
+        (lambda: api.encode_request(3), "conversation must be messages, text or a ChatRequest, not 3"),
+        (
+            lambda: api.encode_request("x", temprature=1),
+            "encode_request() has no argument 'temprature'; did you mean temperature?",
+        ),
+        (lambda: api.encode_response("x"), "response must be a ParsedResponse, not 'x'"),
+        (lambda: api.encode_results("x"), "results must be a sequence of ToolResult, not 'x'"),
+        (lambda: api.encode_results([3]), "results must be a sequence of ToolResult, not list of int"),
+        (lambda: read_arguments(b"{}"), "text must be text, not bytes"),
+        (lambda: tool(tier="run"), "tier must be a Tier, such as Tier.RUN, not 'run'"),
+        (lambda: tool("add"), "function must be a function; a name is written @tool(name=...), not 'add'"),
+        (lambda: tool(name=3), "name must be text, not 3"),
+        (lambda: tool(isolated=3)(stock.function), "isolated must be a bool or an Isolation, not 3"),
+        (lambda: tool(preview="x")(stock.function), "preview must be a function of the arguments, not 'x'"),
+        (
+            lambda: ToolDefinition("x", parameters=[]),
+            "parameters must be a dict, the JSON Schema of the arguments, not list",
+        ),
+        (lambda: ToolDefinition("x", tier="run"), "tier must be a Tier, such as Tier.RUN, not 'run'"),
+        (
+            lambda: ToolCall("add", "{}"),
+            "arguments must be a dict of JSON values (json.loads makes one of text), not '{}'",
+        ),
+        (lambda: Message(3, "x"), "role must be 'system', 'user', 'assistant' or 'tool', not 3"),
+        (
+            lambda: Message("user", [{"type": "text"}]),
+            "parts must be text or an iterable of parts, such as TextPart, not tuple of dict",
+        ),
+        (lambda: Message("user", None), "parts must be text or an iterable of parts, such as TextPart, not None"),
+        (lambda: ImagePart(data=b"x"), "data must be text in base64, not bytes"),
+        (lambda: Client(3, "m"), "api must be an API's name or a ProviderApi, not 3"),
+        (lambda: Client("openai", 3), "model must be the model's name, not 3"),
+        (lambda: Client("openai", "m", key=b"secret"), "key must be text or None, not bytes"),
+        (
+            lambda: Client("openai", "m", transport="https://x"),
+            "transport must be a Transport, such as HttpTransport(), not 'https://x'",
+        ),
+        (lambda: Client("openai", "m", base_url=3), "base_url must be text, not 3"),
+        (lambda: client.ask(3), "conversation must be messages, text or a ChatRequest, not 3"),
+        (lambda: Agent(client), "backend must be a Backend, such as ApiBackend(client), not Client"),
+        (lambda: Agent("claude"), "backend must be a Backend, such as ApiBackend(client), not 'claude'"),
+        (lambda: Agent(backend, stock), "tools must be a ToolRegistry or a list of tools, not Tool"),
+        (lambda: Agent(backend, config={}), "config must be an AgentConfig or None, not dict"),
+        (lambda: Agent(backend, policy=[Rule("deny")]), "policy must be a Policy or None, not list of Rule"),
+        (lambda: Agent(backend, confirm=True), "confirm must be an async function, not True"),
+        (lambda: Agent(backend, observers=3), "observers must be an iterable of observers, not 3"),
+        (
+            lambda: Agent(backend, executor=ToolExecutor(registry)),
+            "executor must be a function that makes a ToolExecutor of a registry and `confirm`, not ToolExecutor",
+        ),
+        (lambda: agent.run(3), "task must be text, not 3"),
+        (lambda: agent.run("x", history=[{"role": "user"}]), "history must be a sequence of Message, not list of dict"),
+        (lambda: agent.run("x", history="Hello."), "history must be a sequence of Message, not 'Hello.'"),
+        (lambda: agent.run("x", session="new"), "session must be a Session or None, not 'new'"),
+        (lambda: AgentConfig(tier="run"), "tier must be a Tier, such as Tier.RUN, or None, not 'run'"),
+        (lambda: AgentConfig(budget=20), "budget must be a Budget, not 20"),
+        (lambda: AgentConfig(system=3), "system must be text, not 3"),
+        (lambda: AgentTeam(backend, []), "coordinator must be an Agent, not ScriptedBackend"),
+        (
+            lambda: AgentTeam(agent, [agent]),
+            "members must be a sequence of Member(agent, description), not list of Agent",
+        ),
+        (
+            lambda: AgentTeam(agent, Member(agent, "x")),
+            "members must be a sequence of Member(agent, description), not Member",
+        ),
+        (lambda: Member(backend, "x"), "agent must be an Agent, not ScriptedBackend"),
+        (lambda: Member(agent, 3), "description must be text, not 3"),
+        (lambda: Budget(rounds="many"), "rounds must be a number of rounds, not 'many'"),
+        (lambda: Budget(prices=3, money=1.0), "prices must be Prices or None, not 3"),
+        (lambda: ToolRegistry(stock), "tools must be an iterable of tools, not Tool"),
+        (lambda: ToolRegistry("add"), "tools must be an iterable of tools, not 'add'"),
+        (
+            lambda: registry.register(lambda: 1, name="now", tier="run"),
+            "tier must be a Tier, such as Tier.RUN, not 'run'",
+        ),
+        (
+            lambda: registry.register(lambda: 1, name="now", teir=Tier.RUN),
+            "register() has no argument 'teir'; did you mean tier?",
+        ),
+        (lambda: registry.definitions(tier="run"), "tier must be a Tier, such as Tier.RUN, or None, not 'run'"),
+        (lambda: ToolExecutor([stock]), "registry must be a ToolRegistry, not list of Tool"),
+        (
+            lambda: ToolExecutor(registry, policy={}),
+            "policy must be a Policy or None (PolicyTable.model_validate(...).made() makes one of a dict), not dict",
+        ),
+        (lambda: ToolExecutor(registry, timeout="3 s"), "timeout must be a number of seconds or None, not '3 s'"),
+        (
+            lambda: ToolExecutor(registry).execute(ToolCall("stock"), Session()),
+            "calls must be a sequence of ToolCall, not ToolCall",
+        ),
+        (
+            lambda: ToolExecutor(registry).execute([{"name": "stock"}], Session()),
+            "calls must be a sequence of ToolCall, not list of dict",
+        ),
+        (lambda: ToolExecutor(registry).execute([ToolCall("stock")], None), "session must be a Session, not None"),
+        (lambda: Policy(Rule("deny")), "rules must be a tuple of Rule, not Rule"),
+        (lambda: Policy([Rule("deny"), 3]), "rules must be a tuple of Rule, not list of int"),
+        (lambda: Policy(limits=[3]), "limits must be a tuple of Limit, not list of int"),
+        (lambda: Rule(Tier.RUN), "effect must be 'allow', 'ask' or 'deny', not <Tier.RUN: 2>"),
+        (lambda: Rule("deny", tool=stock), "tool must be a glob over tools' names, not Tool"),
+        (
+            lambda: Rule("deny", arguments=["path"]),
+            "arguments must be a mapping from arguments to matchers, not list of str",
+        ),
+        (lambda: Limit("3"), "calls must be a number of calls or None, not '3'"),
+        (lambda: Limit(3, seconds="60"), "seconds must be a number of seconds, not '60'"),
+        (lambda: Session("run"), "tier must be a Tier, such as Tier.RUN, not 'run'"),
+        (lambda: Session(tier=2), "tier must be a Tier, such as Tier.RUN, not 2"),
+        (lambda: load_agent(3), "path must be a path, not 3"),
+        (lambda: load_agent(MISSING, tierr="run"), "load_agent() has no argument 'tierr'; did you mean tier?"),
+        (lambda: load_agent(MISSING, tier="run"), "tier must be a Tier, such as Tier.RUN, or None, not 'run'"),
+        (lambda: load_configuration(3), "path must be a path, not 3"),
+        (lambda: builtin_tools(3), "roots must be paths of directories, not list of int"),
+        (lambda: builtin_tools(".", tier="run"), "tier must be a Tier, such as Tier.RUN, not 'run'"),
+        (lambda: builtin_tools(".", commands={}), "commands must be CommandSettings or None, not dict"),
+        (lambda: AllowedRoots(["."]), "roots must be paths of directories, not list of list"),
+        (
+            lambda: ScriptedBackend("Hello."),
+            "answers must be an iterable of responses, texts, lists of events, or errors, not 'Hello.'",
+        ),
+        (
+            lambda: ScriptedBackend([3]),
+            "answers must be an iterable of responses, texts, lists of events, or errors, not list of int",
+        ),
+        (
+            lambda: ScriptedTransport("openai", ["Hello."]),
+            "answers must be an iterable of responses, bytes, tuples of a status and bytes, or errors, not list of str",
+        ),
+        (
+            lambda: ScriptedTransport("openai", [3]),
+            "answers must be an iterable of responses, bytes, tuples of a status and bytes, or errors, not list of int",
+        ),
+        (lambda: RecordingTransport("x", "f"), "inner must be a Transport, such as HttpTransport(), not 'x'"),
+        (lambda: ReplayTransport(3), "path must be a path, not 3"),
+        (lambda: ApiBackend("openai"), "client must be a Client, not 'openai'"),
+        (
+            lambda: ApiBackend(client, temprature=0.1),
+            "ApiBackend() has no argument 'temprature'; did you mean temperature?",
+        ),
+        (lambda: TextBackend("x", format="hermes"), "source must be a source, such as client_source(client), not 'x'"),
+        (lambda: local_source("1.5b"), "model must be a model in this process, such as open_model() gives, not '1.5b'"),
+        (lambda: McpRouter(registry, []), "servers must be an iterable of McpServer, not list of ToolDefinition"),
+        (lambda: McpRouter([3], registry), "servers must be an iterable of McpServer, not list of int"),
+        (lambda: McpService([stock]), "registry must be a ToolRegistry, not list of Tool"),
+        (lambda: Recorder(3), "path must be a path, not 3"),
+        (lambda: Archive(3), "path must be a path, not 3"),
+        (lambda: count_tokens(b"x"), "text must be text, not bytes"),
+        (lambda: present("x"), "approval must be an Approval, not 'x'"),
+        (lambda: FormatNegotiator(3), "config must be a ToolsConfig or None, not 3"),
+        (lambda: Disclosure([stock], format="hermes"), "registry must be a ToolRegistry, not list of Tool"),
+        (lambda: Envelope(agent=3), "agent must be an agent's name or None, not 3"),
+        (lambda: TierGate(max_tier="run"), "max_tier must be a Tier, such as Tier.RUN, not 'run'"),
+    ],
+)
+def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        use(make)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (
+            lambda: parse(3),
+            DefinitionError,
+            "definition: a response must be a dict or an object with model_dump, not int",
+        ),
+        (lambda: parse("x", tools=3), DefinitionError, "definition: int is not a tool"),
+        (lambda: parse("x", repair="all"), ValueError, "repair is 'all'; it can be 'safe' or 'none'"),
+        (lambda: StreamParser(tools="add"), DefinitionError, "definition: str is not a tool"),
+        (lambda: render_definitions([3], format="hermes"), DefinitionError, "definition: int is not a tool"),
+        (
+            lambda: api.encode_request([{"role": "user", "content": "x"}]),
+            DefinitionError,
+            "definition: a dict is not a toolwire.Message; messages of an API are read with decode_request",
+        ),
+        (lambda: api.encode_request([Message("user", "x")], tools=3), DefinitionError, "definition: int is not a tool"),
+        (
+            lambda: api.decode_response(b"{}"),
+            DefinitionError,
+            "definition: a response must be a dict or an object with model_dump, not bytes",
+        ),
+        (lambda: read_arguments("{}", 3), DefinitionError, "definition: int is not a tool"),
+        (lambda: ToolDefinition(3), DefinitionError, "definition: a tool's name must be text that is not empty, not 3"),
+        (
+            lambda: client.ask([{"role": "user"}]),
+            DefinitionError,
+            "definition: a dict is not a toolwire.Message; messages of an API are read with decode_request",
+        ),
+        (lambda: registry.register(3), DefinitionError, "definition: int is not a tool"),
+        (lambda: Rule("forbid"), ValueError, "effect must be 'allow', 'ask' or 'deny', not 'forbid'"),
+    ],
+)
+def test_a_value_that_cannot_be_used_says_what_can(
+    make: Callable[[], Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        use(make)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_type_is_raised_where_the_call_is() -> None:
+    with pytest.raises(TypeError) as caught:
+        agent.run("x", history=[{"role": "user"}])  # before anything is awaited
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert Path(frames[0].filename) == Path(__file__)
+    assert len(frames) <= 4, "the call, the function, and the check"
+
+
+def test_a_secret_is_never_shown() -> None:
+    with pytest.raises(TypeError) as caught:
+        Client("openai", "m", key=b"sk-secret")  # type: ignore[arg-type]
+    assert "sk-secret" not in str(caught.value)
