@@ -43,7 +43,7 @@ from toolwire.policy.intent import Intent
 from toolwire.policy.session import Session
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.records import EndRecord, Observer
-from toolwire.telemetry.run_observer import Watch
+from toolwire.telemetry.run_observer import RunObserver
 from toolwire.text.suggest import closest
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls
@@ -126,7 +126,7 @@ class Run:
         definitions_format = backend.format or backend.api or "openai_chat"
         # The coach observes its own model, which may be another one than in the run before.
         coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
-        observer = Watch(
+        observer = RunObserver(
             (*coach, *agent.observers), run_id, config.name, model=backend.model, api=backend.api, format=backend.format
         )
         disclosure = Disclosure(agent.registry, format=definitions_format, budget_tokens=config.definitions)
@@ -155,9 +155,9 @@ class Run:
 
         async def ask(approval: Approval) -> Any:
             emit(ApprovalRequested(approval))
-            observer.asking(approval, getattr(confirm, "name", "user"))
+            observer.request_approval(approval, getattr(confirm, "name", "user"))
             answer = await confirm(approval)
-            observer.consented(approval, answer)
+            observer.record_approval(approval, answer)
             return answer
 
         return ask
@@ -279,7 +279,7 @@ class Run:
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted
         faults = faults_of(response, require_call=self._context.config.require_tool_call)
         faults = faults or self._fenced_call(response, turn)
-        self._context.observer.faulty(fault.kind for fault in faults)
+        self._context.observer.add_faults(fault.kind for fault in faults)
         return _Answer(turn, response, _prose(response, turn), faults, untrusted)
 
     async def _response(
@@ -366,7 +366,7 @@ class Run:
         warning = REPEATED if circle == "warn" else ""
         note = "\n\n".join(filter(None, (advice(faults, self._example(answer.turn)), warning)))
         if note:
-            self._context.observer.told(note)
+            self._context.observer.add_correction(note)
             self._context.emit(CorrectionAdded(note))
         self._note = note or self._reminder(outcomes)
         return None

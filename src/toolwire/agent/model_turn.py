@@ -17,7 +17,7 @@ from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, Te
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
 from toolwire.telemetry.coached_backend import CoachedBackend
-from toolwire.telemetry.run_observer import Asked
+from toolwire.telemetry.run_observer import PendingTurn
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 
@@ -71,7 +71,7 @@ class ModelTurn:
         events = list(replay(response))
         for event in events:
             self._context.emit(event)
-        self._pending(turn, 1, again=True).came(response, events)
+        self._pending(turn, 1, again=True).complete(response, events)
 
     async def answer(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ParsedResponse:
         """Ask the model, and pass its answer through the response hooks; ask again if the stream breaks off.
@@ -92,20 +92,20 @@ class ModelTurn:
             try:
                 response = await self._stream(request, turn, pending)
             except (ProviderError, OutOfTime) as error:
-                pending.failed(str(error) or "the time of the run was used up")
+                pending.fail(str(error) or "the time of the run was used up")
                 raise
             self._context.limits.spending.add(response.usage)
             failure = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
             if failure is None and response.finish_reason is not FinishReason.ERROR:
                 return self._context.config.hooks.change_response(response, turn)
             reason = failure.message if failure else "the answer broke off"
-            pending.failed(reason)
+            pending.fail(reason)
             if attempt == ATTEMPTS - 1:
                 raise ProviderError(reason)
         raise AssertionError("unreachable")
 
-    def _pending(self, turn: TurnInfo, attempt: int, *, again: bool = False) -> Asked:
-        return self._context.observer.asks(
+    def _pending(self, turn: TurnInfo, attempt: int, *, again: bool = False) -> PendingTurn:
+        return self._context.observer.begin_turn(
             turn.round,
             attempt,
             model=turn.model,
@@ -116,7 +116,7 @@ class ModelTurn:
             again=again,
         )
 
-    async def _stream(self, request: ChatRequest, turn: TurnInfo, pending: Asked) -> ParsedResponse:
+    async def _stream(self, request: ChatRequest, turn: TurnInfo, pending: PendingTurn) -> ParsedResponse:
         """Ask once, and emit the events of the answer as they arrive."""
         context, notes = self._context, Notes()
         options = StreamOptions(f"{context.run_id}.{turn.round}", pending.raw, notes, self._memo)
@@ -127,7 +127,7 @@ class ModelTurn:
                 async for event in stream:
                     timeout.reset()
                     if not events:
-                        pending.heard()
+                        pending.mark_first_event()
                     events.append(event)
                     context.emit(event)
         except ProviderError as error:
@@ -142,7 +142,7 @@ class ModelTurn:
                 context.emit(event)
         self._report(notes)
         response = collect(events)
-        pending.came(response, events)
+        pending.complete(response, events)
         return response
 
     def _answer_seconds(self, turn: TurnInfo) -> float | None:

@@ -10,7 +10,7 @@ from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.run_events import Emit
 from toolwire.execution.disclosure import Disclosure
 from toolwire.policy.session import Session
-from toolwire.telemetry.run_observer import Watch
+from toolwire.telemetry.run_observer import RunObserver
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,6 @@ class RunContext:
     run_id: str
     limits: RunLimits
     disclosure: Disclosure
-    observer: Watch
+    observer: RunObserver
     emit: Emit
     parent: ParentCall | None

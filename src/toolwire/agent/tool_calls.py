@@ -154,7 +154,7 @@ class ToolCallRunner:
             outcome = await recorder.record_outcome(outcome, seconds, hooks_applied=caught.error is None, settle=settle)
         if caught.error is not None:
             raise caught.error
-        context.observer.called(outcome, seconds, stepped=answered_by_hook)
+        context.observer.record_call(outcome, seconds, stepped=answered_by_hook)
         context.emit(ToolFinished(outcome, seconds))
         return outcome
 

@@ -28,7 +28,7 @@ from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.row_codec import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
-from toolwire.telemetry.run_rows import SECRETS, Life, Lives, scrub
+from toolwire.telemetry.run_rows import SECRETS, OpenRuns, RunRow, scrub
 
 FILE: Final = "turns.db"
 MOMENT: Final = 0.2
@@ -77,7 +77,7 @@ class OutcomeRecord:
 
 
 _Record = RunRecord | TurnRecord | EndRecord | OutcomeRecord
-_Told = tuple[_Record, int] | threading.Event | None
+_Message = tuple[_Record, int] | threading.Event | None
 """A record and its approximate size in bytes; an event to set when everything before it is written; or None, which
 ends the thread."""
 
@@ -106,18 +106,18 @@ class Recorder:
         self._content = content
         self.most_bytes = most_bytes
         self._most_days = most_days
-        self._lock = threading.RLock()  # what the collector lets go of while it is held may tell too
-        self._lives = Lives()  # of the thread that writes
+        self._lock = threading.RLock()  # reentrant: the garbage collector may close a run inside
+        self._open_runs = OpenRuns()  # of the thread that writes
         self._begin_anew()
         _recorders.add(self)
 
     def _begin_anew(self) -> None:
-        self._queue: queue.SimpleQueue[_Told] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._waiting = 0  # bytes
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
-    # -- being told ----------------------------------------------------------------------------------------------
+    # -- observing -----------------------------------------------------------------------------------------------
 
     def begin(self, run: RunRecord, /) -> None:
         """Implement `Observer`."""
@@ -191,20 +191,20 @@ class Recorder:
 
     def _write(self, connection: sqlite3.Connection, record: _Record) -> None:
         if isinstance(record, RunRecord):
-            life = self._lives.begin(connection, record, content=self._content)
-            run = replace(record, id=life.row, parent=self._lives.parent(record))
+            life = self._open_runs.begin(connection, record, content=self._content)
+            run = replace(record, id=life.row, parent=self._open_runs.parent(record))
             _insert(connection, "runs", run_row(run, content=self._content, known=life.known))
         elif isinstance(record, EndRecord):
-            life = self._lives.end(record)
-            if life.earlier and record.rounds and not _told(connection, life.row):
-                life.resumed(connection)  # it had ended, and was only told again
+            life = self._open_runs.end(record)
+            if life.earlier and record.rounds and not _has_turns(connection, life.row):
+                life.merge_into_earlier(connection)  # it had ended already and was only replayed
             row = end_row(record, content=self._content, known=life.known)
             names = ", ".join(f"{name} = :{name}" for name in row)
             connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": life.row})
         elif isinstance(record, TurnRecord):
-            life = self._lives.of(record)
+            life = self._open_runs.of(record)
             if record.again and life.earlier:
-                life.resumed(connection)
+                life.merge_into_earlier(connection)
             if record.run != life.row:
                 record = replace(record, run=life.row)
             if self._content:
@@ -225,7 +225,7 @@ class Recorder:
             row = {"model": record.model, "format": record.format, "good": record.good, "at": record.at}
             _insert(connection, "outcomes", row)
 
-    def _learn(self, connection: sqlite3.Connection, life: Life, found: set[str]) -> None:
+    def _learn(self, connection: sqlite3.Connection, life: RunRow, found: set[str]) -> None:
         """Redact a secret that one call revealed in everything recorded before and afterwards."""
         new = sorted(found - life.known)[: SECRETS - len(life.known)] if found else []
         if new:
@@ -263,7 +263,7 @@ class Recorder:
         )
 
 
-def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Told], hurry: threading.Event) -> None:
+def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Message], hurry: threading.Event) -> None:
     """Write messages from the queue until None arrives; runs in the thread."""
     connection: sqlite3.Connection | None = None
     evicted, bytes = EVICT_EVERY, 0  # look once at the beginning
@@ -299,13 +299,13 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Told], hurry: threadi
 
 
 def _batch(
-    waiting: queue.SimpleQueue[_Told], hurry: threading.Event
+    waiting: queue.SimpleQueue[_Message], hurry: threading.Event
 ) -> tuple[list[_Record], int, list[threading.Event], bool]:
     """Return records of the next moment, their size in bytes, events to set, and whether the queue has ended."""
     batch: list[_Record] = []
     size = 0
     message = waiting.get()
-    hurry.wait(MOMENT)  # not woken for each record: that would cost the tellers more than the telling
+    hurry.wait(MOMENT)  # waking for each record would cost the runs more than recording it
     while True:
         if message is None:
             return batch, size, [], True
@@ -338,7 +338,7 @@ def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) 
     return connection.execute(f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", row).lastrowid or 0
 
 
-def _told(connection: sqlite3.Connection, run: str) -> bool:
+def _has_turns(connection: sqlite3.Connection, run: str) -> bool:
     return connection.execute("SELECT 1 FROM turns WHERE run = ? LIMIT 1", (run,)).fetchone() is not None
 
 

@@ -35,7 +35,7 @@ LOOKED_AT = 4_000
 
 _log = logging.getLogger("toolwire.telemetry")
 _lives = count(1)
-_running: ContextVar[Watch | None] = ContextVar("toolwire_run", default=None)
+_running: ContextVar[RunObserver | None] = ContextVar("toolwire_run", default=None)
 
 
 def new_run_id() -> str:
@@ -43,7 +43,7 @@ def new_run_id() -> str:
     return secrets.token_hex(6)
 
 
-class Watch:
+class RunObserver:
     """Reports one run to observers; an observer that fails gets no further reports of it.
 
     Args:
@@ -63,8 +63,8 @@ class Watch:
         within = "" if parent is None else parent.run
         life = next(_lives) if parent is None else parent._run.life
         self._run: RunRecord = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, life)
-        self._answer: Asked | None = None
-        self._consents: list[_Question] = []  # of calls that are not done yet; several may have one id
+        self._answer: PendingTurn | None = None
+        self._approvals: list[_Question] = []  # of calls that are not done yet; several may have one id
 
     @property
     def run(self) -> str:
@@ -81,9 +81,9 @@ class Watch:
         _running.set(self)
         self._run = replace(self._run, task=task, begun=time.time())
         if self._observers:
-            self._tell("begin", self._run)
+            self._report("begin", self._run)
 
-    def asks(
+    def begin_turn(
         self,
         round: int,
         attempt: int,
@@ -94,72 +94,72 @@ class Watch:
         tools: Sequence[ToolDefinition] = (),
         choice: str = "",
         again: bool = False,
-    ) -> Asked:
+    ) -> PendingTurn:
         """Begin a turn, new or replayed, after reporting the turn before it."""
-        self.settle()
-        self._answer = Asked(round, attempt, model, api, asked_for(format), tuple(tools), choice, again=again)
+        self.finish_turn()
+        self._answer = PendingTurn(round, attempt, model, api, asked_for(format), tuple(tools), choice, again=again)
         return self._answer
 
-    def asking(self, approval: Approval, by: str) -> None:
+    def request_approval(self, approval: Approval, by: str) -> None:
         """Note that a call waits for an approval."""
-        self._consents.append(_Question(approval, ApprovalRecord(approval.reason, by, None, monotonic())))
+        self._approvals.append(_Question(approval, ApprovalRecord(approval.reason, by, None, monotonic())))
 
-    def consented(self, approval: Approval, answer: Agreement | bool) -> None:
+    def record_approval(self, approval: Approval, answer: Agreement | bool) -> None:
         """Note the answer to a request for approval."""
         agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
-        for pending in self._consents:
+        for pending in self._approvals:
             if pending.approval is approval:
                 pending.consent = replace(pending.consent, agreed=agreed, seconds=monotonic() - pending.consent.seconds)
 
-    def _consent(self, call: ToolCall) -> ApprovalRecord | None:
+    def _take_approval(self, call: ToolCall) -> ApprovalRecord | None:
         """Return the approval of a call; among calls that share an id, the one with the same arguments."""
-        candidates = [candidate for candidate in self._consents if candidate.approval.call.id == call.id]
+        candidates = [candidate for candidate in self._approvals if candidate.approval.call.id == call.id]
         if not candidates:
             return None
         question = next((candidate for candidate in candidates if candidate.approval.call is call), None)
         question = question or next(
             (candidate for candidate in candidates if candidate.approval.call == call), candidates[0]
         )
-        self._consents.remove(question)
+        self._approvals.remove(question)
         consent = question.consent
         return consent if consent.agreed is not None else replace(consent, seconds=monotonic() - consent.seconds)
 
-    def called(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
+    def record_call(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
         """Add the outcome of a call to the turn."""
-        consent = self._consent(outcome.call) if self._consents else None
+        consent = self._take_approval(outcome.call) if self._approvals else None
         if self._answer is not None:
             record = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
             self._answer.calls.append(record)
 
-    def faulty(self, kinds: Iterable[str]) -> None:
+    def add_faults(self, kinds: Iterable[str]) -> None:
         """Add a fault of the answer itself."""
         if self._answer is not None:
             self._answer.faults = tuple(kinds)
 
-    def told(self, text: str) -> None:
+    def add_correction(self, text: str) -> None:
         """Add a correction that the next prompt contains."""
         if self._answer is not None:
             self._answer.told = text
 
-    def settle(self) -> None:
+    def finish_turn(self) -> None:
         """Report the last turn, which is complete now."""
         answer, self._answer = self._answer, None
         if answer is not None and self._observers and (answer.calls or not answer.again):
             with capture_errors() as caught:
                 record = answer.record(self._run)
             if caught.error is None:
-                self._tell("turn", record)
-            else:  # a run does not end on account of what is told of it
-                _log.warning("%s: an answer cannot be told: %s", self._run.id, caught.message)
+                self._report("turn", record)
+            else:  # a run must not fail because of a report
+                _log.warning("%s: an answer cannot be reported: %s", self._run.id, caught.message)
 
     def end(self, end: EndRecord | None) -> None:
         """Report the end of the run; None if it was abandoned."""
-        self.settle()
+        self.finish_turn()
         if self._observers:
             end = end or EndRecord(self._run.id, "stopped", False)
-            self._tell("end", replace(end, life=self._run.life))
+            self._report("end", replace(end, life=self._run.life))
 
-    def _tell(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
+    def _report(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
         for observer in tuple(self._observers):
             with capture_errors() as caught:
                 getattr(observer, what)(record)
@@ -176,7 +176,7 @@ class _Question:
     consent: ApprovalRecord
 
 
-class Asked:
+class PendingTurn:
     """An answer while it is streamed."""
 
     __slots__ = (
@@ -216,17 +216,17 @@ class Asked:
         self.faults: tuple[str, ...] = ()
         self.told = ""
 
-    def heard(self) -> None:
+    def mark_first_event(self) -> None:
         """Note the time of the first event."""
         self._first = monotonic() - self._started
 
-    def came(self, response: ParsedResponse, events: Sequence[Event]) -> None:
+    def complete(self, response: ParsedResponse, events: Sequence[Event]) -> None:
         """Note the complete answer."""
         self._seconds = monotonic() - self._started
         self._response = response
         self._events = tuple(events)
 
-    def failed(self, error: str) -> None:
+    def fail(self, error: str) -> None:
         """Note that the answer failed or broke off."""
         self._error = error
 
@@ -250,7 +250,7 @@ class Asked:
             events=self._events,
             raw="".join(self.raw),
             offered=tuple(tool.name for tool in self._tools),
-            found=self._found(response),
+            found=self._formats_of(response),
             calls=_in_order(self.calls, response.tool_calls),
             faults=self.faults,
             told=self.told,
@@ -259,7 +259,7 @@ class Asked:
             life=run.life,
         )
 
-    def _found(self, response: ParsedResponse) -> tuple[str, ...]:
+    def _formats_of(self, response: ParsedResponse) -> tuple[str, ...]:
         """Return the formats of the calls; without calls, formats in which the text names a tool."""
         calls = response.tool_calls or response.incomplete
         if calls:

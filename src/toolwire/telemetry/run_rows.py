@@ -31,7 +31,7 @@ _OF_CALLS: Final = ("arguments", "reason", "error", "result")
 
 
 @dataclass(slots=True)
-class Life:
+class RunRow:
     """The row of an open run.
 
     Attributes:
@@ -46,51 +46,51 @@ class Life:
     known: set[str] = field(default_factory=set)
     earlier: str = ""
 
-    def resumed(self, connection: sqlite3.Connection) -> None:
+    def merge_into_earlier(self, connection: sqlite3.Connection) -> None:
         """Merge this run into the earlier one, which it turned out to resume."""
         connection.execute("DELETE FROM runs WHERE id = ?", (self.row,))
         self.row = self.root = self.earlier
         self.earlier = ""
 
 
-class Lives:
+class OpenRuns:
     """The runs that have begun and not ended."""
 
     def __init__(self) -> None:
-        self._lives: dict[tuple[str, int], Life] = {}
+        self._open_runs: dict[tuple[str, int], RunRow] = {}
 
-    def begin(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> Life:
+    def begin(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> RunRow:
         """Add a run that begins or is resumed."""
-        parent = self._lives.get((run.parent, run.life)) if run.parent else None
+        parent = self._open_runs.get((run.parent, run.life)) if run.parent else None
         if parent is not None:
             row = parent.row + run.id.removeprefix(run.parent)
-            life = Life(row, parent.root, parent.known)
+            life = RunRow(row, parent.root, parent.known)
         else:
             row, earlier = self._row(connection, run, content=content)
-            life = Life(row, row, earlier=earlier)
+            life = RunRow(row, row, earlier=earlier)
         self._remember((run.id, run.life), life)
         return life
 
-    def of(self, record: TurnRecord | EndRecord) -> Life:
+    def of(self, record: TurnRecord | EndRecord) -> RunRow:
         """Return the run of a record; a run without a beginning gets a row by its id."""
         key = record.run, record.life
-        return self._lives.get(key) or self._remember(key, Life(record.run, record.run))
+        return self._open_runs.get(key) or self._remember(key, RunRow(record.run, record.run))
 
-    def end(self, end: EndRecord) -> Life:
+    def end(self, end: EndRecord) -> RunRow:
         """Remove a run that has ended, and return it."""
         life = self.of(end)
-        del self._lives[end.run, end.life]
+        del self._open_runs[end.run, end.life]
         return life
 
     def parent(self, run: RunRecord) -> str:
         """Return the row of the parent run."""
-        parent_life = self._lives.get((run.parent, run.life))
+        parent_life = self._open_runs.get((run.parent, run.life))
         return run.parent if parent_life is None else parent_life.row
 
-    def _remember(self, key: tuple[str, int], life: Life) -> Life:
-        self._lives[key] = life
-        if len(self._lives) > LIVES:
-            del self._lives[next(iter(self._lives))]
+    def _remember(self, key: tuple[str, int], life: RunRow) -> RunRow:
+        self._open_runs[key] = life
+        if len(self._open_runs) > LIVES:
+            del self._open_runs[next(iter(self._open_runs))]
         return life
 
     def _row(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> tuple[str, str]:
@@ -98,7 +98,7 @@ class Lives:
             return run.id, ""
         rows = of_one_name(connection, run.id)
         count, id, agent, task, reason = rows[-1]
-        going = any(open_run.row == id for open_run in self._lives.values())
+        going = any(open_run.row == id for open_run in self._open_runs.values())
         same_run = agent == run.agent and _alike(task, kept(run.task, MAX_TEXT) if content else "")
         if same_run and not going and reason in (None, STOPPED):
             return id, ""
