@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "ArgumentsDelta CallEnd CallStart ContentDelta Event Finish Passed ProblemFound ReasoningDelta "
             "ReasoningEnd UsageCounted collect replay watch"
         ),
+        "execution.confirmation": "Together",
         "execution.disclosure": "Disclosure count_definitions",
         "execution.executor": "Issue Outcome ToolExecutor",
         "execution.registry": "ToolRegistry",

@@ -45,6 +45,7 @@ from toolwire.events import UsageCounted as UsageCounted
 from toolwire.events import collect as collect
 from toolwire.events import replay as replay
 from toolwire.events import watch as watch
+from toolwire.execution.confirmation import Together as Together
 from toolwire.execution.disclosure import Disclosure as Disclosure
 from toolwire.execution.disclosure import count_definitions as count_definitions
 from toolwire.execution.executor import Issue as Issue
@@ -170,6 +171,7 @@ __all__ = [
     "TextPart",
     "Tier",
     "TierGate",
+    "Together",
     "TokenCount",
     "Tool",
     "ToolCall",
