@@ -280,4 +280,4 @@ def test_an_answer_that_cannot_be_told_breaks_nothing(
     with caplog.at_level(logging.WARNING, "toolwire.telemetry"):
         go([ADD % 1, "3"], heard)
     assert (len(heard.turns), heard.ends[0].reason) == (1, "answered")
-    assert "an answer cannot be told" in caplog.text
+    assert "an answer cannot be reported" in caplog.text
