@@ -116,7 +116,7 @@ def check_items(argument: str, values: object, kind: type | tuple[type, ...], ex
     Raises:
         TypeError: it is not a collection, or contains a value of another type; see `wrong_type`.
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+    if isinstance(values, (str, bytes)) or not isinstance(values, (list, tuple, Collection)):  # the fast ones first
         raise wrong_type(argument, values, expected)
     for value in values:
         if not isinstance(value, kind):

@@ -84,6 +84,11 @@ class Agent:
             ToolExecutor(self.registry, policy=policy, confirm=confirm)
         self._observers = (*observers, *(standard_observers() if telemetry else ()))
 
+    def __repr__(self) -> str:
+        """Return the agent's name, its model and the number of its tools."""
+        model = getattr(self.backend, "model", "") or type(self.backend).__name__
+        return f"<Agent {self.config.name!r}: model {model!r}, {len(self.registry)} tools>"
+
     def _default_executor(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
         return ToolExecutor(registry, policy=self._policy, confirm=confirm, check="warn")
 

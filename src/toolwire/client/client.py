@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Self, Unpack
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from toolwire._surface import check_type, needs_extra, wrong_type
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
@@ -148,6 +148,11 @@ class Client:
         if transport is None:
             transport = self._own = HttpTransport()
         self._transport = transport
+
+    def __repr__(self) -> str:
+        """Return the API, the model and the server; never a key."""
+        url = urlsplit(self._base)
+        return f"<Client {self.api.name}: model {self.model!r} at {url.scheme}://{url.netloc.rpartition('@')[2]}>"
 
     async def __aenter__(self) -> Self:
         """Itself."""

@@ -147,6 +147,11 @@ class ToolExecutor:
         if self._compares and check != "warn":
             checked(self._policy, registry.known())
 
+    def __repr__(self) -> str:
+        """Return the sizes of the registry and the policy."""
+        rules, limits = len(self._policy.rules), len(self._policy.limits)
+        return f"<ToolExecutor: {len(self._registry)} tools, {rules} rules, {limits} limits>"
+
     async def execute(
         self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
     ) -> list[ToolResult]:
@@ -158,7 +163,8 @@ class ToolExecutor:
             problems: of the response; a call that one of them names does not run.
         """
         check_items("calls", calls, ToolCall, "a sequence of ToolCall")
-        check_type("session", session, Session, "a Session")
+        if not isinstance(session, Session):
+            raise wrong_type("session", session, "a Session")
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
             return [(await self.run(calls[0], session)).result]

@@ -230,6 +230,12 @@ class ToolRegistry:
         """Another number after each change."""
         return self._version
 
+    def __repr__(self) -> str:
+        """Return the names of the tools, as far as they fit."""
+        names = [f"{server}.{name}" if server else name for server, name in list(self._entries)]
+        more = f", {len(names) - LISTED} more" if len(names) > LISTED else ""
+        return f"<ToolRegistry of {len(names)} tools: {', '.join(names[:LISTED]) or 'none'}{more}>"
+
     def __iter__(self) -> Iterator[ToolDefinition]:
         """The definitions that models may see."""
         return iter(self.definitions())

@@ -224,6 +224,10 @@ class McpRouter:
         self._asked = asked
         self._served: dict[str, _Served] = {}
 
+    def __repr__(self) -> str:
+        """Return the names of the servers; commands and addresses may hold secrets."""
+        return f"<McpRouter of {len(self._known)} servers: {', '.join(self._known) or 'none'}>"
+
     async def __aenter__(self) -> McpRouter:
         """Register what is known already."""
         for name, server in self._known.items():

@@ -47,6 +47,12 @@ class Session:
         """
         check_type("tier", self.tier, Tier, TIER)
 
+    def __repr__(self) -> str:
+        """Return the public state; nothing that the user said."""
+        state = [f"tier {self.tier.name}", "untrusted" * self.untrusted, "handed on" * self.handed_on]
+        calls = sum(self._counts.values())
+        return f"<Session: {', '.join(filter(None, state))}, {calls} calls>"
+
     def context(self, *, now: float, untrusted: bool | None = None) -> Context:
         """What a decision may know; for this moment, and for calls that the model wrote when it had read so much."""
         return Context(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
 
-from toolwire._surface import check_items, check_type
+from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.tools import definitions
@@ -81,15 +80,18 @@ class StreamParser:
         id_seed: str = "",
         _deltas: bool = True,
     ) -> None:
-        check_type("id_seed", id_seed, str, "text")
-        check_type("primed", primed, (str, NoneType), "text or None")
+        if not isinstance(id_seed, str):
+            raise wrong_type("id_seed", id_seed, "text")
+        if primed is not None:
+            check_type("primed", primed, str, "text or None")
         if repair not in ("safe", "none"):
             raise ValueError(f"repair is {repair!r}; it can be 'safe' or 'none'")
         if tool_choice not in ("auto", "none"):
             raise ValueError(f"tool_choice is {tool_choice!r}; it can be 'auto' or 'none'")
         wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
         fallback = (fallback,) if isinstance(fallback, str) else fallback
-        check_items("fallback", fallback, str, "a list of formats' names")
+        if fallback:
+            check_items("fallback", fallback, str, "a list of formats' names")
         if tool_choice == "none":
             wire, fallback = _without_calls(wire) if wire is not None else None, ()
         self._tools = definitions(tools)
