@@ -27,7 +27,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         ),
         "execution.confirmation": "Together",
         "execution.disclosure": "Disclosure count_definitions",
-        "execution.executor": "Issue Outcome ToolExecutor",
+        "execution.executor": "ToolExecutor",
+        "execution.outcomes": "Issue Outcome",
         "execution.registry": "ToolRegistry",
         "messages": (
             "FinishReason ImagePart Message OpaquePart ParsedResponse Problem ReasoningPart TextPart ToolCall "

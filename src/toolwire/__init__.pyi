@@ -48,9 +48,9 @@ from toolwire.events import watch as watch
 from toolwire.execution.confirmation import Together as Together
 from toolwire.execution.disclosure import Disclosure as Disclosure
 from toolwire.execution.disclosure import count_definitions as count_definitions
-from toolwire.execution.executor import Issue as Issue
-from toolwire.execution.executor import Outcome as Outcome
 from toolwire.execution.executor import ToolExecutor as ToolExecutor
+from toolwire.execution.outcomes import Issue as Issue
+from toolwire.execution.outcomes import Outcome as Outcome
 from toolwire.execution.registry import ToolRegistry as ToolRegistry
 from toolwire.messages import FinishReason as FinishReason
 from toolwire.messages import ImagePart as ImagePart

@@ -289,7 +289,7 @@ def test_cve_2025_68664_keys_of_a_models_data_stay_data(root: Path) -> None:
 def test_cve_2025_68664_nor_do_they_mean_anything_to_another_process() -> None:
     value = {**DATA, "inner": [DATA], "module": "os", "name": "system", "path": ["/"], "failed": "memory", "value": 1}
     assert asyncio.run(run_isolated(hostile_tools.keyed, {"value": value}, Isolation())) == value
-    with pytest.raises(ToolError, match="no JSON"):
+    with pytest.raises(ToolError, match="not JSON"):
         asyncio.run(run_isolated(hostile_tools.revive, {}, Isolation()))
 
 

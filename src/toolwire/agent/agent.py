@@ -16,7 +16,8 @@ from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.recovery import OFFENCE
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.errors import RunFailed
-from toolwire.execution.executor import Confirm, ToolExecutor, check_confirm
+from toolwire.execution.approval_requests import Confirm, check_confirm
+from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import Message
 from toolwire.models.backends import Backend

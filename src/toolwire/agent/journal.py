@@ -20,7 +20,7 @@ from toolwire.agent.run_events import AgentEvent, ToolFinished, ToolStarted, Tur
 from toolwire.agent.session_record import SessionRecord
 from toolwire.errors import JournalError
 from toolwire.events import replay
-from toolwire.execution.executor import Outcome
+from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import Registered
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.policy.session import Session

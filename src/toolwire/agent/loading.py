@@ -36,7 +36,9 @@ from toolwire.config.tables import (
 from toolwire.envelope.envelope import Envelope
 from toolwire.envelope.te_tools import read_handle
 from toolwire.errors import ConfigurationError, PolicyWarning, ToolError
-from toolwire.execution.executor import Confirm, Shaping, ToolExecutor
+from toolwire.execution.approval_requests import Confirm
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Shaping
 from toolwire.execution.registry import ToolRegistry
 from toolwire.execution.tool_files import python_tools
 from toolwire.policy.intent import TierGate

@@ -33,8 +33,10 @@ from toolwire.agent.run_events import (
 )
 from toolwire.agent.tool_calls import ToolCallRunner
 from toolwire.errors import ProviderError, RenderError
+from toolwire.execution.approval_requests import Confirm
 from toolwire.execution.disclosure import Disclosure
-from toolwire.execution.executor import Confirm, Outcome, ToolExecutor
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall
 from toolwire.models.backends import Backend

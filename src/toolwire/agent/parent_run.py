@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolwire.agent.budget import RunLimits, Spending
 from toolwire.agent.journal import Journal
 from toolwire.agent.run_events import Emit
-from toolwire.execution.executor import Confirm
+from toolwire.execution.approval_requests import Confirm
 from toolwire.policy.session import Session
 
 MAX_DEPTH = 8

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolwire.events import Event
-from toolwire.execution.executor import Outcome
+from toolwire.execution.outcomes import Outcome
 from toolwire.messages import Message, ToolCall, Usage
 from toolwire.policy.approval import Approval
 from toolwire.policy.intent import Intent

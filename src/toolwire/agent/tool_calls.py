@@ -14,7 +14,9 @@ from toolwire.agent.parent_run import CURRENT_CALL, ParentCall
 from toolwire.agent.run_context import RunContext
 from toolwire.agent.run_events import ToolFinished, ToolStarted
 from toolwire.errors import JournalError
-from toolwire.execution.executor import Confirm, Issue, Outcome, ToolExecutor
+from toolwire.execution.approval_requests import Confirm
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Issue, Outcome
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.runtime.foreign_code import capture_errors
 
@@ -174,9 +176,9 @@ class ToolCallRunner:
                     call,
                     context.session,
                     untrusted=pending.untrusted,
-                    noted=None if recorder is None else recorder.record_start,
-                    permitted="" if recorder is None else recorder.approval_key,
-                    begun=started,
+                    before_run=None if recorder is None else recorder.record_start,
+                    approved_key="" if recorder is None else recorder.approval_key,
+                    started=started,
                 )
         except TimeoutError:
             if not scope.expired():

@@ -15,7 +15,8 @@ from toolwire.cli.option_groups import takes_options
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, gather
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import load_configuration
-from toolwire.execution.executor import Outcome, ToolExecutor
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall
 from toolwire.policy.policy import Policy

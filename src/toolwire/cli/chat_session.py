@@ -35,7 +35,7 @@ from toolwire.cli.transcript import LAST, Copy, load, newest, save
 from toolwire.config.tables import COACH
 from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
-from toolwire.execution.executor import Outcome
+from toolwire.execution.outcomes import Outcome
 from toolwire.messages import Message, Part, TextPart, ToolResult
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.session import Session

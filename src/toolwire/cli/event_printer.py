@@ -38,7 +38,7 @@ from toolwire.events import (
     ReasoningDelta,
     UsageCounted,
 )
-from toolwire.execution.executor import Confirm
+from toolwire.execution.approval_requests import Confirm
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.text.truncate import truncate

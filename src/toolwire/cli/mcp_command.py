@@ -28,7 +28,8 @@ from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, gat
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import load_configuration
 from toolwire.errors import ConfigurationError
-from toolwire.execution.executor import Outcome, Shaping, ToolExecutor
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Outcome, Shaping
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.policy.policy import Policy

@@ -24,7 +24,7 @@ from toolwire.cli.tool_options import file_tools
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
-from toolwire.execution.executor import Confirm
+from toolwire.execution.approval_requests import Confirm
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.intent import TierGate
 from toolwire.policy.policy import Policy

@@ -1,89 +1,75 @@
 """Run calls: look up, repair, validate, decide, ask, run; each call gets exactly one result, in the order of the calls.
 
-What is validated is what is decided about, what somebody agrees to, and what runs: the same arguments, by a copy that
-nothing else holds. Whatever goes wrong answers the model with a message that it can act on.
+The arguments that were validated are the arguments that the policy decides about, that a person approves, and that run.
+Every failure becomes a result that the model can act on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from time import monotonic
 from types import NoneType
-from typing import Any, Literal
+from typing import Literal, TypedDict
 from weakref import WeakKeyDictionary
 
+from typing_extensions import Unpack
+
 from toolwire._surface import check_items, check_type, wrong_type
-from toolwire.errors import DefinitionError, PolicyWarning, ToolError, UnknownTool
-from toolwire.execution.confirmation import answering
+from toolwire.errors import PolicyWarning
+from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview
+from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
+from toolwire.execution.prepared_call import PreparedCall, prepare
 from toolwire.execution.registry import Registered, ToolRegistry
-from toolwire.messages import ImagePart, Problem, ToolCall, ToolResult
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.messages import Problem, ToolCall, ToolResult
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Ask, Decision, Deny, Policy, full_name
 from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import capture_errors
-from toolwire.runtime.isolation.isolated_call import run_isolated
-from toolwire.runtime.worker_threads import in_thread
-from toolwire.schema.serialization import to_json_value
-from toolwire.schema.validation import UNUSABLE, validate
-from toolwire.text.escape import replace_surrogates
+from toolwire.text.suggest import check_options
 
-MAX_ERROR = 1_000
-"""Characters of an error that the model is told."""
-EVERYTHING = (BaseException,)
-_NOT_THEIRS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
-LOST = "The call ran, and its result was lost; it may or may not have done its work."
+_ALL_ERRORS = (BaseException,)
+_INTERRUPTS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
-Shaping = Callable[[ToolCall, ToolResult], ToolResult]
-Noted = Callable[[ToolCall, Registered, str], Awaitable[None]]
-"""Told of a call that may run, right before it does: the call as it runs, its tool, and its approval key."""
+BeforeRun = Callable[[ToolCall, Registered, str], Awaitable[None]]
+"""Called right before a call runs, with the call as it runs, its tool, and its approval key."""
 
 
-Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """Something that stands in a call's way.
+class RunningOptions(TypedDict, total=False):
+    """Options for calls that run.
 
     Attributes:
-        kind: what it is; `confirmation` can be helped.
-        message: for the model, or for the program.
-        untrusted: the message may quote strangers.
+        timeout: maximum time of one call, in seconds; None for no limit, which is the default. A plain function that
+            takes longer is abandoned in its thread.
+        concurrency: maximum number of calls that run at the same time, 16 by default. Calls that wait for an approval
+            do not count.
+        shape: rewrites the result of each call that ran, for example as an envelope.
     """
 
-    kind: Literal["unknown_tool", "invalid_arguments", "denied", "confirmation", "not_runnable"]
-    message: str
-    untrusted: bool = False
+    timeout: float | None
+    concurrency: int
+    shape: Shaping | None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a call.
+class ExecutorOptions(RunningOptions, total=False):
+    """Options of a `ToolExecutor`.
 
     Attributes:
-        call: as it ran: repaired, under the tool's own name; as it came, if it did not run.
-        result: what the model is told.
-        issue: why it did not run; None if it did.
+        confirm_timeout: time to answer a question, in seconds, 300 by default; without an answer the call is denied.
+            Where questions wait for each other, the time counts from when a question is shown; see
+            `toolwire.execution.confirmation.turn`.
+        clock: returns seconds, for limits; `time.monotonic` by default.
+        check: whether to look for misspelled names in the policy, True by default; see `toolwire.policy.lint`. If such
+            a name certainly lets calls run that were to be denied, the constructor raises an error. Others are a
+            `PolicyWarning` at the first call, and at the first call after the tools changed. With "warn", none is an
+            error.
     """
 
-    call: ToolCall
-    result: ToolResult
-    issue: Issue | None = None
-
-
-@dataclass(slots=True)
-class _Ready:
-    """A call that was looked up, repaired and validated."""
-
-    call: ToolCall
-    tool: Registered
-    typed: dict[str, Any]  # the arguments as the function wants them
+    confirm_timeout: float
+    clock: Callable[[], float]
+    check: bool | Literal["warn"]
 
 
 class ToolExecutor:
@@ -92,21 +78,12 @@ class ToolExecutor:
     Args:
         registry: the tools.
         policy: the rules.
-        confirm: asks somebody; without it nothing that has to be asked runs.
-        timeout: seconds that one call may take; None for no limit. A plain function that takes longer is left behind in
-            its thread.
-        confirm_timeout: seconds that somebody has to answer; no answer is none. Where questions wait for each other
-            they count from when one is shown; see `toolwire.execution.confirmation.turn`.
-        concurrency: calls that run at the same time, whoever made them; those that wait for an answer do not count.
-        shape: makes of each result of a call that ran what the model is told, say an envelope's.
-        clock: seconds, for limits.
-        check: whether to look for names in the policy that name nothing; see `toolwire.policy.lint`. Those that surely
-            let calls run which were to be denied are an error here, others a `PolicyWarning` at the first call, when
-            all tools should be there, and at the first one after the tools have changed. "warn": none is an error.
+        confirm: asks a person for an approval; without it, calls that need an approval do not run.
+        options: see `ExecutorOptions`.
 
     Raises:
-        TypeError: `policy` is no policy, or `confirm` is no async function.
-        ConfigurationError: a rule that denies or asks, or a limit, has a misspelt name, so it would do nothing.
+        TypeError: `policy` is not a policy, `confirm` is not an async function, or an option is unknown.
+        ConfigurationError: a rule that denies or asks, or a limit, has a misspelled name and so has no effect.
     """
 
     def __init__(
@@ -115,36 +92,35 @@ class ToolExecutor:
         *,
         policy: Policy | None = None,
         confirm: Confirm | None = None,
-        timeout: float | None = None,
-        confirm_timeout: float = 300.0,
-        concurrency: int = 16,
-        shape: Shaping | None = None,
-        clock: Callable[[], float] = monotonic,
-        check: bool | Literal["warn"] = True,
+        **options: Unpack[ExecutorOptions],
     ) -> None:
+        check_options("ToolExecutor", options, ExecutorOptions.__annotations__)
         check_type("registry", registry, ToolRegistry, "a ToolRegistry")
         hint = " (PolicyTable.model_validate(...).made() makes one of a dict)" if isinstance(policy, dict) else ""
         check_type("policy", policy, (Policy, NoneType), f"a Policy or None{hint}")
+        timeout, concurrency = options.get("timeout"), options.get("concurrency", 16)
         check_type("timeout", timeout, (int, float, NoneType), "a number of seconds or None")
         check_type("concurrency", concurrency, int, "a number of calls")
-        if confirm is not None:
-            check_confirm(confirm)
         self._registry = registry
         self._policy = policy or Policy()
-        self._confirm = confirm
+        self._requests = ApprovalRequests(confirm, options.get("confirm_timeout", 300.0))
         self._timeout = timeout
-        self._confirm_timeout = confirm_timeout
+        self._shape = options.get("shape")
+        self._clock = options.get("clock", monotonic)
+        # A semaphore belongs to one event loop, and programs may run one executor in several loops, one after the
+        # other. The last one is remembered, since a lookup by weak reference costs more than running a small tool.
         self._concurrency = concurrency
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-        self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = None, asyncio.Semaphore(concurrency)
-        self._shape = shape
-        self._open: dict[tuple[int, int, str], asyncio.Event] = {}  # questions that are being asked, by loop and call
-        self._clock = clock
-        self._compares = bool(check) and bool(self._policy.rules or self._policy.limits)
-        self._compared = -1
+        self._last: tuple[asyncio.AbstractEventLoop | None, asyncio.Semaphore] = (
+            None,
+            asyncio.Semaphore(self._concurrency),
+        )
+        check = options.get("check", True)
+        self._checks_names = bool(check) and bool(self._policy.rules or self._policy.limits)
+        self._checked_version = -1
         """The version of the registry that the policy's names were compared with."""
         self._warned: set[str] = set()
-        if self._compares and check != "warn":
+        if self._checks_names and check != "warn":
             checked(self._policy, registry.known())
 
     def __repr__(self) -> str:
@@ -155,11 +131,11 @@ class ToolExecutor:
     async def execute(
         self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
     ) -> list[ToolResult]:
-        """One result for each call, in their order.
+        """Run calls at the same time and return one result for each, in their order.
 
         Args:
-            calls: complete calls of one response; incomplete ones have no business here.
-            session: what the conversation has come to.
+            calls: the complete calls of one response.
+            session: the state of the conversation.
             problems: of the response; a call that one of them names does not run.
         """
         check_items("calls", calls, ToolCall, "a sequence of ToolCall")
@@ -168,22 +144,25 @@ class ToolExecutor:
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
             return [(await self.run(calls[0], session)).result]
-        untrusted = session.untrusted  # what one of these calls gives back, the model had not read when it wrote them
+        # The model wrote all of these calls before it read the result of any. Without this, the first web page would
+        # make its siblings suspect, and which ones are asked about would depend on the order in which they end.
+        untrusted = session.untrusted
 
-        async def one(at: int, call: ToolCall) -> ToolResult:
-            if at in broken:
-                return _failed(call, "The call could not be read whole, so it did not run.")
+        async def run_at(index: int, call: ToolCall) -> ToolResult:
+            if index in broken:
+                return failed_result(call, "The call could not be read whole, so it did not run.")
             return (await self.run(call, session, untrusted=untrusted)).result
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(at, call)) for at, call in enumerate(calls)]
+            tasks = [group.create_task(run_at(index, call)) for index, call in enumerate(calls)]
         return [
-            _failed(call, LOST) if task.cancelled() else task.result() for call, task in zip(calls, tasks, strict=True)
+            failed_result(call, LOST) if task.cancelled() else task.result()
+            for call, task in zip(calls, tasks, strict=True)
         ]
 
     @property
     def clock(self) -> Callable[[], float]:
-        """Seconds, as a session's limits count them."""
+        """The clock of a session's limits, in seconds."""
         return self._clock
 
     async def run(
@@ -192,92 +171,104 @@ class ToolExecutor:
         session: Session,
         *,
         untrusted: bool | None = None,
-        noted: Noted | None = None,
-        permitted: str = "",
-        begun: list[ToolCall] | None = None,
+        before_run: BeforeRun | None = None,
+        approved_key: str = "",
+        started: list[ToolCall] | None = None,
     ) -> Outcome:
-        """What became of one call; every failure is a result, but for cancellation of whoever waits for it.
+        """Run one call and return its outcome; every failure is a result, except cancellation from outside.
 
         Args:
             call: a complete call.
-            session: what the conversation has come to.
-            untrusted: whether the model had read text of strangers when it wrote the call; None: whether it has by now.
-            noted: awaited right before the call runs; what it raises passes through, and the call does not run.
-            permitted: the approval key of a call that was let through and counted before: the same runs, unasked.
-            begun: gets the call when it begins to run, for whoever may not wait for the outcome.
+            session: the state of the conversation.
+            untrusted: whether the model had read untrusted content when it wrote the call; None: whether it has by now.
+            before_run: awaited right before the call runs; what it raises propagates, and the call does not run.
+            approved_key: the approval key of a call that was allowed and counted before: the same call runs unasked.
+            started: gets the call when it starts to run, for callers that may not wait for the outcome.
         """
-        begun = [] if begun is None else begun
-        unnoted: BaseException | None = None
-        with capture_errors() as caught:  # whatever goes wrong on the way, there is a result
-            if self._compares and self._compared != self._registry.version:
+        started = [] if started is None else started
+        hook_error: BaseException | None = None
+        # Previews, checks, clocks and `shape` are foreign code. Whatever they raise, the model gets a result: an API
+        # refuses a conversation in which a call has none.
+        with capture_errors() as caught:
+            if self._checks_names and self._checked_version != self._registry.version:
                 self._warn()
-            outcome = await self._run(call, session, untrusted, begun, noted, permitted)
+            outcome = await self._run(call, session, untrusted, started, before_run, approved_key)
             if isinstance(outcome, Outcome):
                 return outcome
-            unnoted = outcome
-        if unnoted is not None:
-            raise unnoted
-        if begun:
-            return Outcome(begun[0], _failed(call, f"{LOST} ({caught.message})"))
-        return _refused(call, Issue("not_runnable", f"{call.name} could not be run: {caught.message}"), session)
+            hook_error = outcome
+        if hook_error is not None:
+            raise hook_error
+        if started:
+            # The model must know that the tool may have acted, so that it does not simply repeat the call.
+            return Outcome(started[0], failed_result(call, f"{LOST} ({caught.message})"))
+        return refuse(call, Issue("not_runnable", f"{call.name} could not be run: {caught.message}"), session)
 
     async def _run(
         self,
         call: ToolCall,
         session: Session,
         untrusted: bool | None,
-        begun: list[ToolCall],
-        noted: Noted | None,
-        permitted: str,
+        started: list[ToolCall],
+        before_run: BeforeRun | None,
+        approved_key: str,
     ) -> Outcome | BaseException:
-        """`run`, for which some errors are left; `begun` gets the call when it begins. Or what `noted` raised."""
-        ready = self._prepare(call)
-        if isinstance(ready, Issue):
-            return _refused(call, ready, session)
-        key = approval_key(ready.call, ready.tool.definition) if permitted or noted is not None else ""
-        name = full_name(ready.tool.definition)
-        if not permitted or permitted != key:
-            if (issue := await self._permit(ready, session, untrusted)) is not None:
-                return _refused(call, issue, session)
+        """Do the steps of `run`; return what `before_run` raised, which `run` raises outside its own handler."""
+        prepared = prepare(self._registry, call)
+        if isinstance(prepared, Issue):
+            return refuse(call, prepared, session)
+        # The key hashes the definition and the arguments, so it is computed only where something uses it.
+        definition = prepared.tool.definition
+        key = approval_key(prepared.call, definition) if approved_key or before_run is not None else ""
+        name = full_name(definition)
+        # A key that differs means that the tool or the arguments changed since: then it is a new call.
+        if not approved_key or approved_key != key:
+            if (issue := await self._permit(prepared, session, untrusted)) is not None:
+                return refuse(call, issue, session)
+            # Counted without an await after the decision. Otherwise parallel calls would all pass the same limit.
             session.ran(name, self._clock())
+        # Waiting for a person takes no place here, so that one open question does not block other calls.
         gate = self._gate()
         await gate.acquire()
         start = self._clock()
         session.began(name, start)
         try:
-            if noted is not None:
+            if before_run is not None:
                 with capture_errors() as missed:
-                    await noted(ready.call, ready.tool, key)
+                    await before_run(prepared.call, prepared.tool, key)
                 if missed.error is not None:
                     return missed.error
-            begun.append(ready.call)
-            with capture_errors(EVERYTHING, propagated=_NOT_THEIRS) as caught:
-                result = _result(call, await self._called(ready))
+            # After the hook, because a journal has to be written before the tool can have acted.
+            started.append(prepared.call)
+            # A tool may raise SystemExit or its own kind of BaseException. Neither must end the program.
+            with capture_errors(_ALL_ERRORS, propagated=_INTERRUPTS) as caught:
+                result = build_result(call, await prepared.run(self._timeout))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return Outcome(ready.call, _failed(call, LOST))  # the tool cancelled itself; nobody else wants to stop
+            return Outcome(prepared.call, failed_result(call, LOST))  # the tool cancelled itself, and nobody this task
         finally:
             gate.release()
             session.ended(name, start, self._clock())
-        if ready.tool.definition.untrusted:
+        # An error message of an untrusted tool is untrusted content too, so this does not depend on success.
+        if definition.untrusted:
             session.untrusted = True
         if caught.error is not None:
-            result = _failed(call, caught.message)
-        return Outcome(ready.call, result if self._shape is None else self._shape(ready.call, result))
+            result = failed_result(call, caught.message)
+        return Outcome(prepared.call, result if self._shape is None else self._shape(prepared.call, result))
 
     def _warn(self) -> None:
-        """Warn of names in the policy that name nothing, each once; the registry has other tools than before."""
+        """Warn once of each name in the policy that names nothing."""
         version = self._registry.version
-        for one in misnomers(self._policy, self._registry.known()):
-            if str(one) not in self._warned:
-                self._warned.add(str(one))
-                warnings.warn(str(one), PolicyWarning, stacklevel=3)  # may be an error: then the call does not run
-        self._compared = version
+        for misnomer in misnomers(self._policy, self._registry.known()):
+            if str(misnomer) not in self._warned:
+                self._warned.add(str(misnomer))
+                warnings.warn(str(misnomer), PolicyWarning, stacklevel=3)
+        # Stored last: where warnings are errors, the next call is refused too, and does not run under a faulty policy.
+        self._checked_version = version
 
     def _gate(self) -> asyncio.Semaphore:
-        """What lets so many calls of a loop run at a time."""
+        """Return the semaphore that bounds the running calls of this event loop."""
         loop = asyncio.get_running_loop()
         last, gate = self._last
         if last is not loop:
@@ -286,11 +277,11 @@ class ToolExecutor:
         return gate
 
     def preflight_check(self, call: ToolCall, session: Session) -> list[Issue]:
-        """What stands in the way of a call; nothing runs, and nobody is asked."""
-        ready = self._prepare(call)
-        if isinstance(ready, Issue):
-            return [ready]
-        match self._decided(ready, session):
+        """Return the issues that keep a call from running; nothing runs, and nobody is asked."""
+        prepared = prepare(self._registry, call)
+        if isinstance(prepared, Issue):
+            return [prepared]
+        match self._decide(prepared, session):
             case Deny(reason):
                 return [Issue("denied", reason)]
             case Ask(reason):
@@ -298,275 +289,59 @@ class ToolExecutor:
         return []
 
     def decide(self, call: ToolCall, session: Session) -> Decision:
-        """Whether a call may run, with what it would do where somebody has to be asked; nothing runs."""
-        ready = self._prepare(call)
-        if isinstance(ready, Issue):
-            return Deny(ready.message)
-        decision = self._decided(ready, session)
-        return self._shown(ready, decision) if isinstance(decision, Ask) else decision
+        """Decide whether a call may run, with a preview if an approval is needed; nothing runs."""
+        prepared = prepare(self._registry, call)
+        if isinstance(prepared, Issue):
+            return Deny(prepared.message)
+        decision = self._decide(prepared, session)
+        return add_preview(prepared, decision) if isinstance(decision, Ask) else decision
 
     def plan(self, calls: Iterable[ToolCall], session: Session) -> list[Issue]:
-        """Hold on to calls that the model means to make, written down before it read any text of strangers.
+        """Record calls that the model plans to make, before it has read any untrusted content.
 
-        Each may run later, once, without the question that such text raises; what else asks or denies stays as it is.
-        A plan ends with the user's next question.
+        Each may run later, once, without the question that untrusted content raises. Other rules that ask or deny still
+        apply. A plan ends with the user's next question.
 
         Returns:
-            What stands in the way of calls that cannot be planned, in their order; others are planned all the same.
+            The issues of calls that cannot be planned, in their order; the other calls are planned nevertheless.
         """
         issues: list[Issue] = []
         for call in calls:
-            ready = self._prepare(call)
-            if isinstance(ready, Issue):
-                issues.append(ready)
+            prepared = prepare(self._registry, call)
+            if isinstance(prepared, Issue):
+                issues.append(prepared)
             elif session.untrusted:
-                issues.append(Issue("denied", f"{call.name} cannot be planned: text of strangers was read already."))
+                # Untrusted content may have dictated this plan, so the plan vouches for nothing.
+                issues.append(Issue("denied", f"{call.name} cannot be planned: untrusted content was read already."))
             else:
-                session.planned(approval_key(ready.call, ready.tool.definition))
+                session.planned(approval_key(prepared.call, prepared.tool.definition))
         return issues
 
-    # -- before it runs ------------------------------------------------------------------------------------------
-
-    def _prepare(self, call: ToolCall) -> _Ready | Issue:
-        try:
-            tool = self._registry.lookup(call.name, call.server)
-        except UnknownTool as error:
-            return Issue("unknown_tool", str(error))
-        except DefinitionError as error:
-            return Issue("not_runnable", f"The tool {call.name!r} cannot be used: {error}")
-        if tool.run is None:
-            return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
-        definition = tool.definition
-        try:
-            arguments = definition.fit(_copied(call.arguments))
-        except RecursionError:
-            return Issue("invalid_arguments", f"The arguments of {call.name!r} are nested too deeply.")
-        issues = validate(arguments, definition.parameters)
-        if issues and issues[0].keyword == UNUSABLE:
-            return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
-        why, typed = ("; ".join(map(str, issues)), None) if issues else _typed(arguments, tool)
-        if typed is None:
-            quotes = definition.untrusted and not issues  # then a check of the tool's own said so
-            return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}", quotes)
-        return _Ready(_with(call, definition.name, arguments), tool, typed)
-
-    def _decided(self, ready: _Ready, session: Session, untrusted: bool | None = None) -> Decision:
+    def _decide(self, prepared: PreparedCall, session: Session, untrusted: bool | None = None) -> Decision:
+        # Matchers may be the program's own. One that fails denies: a fault in a rule must not let a call through.
         with capture_errors() as caught:
             context = session.context(now=self._clock(), untrusted=untrusted)
-            return self._policy.decide(ready.call, ready.tool.definition, context)
-        return Deny(f"Whether {ready.call.name} may run cannot be decided, so it did not run: {caught.message}")
+            return self._policy.decide(prepared.call, prepared.tool.definition, context)
+        return Deny(f"Whether {prepared.call.name} may run cannot be decided, so it did not run: {caught.message}")
 
-    async def _permit(self, ready: _Ready, session: Session, untrusted: bool | None) -> Issue | None:
-        decision = self._decided(ready, session, untrusted)
+    async def _permit(self, prepared: PreparedCall, session: Session, untrusted: bool | None) -> Issue | None:
+        """Decide, and ask where the decision says so; return the issue if the call must not run."""
+        decision = self._decide(prepared, session, untrusted)
         if isinstance(decision, Ask):
-            issue = await self._asked(ready, decision, session, untrusted)
+            issue = await self._requests.request(
+                prepared, decision, session, lambda: self._decide(prepared, session, untrusted)
+            )
             if issue is not None:
                 return issue
-            if not self._is_still_there(ready):
-                return Issue("denied", f"{ready.call.name} was changed or switched off meanwhile, so it did not run.")
-            again = self._decided(ready, session, untrusted)  # others may have run while somebody thought
+            name = prepared.call.name
+            # Minutes may have passed. The person approved the tool as it was, so a tool that was replaced must not run.
+            if not prepared.is_current(self._registry):
+                return Issue("denied", f"{name} was changed or switched off meanwhile, so it did not run.")
+            # Other calls may have used up a limit meanwhile. An approval answers `Ask`, and never overrules `Deny`.
+            again = self._decide(prepared, session, untrusted)
             return Issue("denied", again.reason) if isinstance(again, Deny) else None
         if isinstance(decision, Deny):
             return Issue("denied", decision.reason)
         if decision.once:
-            session.spent(approval_key(ready.call, ready.tool.definition))
+            session.spent(approval_key(prepared.call, prepared.tool.definition))
         return None
-
-    def _is_still_there(self, ready: _Ready) -> bool:
-        """Whether the tool is what it was when it was looked up."""
-        was = ready.tool
-        try:
-            now = self._registry.lookup(was.name, was.definition.server)
-        except (UnknownTool, DefinitionError):
-            return False
-        same = (
-            now.run is was.run
-            and now.behavior.isolation == was.behavior.isolation
-            and now.definition.tier == was.definition.tier
-        )
-        return same and now.definition.parameters == was.definition.parameters
-
-    def _shown(self, ready: _Ready, ask: Ask) -> Ask | Deny:
-        """The question with what the call would do; what cannot be shown is denied."""
-        preview = ready.tool.behavior.preview
-        if preview is None:
-            return ask
-        with capture_errors() as caught:
-            shown: object = preview(_copied(ready.call.arguments))
-            if isinstance(shown, str):
-                return Ask(ask.reason, shown)
-            if inspect.iscoroutine(shown):
-                shown.close()
-            raise TypeError(f"its preview gave no text but {type(shown).__name__}")
-        return Deny(f"What {ready.call.name} would do cannot be shown, so it did not run: {caught.message}")
-
-    async def _asked(self, ready: _Ready, ask: Ask, session: Session, untrusted: bool | None) -> Issue | None:
-        call, definition = ready.call, ready.tool.definition
-        if self._confirm is None:
-            return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
-        shown = self._shown(ready, ask)  # here and now: questions of one response are asked in the order of its calls
-        if isinstance(shown, Deny):
-            return Issue("denied", shown.reason, definition.untrusted)
-        key = approval_key(call, definition)
-        place = id(asyncio.get_running_loop()), session.account, key
-        while (asked := self._open.get(place)) is not None:  # the same question is being asked
-            await asked.wait()
-            again = self._decided(ready, session, untrusted)  # the answer may hold for this one too
-            if isinstance(again, Deny):
-                return Issue("denied", again.reason)
-            if not isinstance(again, Ask):
-                return None
-        self._open[place] = done = asyncio.Event()
-        try:
-            return await self._answered(ready, shown, key, session)
-        finally:
-            del self._open[place]
-            done.set()
-
-    async def _answered(self, ready: _Ready, shown: Ask, key: str, session: Session) -> Issue | None:
-        """What somebody says to a question; None if it is a yes."""
-        assert self._confirm is not None
-        call, definition = ready.call, ready.tool.definition
-        exactly = _with(call, call.name, _copied(call.arguments))
-        answer: Agreement | bool = False
-        try:
-            with capture_errors() as caught:
-                async with answering(self._confirm_timeout):
-                    answer = await self._confirm(Approval(exactly, definition, shown.reason, shown.preview))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            return Issue("denied", f"The question about {call.name} was withdrawn, so it did not run.")
-        if isinstance(caught.error, TimeoutError):
-            return Issue("denied", f"Nobody agreed to {call.name} in time, so it did not run.")
-        if caught.error is not None:
-            return Issue("denied", f"Nobody could be asked about {call.name}, so it did not run: {caught.message}")
-        agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
-        if agreement.remember:
-            session.decided(key, agreed=agreement.agreed)
-        if agreement.agreed:
-            return None
-        why = f": {agreement.reason}" if agreement.reason else "."
-        if agreement.unanswered:
-            return Issue("denied", f"Nobody has agreed to this call of {call.name}, so it did not run{why}")
-        session.declined(key)
-        return Issue("denied", f"The user refused this call of {call.name}{why}")
-
-    # -- running -------------------------------------------------------------------------------------------------
-
-    async def _called(self, ready: _Ready) -> Any:
-        run = ready.tool.run
-        assert run is not None
-        if ready.tool.behavior.isolation is not None:
-            work = run_isolated(run, ready.typed, ready.tool.behavior.isolation)
-        elif ready.tool.is_async:
-            work = run(**ready.typed)
-        else:
-            work = _called_in_thread(run, ready.typed)
-        if self._timeout is None:
-            return await work
-        try:
-            async with asyncio.timeout(self._timeout) as scope:
-                return await work
-        except TimeoutError as error:
-            if not scope.expired():
-                raise  # it is the tool's own
-            name, goes_on = ready.call.name, "" if _stops(ready.tool) else " It may still be at work."
-            raise ToolError(f"{name} took longer than {self._timeout:g} seconds.{goes_on}") from error
-
-
-def check_confirm(confirm: object) -> None:
-    """Tell who made an executor that nobody could be asked, before the first question.
-
-    Raises:
-        TypeError: it is not callable, or a plain function that does not say that it gives something to be awaited.
-    """
-    if not callable(confirm):
-        raise wrong_type("confirm", confirm, "an async function")
-    called = confirm if inspect.isroutine(confirm) else type(confirm).__call__
-    if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(called):
-        return
-    if not (inspect.isfunction(called) or inspect.ismethod(called)) or called.__name__ == "<lambda>":
-        return  # what it gives is seen when it is asked
-    if getattr(called, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
-        name = getattr(confirm, "__qualname__", type(confirm).__name__)
-        raise TypeError(
-            f"confirm must be an async function: make {name} one with `async def`, or say that it returns an Awaitable"
-        )
-
-
-def _stops(tool: Registered) -> bool:
-    """Whether a call of the tool ends when nobody waits for it any more."""
-    return tool.behavior.isolation is not None or tool.is_async
-
-
-async def _called_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    value = await in_thread(run, arguments)
-    return await value if inspect.isawaitable(value) else value
-
-
-def _typed(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
-    """What is wrong with valid arguments by the tool's own lights; or "", and the arguments as its function wants."""
-    if tool.behavior.check is None and tool.read is None:
-        return "", _copied(arguments)  # what the function does to them is no part of the record
-    with capture_errors() as caught:
-        if tool.behavior.check is not None and (why := tool.behavior.check(_copied(arguments))):
-            return why, None
-        return "", _copied(arguments) if tool.read is None else tool.read(_copied(arguments))
-    return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
-
-
-_CONTAINERS = (dict, list, tuple)
-
-
-def _copied(value: Any) -> Any:
-    """A JSON value that nobody else holds; arguments are never nested deeper than reading allows."""
-    if isinstance(value, dict):
-        return {key: _copied(inner) if isinstance(inner, _CONTAINERS) else inner for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_copied(inner) if isinstance(inner, _CONTAINERS) else inner for inner in value]
-    if isinstance(value, tuple):
-        return [_copied(inner) for inner in value]  # as JSON has it
-    return value
-
-
-def _with(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
-    """The call as it would run; what `dataclasses.replace` does, in a sixth of the time."""
-    return ToolCall(
-        name, arguments, call.id, call.server, call.raw, call.format, call.repairs, call.confidence, call.free
-    )
-
-
-def _failed(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(call.id, call.name, error=replace_surrogates(message[:MAX_ERROR]))
-
-
-def _refused(call: ToolCall, issue: Issue, session: Session) -> Outcome:
-    if issue.untrusted:
-        session.untrusted = True
-    return Outcome(call, _failed(call, issue.message), issue)
-
-
-def _result(call: ToolCall, value: Any) -> ToolResult:
-    """What a tool gave back, as a result: of its own, an image or several, any value that has a JSON form, or text.
-
-    Raises:
-        ToolError: it has none.
-    """
-    if isinstance(value, ToolResult):
-        return replace(value, call_id=call.id, tool_name=call.name, result=_json(value.result))
-    if isinstance(value, ImagePart):
-        return ToolResult(call.id, call.name, images=(value,))
-    if isinstance(value, list | tuple) and value and all(isinstance(one, ImagePart) for one in value):
-        return ToolResult(call.id, call.name, images=tuple(value))
-    return ToolResult(call.id, call.name, _json(value))
-
-
-def _json(value: Any) -> Any:
-    try:
-        made = to_json_value(value)
-    except ToolError as error:
-        raise ToolError(f"The tool ran, but what it gave back is no JSON: {error}") from error
-    # What a tool does later to what it gave back changes nothing of what it gave back.
-    return _copied(made) if isinstance(made, _CONTAINERS) else made

@@ -23,7 +23,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from toolwire.execution.executor import Shaping
+from toolwire.execution.outcomes import Shaping
 from toolwire.mcp.definitions import Declared, cleaned
 from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
 from toolwire.schema.validation import validate

@@ -40,8 +40,9 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
+from typing_extensions import Unpack
 
-from toolwire.execution.executor import Shaping, ToolExecutor
+from toolwire.execution.executor import RunningOptions, ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.client_context import CURRENT, Caller
 from toolwire.mcp.definitions import HINTS
@@ -51,6 +52,7 @@ from toolwire.policy.approval import Agreement, Approval, present
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
 from toolwire.text.json_text import DuplicateKeyError, unique_members
+from toolwire.text.suggest import check_options
 from toolwire.tools import Tier, ToolDefinition
 
 PAGE = 200
@@ -121,11 +123,9 @@ class McpService:
         policy: Policy | None = None,
         tier: Tier = Tier.WALK,
         agree: bool = False,
-        timeout: float | None = None,
-        concurrency: int = 16,
-        shape: Shaping | None = None,
         name: str = "toolwire",
         instructions: str = "",
+        **options: Unpack[RunningOptions],
     ) -> None:
         """Prepare.
 
@@ -134,23 +134,25 @@ class McpService:
             policy: the rules.
             tier: how far every client is let; tools of a higher one are not even listed.
             agree: run what has to be asked without asking.
-            timeout: seconds that one call may take.
-            concurrency: calls that run at the same time.
-            shape: makes of each result what the client is told.
             name: what clients know the server by.
             instructions: what clients tell their model about it.
+            options: see `RunningOptions`.
+
+        Raises:
+            TypeError: an option is unknown.
         """
+        check_options("McpService", options, RunningOptions.__annotations__)
         self._registry = registry
         self._tier = tier
         self._agree = agree
-        self._gate = asyncio.Semaphore(concurrency)
+        self._gate = asyncio.Semaphore(options.get("concurrency", 16))
         self._waiting = 0
         self._asked: OrderedDict[str, tuple[str, float]] = OrderedDict()
         self._visit = self.visit()  # of all who have none of their own
-        shape = None if shape is None else shaped(shape)
-        of_all: Any = {"timeout": timeout, "concurrency": concurrency, "shape": shape}
-        self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, **of_all)
-        self._alone = ToolExecutor(registry, policy=policy, **of_all)
+        if (shape := options.get("shape")) is not None:
+            options["shape"] = shaped(shape)
+        self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, **options)
+        self._alone = ToolExecutor(registry, policy=policy, **options)
         self.server: Server[Any] = Server(
             name,
             version=version("toolwire"),
@@ -200,7 +202,7 @@ class McpService:
         slot = _Slot(self._gate)
         self._waiting += 1
         try:
-            outcome = await executor.run(call, visit.session, noted=slot.take)
+            outcome = await executor.run(call, visit.session, before_run=slot.take)
         finally:
             slot.give()
             self._waiting -= 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from toolwire.events import Event
-from toolwire.execution.executor import Issue
+from toolwire.execution.outcomes import Issue
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.providers.api_registry import apis
 

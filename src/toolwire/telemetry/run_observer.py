@@ -13,7 +13,7 @@ from itertools import count
 from time import monotonic
 
 from toolwire.events import Event
-from toolwire.execution.executor import Outcome
+from toolwire.execution.outcomes import Outcome
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.providers.parsing import parse

@@ -28,7 +28,7 @@ from toolwire.agent.journal import RecordedAnswer, RecordedOutcome, RecordedStar
 from toolwire.agent.run_events import RunEnded
 from toolwire.agent.session_record import MOMENTARY, RAN, SessionRecord
 from toolwire.errors import JournalError
-from toolwire.execution.executor import Issue, Outcome
+from toolwire.execution.outcomes import Issue, Outcome
 from toolwire.messages import REPAIRS
 from toolwire.policy.policy import REMEMBERED
 from toolwire.policy.session import Session

@@ -353,7 +353,7 @@ def test_result_that_cannot_be_recorded_is_an_error_for_the_model() -> None:
     )
     events = asyncio.run(life(Agent(made, registry), MemoryJournal(), Session()))
     (done,) = [event.outcome.result for event in events if isinstance(event, ToolFinished)]
-    assert "is no JSON" in (done.error or "")
+    assert "cannot be written as JSON" in (done.error or "")
 
 
 def test_record_that_cannot_be_written_ends_the_run_before_the_call_runs() -> None:

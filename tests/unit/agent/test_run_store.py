@@ -12,7 +12,7 @@ from toolwire import ParsedResponse, ToolCall, ToolResult
 from toolwire.agent.codec import dumps, to_data
 from toolwire.agent.journal import MemoryJournal, RecordedAnswer, RecordedOutcome, RecordedStart, recorded_events
 from toolwire.agent.run_store import RunTail
-from toolwire.execution.executor import Outcome
+from toolwire.execution.outcomes import Outcome
 
 
 class Records(dict[str, str]):

@@ -11,7 +11,7 @@ from toolwire.agent import Agent
 from toolwire.agent.run_events import RunEnded, ToolFinished, ToolStarted, TurnStarted
 from toolwire.cli.chat_session import STOPPED, _Kept
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, Finish, ProblemFound
-from toolwire.execution.executor import Outcome
+from toolwire.execution.outcomes import Outcome
 from toolwire.testing import ScriptedBackend
 
 BROKEN: Sequence[Event] = (

@@ -16,7 +16,8 @@ from tests.simulated_time import run_simulated
 
 import toolwire
 from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
-from toolwire.execution.executor import Outcome, ToolExecutor
+from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import Registered, ToolRegistry
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.policy import Limit, Policy, Rule
@@ -275,7 +276,7 @@ def test_what_tools_give_back() -> None:
     assert results[0].result == {"a": [1]}
     assert results[2].images == (given[2],)
     assert (results[3].call_id, results[3].error) == ("c3", "own")
-    assert "no JSON: it is of the type object." in (results[4].error or "")
+    assert "cannot be written as JSON: it is of the type object." in (results[4].error or "")
 
 
 class Size(Enum):
@@ -420,7 +421,7 @@ def test_whoever_notes_calls_is_told_right_before_one_runs() -> None:
         keys.append(key)
 
     async def run(name: str, arguments: dict[str, Any], session: Session, permitted: str = "") -> Outcome:
-        return await executor.run(ToolCall(name, arguments, "1"), session, noted=noted, permitted=permitted)
+        return await executor.run(ToolCall(name, arguments, "1"), session, before_run=noted, approved_key=permitted)
 
     keys: list[str] = []
     executor = ToolExecutor(ran.registry, policy=Policy(limits=(Limit(2, tool="add"),)))
@@ -443,7 +444,7 @@ def test_a_call_that_cannot_be_noted_does_not_run() -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        asyncio.run(ToolExecutor(ran.registry).run(ToolCall("add", {"a": 1}, "1"), Session(), noted=noted))
+        asyncio.run(ToolExecutor(ran.registry).run(ToolCall("add", {"a": 1}, "1"), Session(), before_run=noted))
     assert ran.calls == []
 
 
@@ -476,10 +477,13 @@ async def panic() -> str:
         (lambda r: r.register(raising(asyncio.CancelledError()), name="odd"), "CancelledError"),
         (lambda r: r.register(panic, name="odd"), "Panic: broken"),
         (lambda r: r.register(lambda: "", name="odd", description=lambda: str(1 / 0)), "could not be run"),
-        (lambda r: r.register(lambda: 10**5000, name="odd"), "is no JSON: it is a number of too many digits"),
+        (
+            lambda r: r.register(lambda: 10**5000, name="odd"),
+            "cannot be written as JSON: it is a number of too many digits",
+        ),
         (
             lambda r: r.register(lambda: ToolResult("", "", object()), name="odd"),
-            "is no JSON: it is of the type object.",
+            "cannot be written as JSON: it is of the type object.",
         ),
     ],
 )
@@ -642,8 +646,8 @@ class Hook:
     [
         (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy must be a Policy or None (PolicyTable"),  # type: ignore[arg-type]
         (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm must be an async function, not True"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "make agrees_at_once one with `async def`"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "make Hook.ask one with `async def`"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "define agrees_at_once with `async def`"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "define Hook.ask with `async def`"),  # type: ignore[arg-type]
         (lambda: Session(tier="RUN"), "tier must be a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
         (lambda: ToolCall("a", '{"b": 1}'), "arguments must be a dict of JSON values (json.loads"),  # type: ignore[arg-type]
     ],

@@ -89,7 +89,7 @@ def test_calls_that_cannot_be_planned_say_why() -> None:
     assert [issue.kind for issue in issues] == ["unknown_tool", "invalid_arguments"]
     desk.run(session, READ)
     (issue,) = executor.plan([send("Carl")], session)
-    assert "text of strangers was read already" in issue.message
+    assert "untrusted content was read already" in issue.message
     assert desk.run(session, send("Bob"))[0].success
 
 

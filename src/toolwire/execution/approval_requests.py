@@ -1,0 +1,142 @@
+"""Requests for approval: the preview of a call, the question to a person, and the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+
+from toolwire._surface import wrong_type
+from toolwire.execution.confirmation import answering
+from toolwire.execution.outcomes import Issue, copy_json
+from toolwire.execution.prepared_call import PreparedCall, replace_call
+from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.fingerprint import approval_key
+from toolwire.policy.policy import Ask, Decision, Deny
+from toolwire.policy.session import Session
+from toolwire.runtime.foreign_code import capture_errors
+
+Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
+"""Asks a person for an approval."""
+
+
+class ApprovalRequests:
+    """The questions of one executor. Equal questions of one session are asked once.
+
+    Args:
+        confirm: asks a person; None if there is nobody to ask.
+        timeout: seconds in which the person has to answer.
+    """
+
+    def __init__(self, confirm: Confirm | None, timeout: float) -> None:
+        if confirm is not None:
+            check_confirm(confirm)
+        self._confirm = confirm
+        self._timeout = timeout
+        self._open: dict[tuple[int, int, str], asyncio.Event] = {}  # by event loop, account and approval key
+
+    async def request(
+        self, prepared: PreparedCall, ask: Ask, session: Session, decide: Callable[[], Decision]
+    ) -> Issue | None:
+        """Ask for the approval of a call; return the issue if it was not given.
+
+        Args:
+            prepared: the call.
+            ask: the decision that requires an approval.
+            session: it records the answer.
+            decide: decides about the call again.
+        """
+        call, definition = prepared.call, prepared.tool.definition
+        if self._confirm is None:
+            return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
+        # Before the first await: questions of one response are asked in the order of its calls.
+        shown = add_preview(prepared, ask)
+        if isinstance(shown, Deny):
+            return Issue("denied", shown.reason, definition.untrusted)
+        key = approval_key(call, definition)
+        # Events belong to one loop, so executors in several threads ask separately.
+        place = id(asyncio.get_running_loop()), session.account, key
+        while (answered := self._open.get(place)) is not None:
+            await answered.wait()
+            # The answer may be remembered for the session. A person who said "always" is not asked twice.
+            again = decide()
+            if isinstance(again, Deny):
+                return Issue("denied", again.reason)
+            if not isinstance(again, Ask):
+                return None
+        self._open[place] = answered = asyncio.Event()
+        try:
+            # A hook that changes the arguments it shows changes a copy, and not the call that will run.
+            exact = replace_call(call, call.name, copy_json(call.arguments))
+            approval = Approval(exact, definition, shown.reason, shown.preview)
+            return await self._ask(self._confirm, approval, key, session)
+        finally:
+            del self._open[place]
+            answered.set()
+
+    async def _ask(self, confirm: Confirm, approval: Approval, key: str, session: Session) -> Issue | None:
+        """Return None if a person approved the call."""
+        name = approval.call.name
+        answer: Agreement | bool = False
+        try:
+            with capture_errors() as caught:
+                async with answering(self._timeout):
+                    answer = await confirm(approval)
+        except asyncio.CancelledError:
+            # A hook may cancel itself, for example when its window is closed. That is an answer, and not a
+            # cancellation of the task that waits here, which has to propagate.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return Issue("denied", f"The question about {name} was withdrawn, so it did not run.")
+        if isinstance(caught.error, TimeoutError):
+            return Issue("denied", f"Nobody agreed to {name} in time, so it did not run.")
+        if caught.error is not None:
+            return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {caught.message}")
+        # Only True is an approval. A faulty hook may return any object, and most objects are true.
+        agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
+        if agreement.remember:
+            session.decided(key, agreed=agreement.agreed)
+        if agreement.agreed:
+            return None
+        why = f": {agreement.reason}" if agreement.reason else "."
+        if agreement.unanswered:
+            return Issue("denied", f"Nobody has agreed to this call of {name}, so it did not run{why}")
+        session.declined(key)
+        return Issue("denied", f"The user refused this call of {name}{why}")
+
+
+def add_preview(prepared: PreparedCall, ask: Ask) -> Ask | Deny:
+    """Return the question with a preview of the call, if the tool has one."""
+    preview = prepared.tool.behavior.preview
+    if preview is None:
+        return ask
+    with capture_errors() as caught:
+        text: object = preview(copy_json(prepared.call.arguments))
+        if isinstance(text, str):
+            return Ask(ask.reason, text)
+        if inspect.iscoroutine(text):
+            text.close()  # otherwise Python warns that it was never awaited
+        raise TypeError(f"its preview returned {type(text).__name__} and not text")
+    # Without the preview a person would approve blindly a call that the tool's author wanted to be seen.
+    return Deny(f"What {prepared.call.name} would do cannot be shown, so it did not run: {caught.message}")
+
+
+def check_confirm(confirm: object) -> None:
+    """Check a confirmation hook when an executor is made, and not only when the first question is asked.
+
+    Raises:
+        TypeError: it is not callable, or is a plain function whose annotations do not promise an awaitable.
+    """
+    if not callable(confirm):
+        raise wrong_type("confirm", confirm, "an async function")
+    function = confirm if inspect.isroutine(confirm) else type(confirm).__call__
+    if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(function):
+        return
+    if not (inspect.isfunction(function) or inspect.ismethod(function)) or function.__name__ == "<lambda>":
+        return  # its return value is checked when it is called
+    if getattr(function, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
+        name = getattr(confirm, "__qualname__", type(confirm).__name__)
+        raise TypeError(
+            f"confirm must be an async function: define {name} with `async def`, or annotate an Awaitable as its result"
+        )

@@ -1,0 +1,129 @@
+"""Calls that are ready to run: looked up, repaired and validated, and how one of them is run."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.execution.outcomes import Issue, copy_json
+from toolwire.execution.registry import Registered, ToolRegistry
+from toolwire.messages import ToolCall
+from toolwire.runtime.foreign_code import capture_errors
+from toolwire.runtime.isolation.isolated_call import run_isolated
+from toolwire.runtime.worker_threads import in_thread
+from toolwire.schema.validation import UNUSABLE, validate
+
+
+@dataclass(slots=True)
+class PreparedCall:
+    """A call that was looked up, repaired and validated.
+
+    Attributes:
+        call: with the repaired arguments, under the tool's own name.
+        tool: as it is registered.
+        inputs: a copy of the arguments, converted to the types of the function's signature.
+    """
+
+    call: ToolCall
+    tool: Registered
+    inputs: dict[str, Any]
+
+    def is_current(self, registry: ToolRegistry) -> bool:
+        """Return whether the tool is still the one that was looked up."""
+        before = self.tool
+        try:
+            now = registry.lookup(before.name, before.definition.server)
+        except (UnknownTool, DefinitionError):
+            return False
+        # Descriptions may change while a person thinks. Anything that decides what runs must not: the function, its
+        # isolation, its tier and its schema.
+        return (
+            now.run is before.run
+            and now.behavior.isolation == before.behavior.isolation
+            and now.definition.tier == before.definition.tier
+            and now.definition.parameters == before.definition.parameters
+        )
+
+    async def run(self, timeout: float | None) -> Any:
+        """Return the value that the tool returns.
+
+        Raises:
+            ToolError: the tool took longer than `timeout` seconds.
+        """
+        run, tool = self.tool.run, self.tool
+        assert run is not None
+        if tool.behavior.isolation is not None:
+            work = run_isolated(run, self.inputs, tool.behavior.isolation)
+        elif tool.is_async:
+            work = run(**self.inputs)
+        else:
+            work = _run_in_thread(run, self.inputs)
+        if timeout is None:
+            return await work
+        try:
+            async with asyncio.timeout(timeout) as scope:
+                return await work
+        except TimeoutError as error:
+            if not scope.expired():
+                raise  # the tool raised it, so it is the tool's own error
+            # A thread cannot be stopped from outside. The model must not take the call for undone and repeat it.
+            stops = tool.behavior.isolation is not None or tool.is_async
+            remark = "" if stops else " It may still be at work."
+            raise ToolError(f"{self.call.name} took longer than {timeout:g} seconds.{remark}") from error
+
+
+def prepare(registry: ToolRegistry, call: ToolCall) -> PreparedCall | Issue:
+    """Look a tool up, and repair and validate the arguments of a call; return what is wrong otherwise."""
+    try:
+        tool = registry.lookup(call.name, call.server)
+    except UnknownTool as error:
+        return Issue("unknown_tool", str(error))
+    except DefinitionError as error:
+        return Issue("not_runnable", f"The tool {call.name!r} cannot be used: {error}")
+    if tool.run is None:
+        return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
+    definition = tool.definition
+    try:
+        # The caller may still hold the arguments and change them after they were validated, so a copy is repaired.
+        arguments = definition.fit(copy_json(call.arguments))
+    except RecursionError:
+        return Issue("invalid_arguments", f"The arguments of {call.name!r} are nested too deeply.")
+    issues = validate(arguments, definition.parameters)
+    if issues and issues[0].keyword == UNUSABLE:
+        return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
+    # The tool's own check comes after the schema, so that it can rely on types and required arguments.
+    why, inputs = ("; ".join(map(str, issues)), None) if issues else _convert(arguments, tool)
+    if inputs is None:
+        untrusted = definition.untrusted and not issues  # the tool's own check wrote the message
+        return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}", untrusted)
+    return PreparedCall(replace_call(call, definition.name, arguments), tool, inputs)
+
+
+def replace_call(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
+    """Return a call with another name and other arguments."""
+    # `dataclasses.replace` does the same in six times the time, on every call.
+    return ToolCall(
+        name, arguments, call.id, call.server, call.raw, call.format, call.repairs, call.confidence, call.free
+    )
+
+
+def _convert(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str, Any] | None]:
+    """Run the tool's own check and convert the arguments; return (error, converted)."""
+    # A function may change the arguments that it gets. With copies, the call on record stays as it was approved.
+    if tool.behavior.check is None and tool.read is None:
+        return "", copy_json(arguments)
+    with capture_errors() as caught:
+        if tool.behavior.check is not None and (why := tool.behavior.check(copy_json(arguments))):
+            return why, None
+        return "", copy_json(arguments) if tool.read is None else tool.read(copy_json(arguments))
+    return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
+
+
+async def _run_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    value = await in_thread(run, arguments)
+    # A plain function may return a coroutine, which belongs to the event loop and not to the thread.
+    return await value if inspect.isawaitable(value) else value
