@@ -26,7 +26,7 @@ from pydantic import BaseModel
 import toolwire
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
-from toolwire.client.client import ENDPOINTS
+from toolwire.client.endpoints import ENDPOINTS
 from toolwire.config.tables import (
     AgentTable,
     AgentTeamConfig,

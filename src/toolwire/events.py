@@ -39,14 +39,14 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningEnd:
-    """A stretch of reasoning is over. The part holds all of its text, and what has to travel back with it."""
+    """The end of a stretch of reasoning. The part contains all of its text, and what must be sent back with it."""
 
     part: ReasoningPart
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Something that the provider did itself, in its own words; nothing is to be done about it."""
+    """A part that the provider handled itself; nothing needs to be done about it."""
 
     part: OpaquePart
 
@@ -60,7 +60,7 @@ class UsageCounted:
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """A call is certain to be meant: its name is known, its arguments follow. `free`: see `ToolCall`."""
+    """The start of a call: its name is known, and its arguments follow. `free`: see `ToolCall`."""
 
     index: int
     name: str
@@ -78,7 +78,7 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """A call is over. Only a complete one may run; an incomplete one is followed by its problem."""
+    """The end of a call. Only a complete one may run; an incomplete one is followed by its problem."""
 
     index: int
     call: ToolCall
@@ -87,14 +87,14 @@ class CallEnd:
 
 @dataclass(frozen=True, slots=True)
 class ProblemFound:
-    """Something could not be read."""
+    """A piece of the response could not be parsed."""
 
     problem: Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The response is over."""
+    """The end of the response."""
 
     reason: FinishReason
 
@@ -106,10 +106,10 @@ Event = (
 
 
 class _Parts:
-    """The parts of a response in order, a call where it began."""
+    """The parts of a response in order; a call is where it began."""
 
     def __init__(self) -> None:
-        self._made: list[Part | None] = []  # None: the place of a call
+        self._in_order: list[Part | None] = []  # None: the place of a call
         self._kind: type[TextPart | ReasoningPart] | None = None
         self._text: list[str] = []
         self._places: dict[int, int] = {}
@@ -127,26 +127,26 @@ class _Parts:
 
     def add(self, part: Part | None) -> None:
         if self._text and self._kind is not None:
-            self._made.append(self._kind("".join(self._text)))
+            self._in_order.append(self._kind("".join(self._text)))
         self._text.clear()
         self._kind = None
         if part is not None:
-            self._made.append(part)
+            self._in_order.append(part)
 
     def begin(self, index: int) -> None:
         self.add(None)
-        self._places[index] = len(self._made)
-        self._made.append(None)
+        self._places[index] = len(self._in_order)
+        self._in_order.append(None)
 
     def end(self, index: int, call: ToolCall) -> None:
         if index in self._places:
-            self._made[self._places[index]] = call
+            self._in_order[self._places[index]] = call
         else:
             self.add(call)
 
     def all(self) -> tuple[Part, ...]:
         self.add(None)
-        return tuple(part for part in self._made if part is not None)
+        return tuple(part for part in self._in_order if part is not None)
 
 
 def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
@@ -193,8 +193,8 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                 pass
             case _:
                 raise wrong_type("events", [event], "an iterable of events")
-    made = parts.all()
-    calls = tuple(part for part in made if isinstance(part, ToolCall))  # where they began, whichever ended first
+    in_order = parts.all()
+    calls = tuple(part for part in in_order if isinstance(part, ToolCall))  # where they began, whichever ended first
     return ParsedResponse(
         content="".join(content),
         reasoning="".join(reasoning),
@@ -203,18 +203,18 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
         problems=tuple(problems),
         finish_reason=reason or (FinishReason.TOOL_CALLS if calls else FinishReason.STOP),
         raw=raw,
-        parts=made,
+        parts=in_order,
         usage=usage,
     )
 
 
 def response_parts(response: ParsedResponse) -> tuple[Part, ...]:
-    """The parts of a response in order; of one made by hand without any: reasoning, content, calls."""
+    """Return the parts of a response in order; of one without parts: reasoning, content, calls."""
     if response.parts:
         return response.parts
-    said: list[Part] = [ReasoningPart(response.reasoning)] if response.reasoning else []
-    said += [TextPart(response.content)] if response.content else []
-    return (*said, *response.tool_calls)
+    parts: list[Part] = [ReasoningPart(response.reasoning)] if response.reasoning else []
+    parts += [TextPart(response.content)] if response.content else []
+    return (*parts, *response.tool_calls)
 
 
 def replay(response: ParsedResponse) -> Iterator[Event]:
@@ -242,7 +242,7 @@ def _events_of(response: ParsedResponse) -> Iterator[Event]:
             case ToolCall():
                 yield from _call(index, part, complete=True)
                 index += 1
-            case _:  # nothing that a model answers with
+            case _:  # not a part of an answer
                 pass
     for call in response.incomplete:
         yield from _call(index, call, complete=False)
@@ -257,14 +257,14 @@ def _events_of(response: ParsedResponse) -> Iterator[Event]:
 def _call(index: int, call: ToolCall, *, complete: bool) -> Iterator[Event]:
     text = json_text(call.arguments)
     yield CallStart(index, call.name, call.id, call.free)
-    yield ArgumentsDelta(index, text if complete else text[:-1])  # what was cut stays open
+    yield ArgumentsDelta(index, text if complete else text[:-1])  # a truncated call stays open
     yield CallEnd(index, call, complete)
 
 
 class _Field(JsonScanner):
-    """Follows the arguments' JSON text, and keeps what comes for one key."""
+    """Follows the JSON text of arguments, and collects the value of one key."""
 
-    __slots__ = ("came", "inside", "name", "tail")
+    __slots__ = ("decoded", "inside", "name", "tail")
 
     plain_strings = False
 
@@ -272,41 +272,41 @@ class _Field(JsonScanner):
         super().__init__(repair=False)
         self.name = name
         self.inside = False  # the value of the key is being read
-        self.came: list[str] = []  # its text, decoded
-        self.tail = ""  # what cannot be read without what follows
+        self.decoded: list[str] = []  # pieces of its text
+        self.tail = ""  # text whose reading depends on what follows
 
     def on_top_key(self, key: str) -> None:
         self.inside = key == self.name
 
     def on_colon(self) -> None:
         if self.inside and len(self.stack) == 1:
-            self.out = []  # what is no string is kept until it is whole
+            self.out = []  # a value other than a string is collected until it is complete
 
     def _emit_string(self, text: str) -> None:
         super()._emit_string(text)
         if self.inside and len(self.stack) == 1 and not self.in_key:
-            self.came.append(json.loads(f'"{text}"'))
+            self.decoded.append(json.loads(f'"{text}"'))
 
     def on_top_value(self) -> None:
         if self.inside:
-            written = "".join(self.out).strip()
-            if not written.startswith('"'):
-                self.came.append(written)
+            value = "".join(self.out).strip()
+            if not value.startswith('"'):
+                self.decoded.append(value)
             self.out = self.ready
             self.inside = False
 
 
 def watch(events: Iterable[Event], argument: str, *, tool: str = "", deltas: bool = False) -> Iterator[str]:
-    """The growing text of one argument, as far as it is known: what an editor shows while a file is being written.
+    """Yield the growing text of one argument, as an editor shows it while a model writes a file.
 
-    A string grows as it arrives, so an empty one yields nothing; any other value comes once, as JSON text, when it is
-    whole. If several calls have the argument, the text begins anew with each.
+    A string grows as it arrives, so an empty one yields nothing. Any other value is yielded once, as JSON text, when it
+    is complete. If several calls have the argument, the text begins anew with each.
 
     Args:
-        events: of one message, from a `StreamParser` or an API's stream.
-        argument: its name, at the top of the arguments.
-        tool: only calls of this tool count; "" counts all.
-        deltas: yield what is new each time; the text so far is copied for each yield otherwise.
+        events: the events of one message, from a `StreamParser` or an API's stream.
+        argument: its name, at the top level of the arguments.
+        tool: the tool whose calls count; "" for all.
+        deltas: yield only new text; otherwise the text so far is copied for each yield.
     """
     fields: dict[int, _Field] = {}
     texts: dict[int, str] = {}
@@ -319,10 +319,10 @@ def watch(events: Iterable[Event], argument: str, *, tool: str = "", deltas: boo
                 text = field.tail + text
                 field.tail = text[field.scan(text, 0, False) :]
                 field.ready.clear()
-                if came := "".join(field.came):
-                    field.came.clear()
+                if new_text := "".join(field.decoded):
+                    field.decoded.clear()
                     if not deltas:
-                        came = texts[index] = texts[index] + came
-                    yield came
+                        new_text = texts[index] = texts[index] + new_text
+                    yield new_text
             case _:
                 pass

@@ -1,6 +1,6 @@
 """The values of a conversation: messages and their parts, tool calls, results, and a parsed response.
 
-All are frozen dataclasses with slots; `arguments` and other containers inside them are the caller's to leave alone.
+All are frozen dataclasses with slots. `arguments` and other containers in them must not be changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class FinishReason(StrEnum):
-    """Why a response ended."""
+    """The reason why a response ended."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -45,14 +45,14 @@ REPAIRS = (
     "coerced",
     "fallback",
 )
-"""Names that `ToolCall.repairs` may hold."""
+"""The names that `ToolCall.repairs` may contain."""
 
 
 def call_id(seed: str, index: int, name: str) -> str:
-    """The id of a call whose provider gave none: `call_` and 16 hex digits.
+    """Return the id of a call that came without one: `call_` and 16 hex digits.
 
-    It depends on the seed (an agent passes the turn), the call's index in its message and its name, all of
-    which are known when the call starts; so it is the same on replay and unique in a conversation.
+    It depends on the seed (an agent passes the turn), the index of the call in its message and the name. All of these
+    are known when the call starts, so the id is the same on replay, and unique in a conversation.
     """
     digest = hashlib.sha256(f"{seed}\x1f{index}\x1f{name}".encode("utf-8", "surrogatepass")).hexdigest()
     return "call_" + digest[:16]
@@ -60,19 +60,19 @@ def call_id(seed: str, index: int, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call as a model asked for it.
+    """A tool call that a model requested.
 
     Attributes:
         name: the tool's name as the model wrote it, without the format's own prefix.
-        arguments: JSON values by parameter name. Of an incomplete call: those that were read whole.
-        id: the provider's or model's id if it gave one, else `call_id`.
-        server: the server it is addressed to (Forge's `server_name`), or "".
-        raw: the text it was read from, markup included.
-        format: the wire format's name, or the provider API's.
-        repairs: names of the repairs made to read it, each once; see `REPAIRS`.
-        confidence: 1.0 for a call between a format's own markers; less where text alone told.
-        free: its only argument `input` is text that came as it is, and no JSON.
-        extra: members that only one API knows.
+        arguments: JSON values by parameter name. An incomplete call has those that were read completely.
+        id: the id from the provider or the model if there was one, else `call_id`.
+        server: the server that it is addressed to (Forge's `server_name`), or "".
+        raw: the text that it was parsed from, markup included.
+        format: the name of the wire format or the provider API.
+        repairs: names of the repairs that parsing needed, each once; see `REPAIRS`.
+        confidence: 1.0 for a call between a format's own markers; less for one that was recognized by its text alone.
+        free: its only argument, `input`, is plain text instead of JSON.
+        extra: members that only one API has.
     """
 
     name: str
@@ -99,12 +99,12 @@ class ToolCall:
 
     @property
     def fingerprint(self) -> str:
-        """Sha256 hex digest of the name and the arguments as canonical JSON; equal calls share it."""
+        """The SHA-256 hex digest of the name and the arguments as canonical JSON; equal calls share it."""
         return digest([self.name, self.arguments])
 
 
 def digest(value: object) -> str:
-    """Sha256 hex digest of a value as canonical JSON; what is no JSON counts as the text that it shows."""
+    """Return the SHA-256 hex digest of a value as canonical JSON; values outside of JSON count as their `str`."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -118,7 +118,7 @@ _BEGINNINGS = (
 
 
 def _media_type(data: str) -> str:
-    """What an image in base64 is, by its first bytes; "" if they do not tell."""
+    """Return the media type of an image in base64, by its first bytes; "" if they are unknown."""
     try:
         begins = base64.b64decode(data[:16], validate=True)
     except (binascii.Error, ValueError):
@@ -132,10 +132,10 @@ def _media_type(data: str) -> str:
 class ImagePart:
     """An image: base64 `data` with its media type, or a `url`.
 
-    A media type that is not given is told by the first bytes, and a URL that holds the data is taken apart.
+    A missing media type is derived from the first bytes, and a data URL is split into media type and data.
 
     Attributes:
-        extra: members that only one API knows.
+        extra: members that only one API has.
     """
 
     data: str = ""
@@ -167,10 +167,10 @@ class ImagePart:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave back: a result (any JSON value, or text) or an error message; and images, if it made any.
+    """The result of a call: a JSON value or text, or an error message; and images, if there are any.
 
     Attributes:
-        extra: members that only one API knows.
+        extra: members that only one API has.
     """
 
     call_id: str
@@ -182,17 +182,17 @@ class ToolResult:
 
     @property
     def success(self) -> bool:
-        """Whether the tool ran and did not fail."""
+        """True if the tool ran without an error."""
         return self.error is None
 
     @property
     def told(self) -> str:
-        """The text, with a word before an error: where nothing else says that it is one."""
+        """The text, with `Error: ` before an error message: for places that cannot mark an error otherwise."""
         return self.text if self.success else f"Error: {self.text}"
 
     @property
     def text(self) -> str:
-        """The error message, text as it is, any other value as JSON."""
+        """The error message; or the result, as it is if it is text, else as JSON."""
         if self.error is not None:
             return self.error
         return self.result if isinstance(self.result, str) else json.dumps(self.result, ensure_ascii=False)
@@ -203,7 +203,7 @@ class TextPart:
     """Plain text of a message.
 
     Attributes:
-        extra: members that only one API knows.
+        extra: members that only one API has.
     """
 
     text: str
@@ -212,14 +212,14 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """Reasoning that a model wrote, and what its provider wants back with it.
+    """Reasoning of a model, with what its provider needs back.
 
     Attributes:
-        text: as far as it may be shown.
-        signature: the provider's seal on it. One without text belongs to the part that follows (Gemini's thought
+        text: the reasoning, as far as it may be shown.
+        signature: the provider's signature. A part without text belongs to the part that follows it (Gemini's thought
             signatures), or to none.
-        provider: the API that the signature and `data` are of; others cannot use them.
-        data: the provider's own item, to be sent back as it is, where text and signature do not say it all.
+        provider: the API that issued the signature and `data`; other APIs cannot use them.
+        data: the provider's own item, to be sent back unchanged, where text and signature are not all of it.
     """
 
     text: str
@@ -230,11 +230,11 @@ class ReasoningPart:
 
 @dataclass(frozen=True, slots=True)
 class OpaquePart:
-    """Something that only its provider understands: a tool that the provider ran itself, a document, a mark to cache.
+    """A part that only its provider understands: a tool that the provider ran, a document, a cache mark.
 
     Attributes:
-        data: the provider's own item, as it came.
-        provider: the API it is of; others leave it out, and say so.
+        data: the provider's own item, unchanged.
+        provider: the API that it belongs to; other APIs drop it, with a note.
     """
 
     data: dict[str, Any]
@@ -281,9 +281,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the provider reported them; cached tokens are among the input, reasoning among the output.
+    """Token counts as the provider reported them; cached tokens are part of the input, reasoning of the output.
 
-    Where nobody reports any, `backends.TextBackend` estimates them.
+    `toolwire.models.TextBackend` estimates them for models that report none.
     """
 
     input_tokens: int = 0
@@ -298,19 +298,19 @@ ProblemKind = Literal[
 ]  # fmt: skip
 
 MESSAGE_LIMIT = 300
-"""Characters of model text that a problem's message may quote."""
+"""Maximum length of the model text that a problem's message quotes, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in model text that could not be read, said so that the model can act on it.
+    """A piece of model text that could not be parsed, with a message that a model can act on.
 
     Attributes:
-        kind: what went wrong.
-        position: where the raw text begins, in code points from the start of the text that was fed.
+        kind: the kind of problem.
+        position: the beginning of the raw text, in code points from the start of the text that was fed.
         raw: the whole text concerned.
         message: one or two sentences; quotes at most `MESSAGE_LIMIT` characters of `raw`.
-        index: the index of the announced call it belongs to, or None.
+        index: the index of the announced call that it belongs to, or None.
     """
 
     kind: ProblemKind
@@ -322,19 +322,18 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ParsedResponse:
-    """A whole response, read.
+    """A whole response, parsed.
 
     Attributes:
-        content: text for the user, markup removed.
-        reasoning: the model's reasoning, its tags removed.
-        tool_calls: complete calls in document order; only these may ever run.
-        incomplete: calls that were announced and then cut or broken.
-        problems: what could not be read, in document order.
-        finish_reason: why it ended; "stop" or "tool_calls" unless the source said otherwise.
-        raw: what was parsed: the text, or the provider's response.
-        parts: text, reasoning, complete calls and what the provider did itself, in order, with all that has to travel
-            back with them.
-        usage: token counts, if the source gave any.
+        content: text for the user, without markup.
+        reasoning: the model's reasoning, without its tags.
+        tool_calls: complete calls in document order; only these may run.
+        incomplete: calls that were announced and then truncated or broken.
+        problems: pieces that could not be parsed, in document order.
+        finish_reason: why it ended; "stop" or "tool_calls" unless the source gave another reason.
+        raw: the source: the text, or the provider's response.
+        parts: text, reasoning, complete calls and opaque parts in order, with everything that must be sent back.
+        usage: token counts, if the source had any.
     """
 
     content: str = ""

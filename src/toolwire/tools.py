@@ -1,4 +1,4 @@
-"""Tool definitions: what a model may call, made by hand, from a function, or from a provider's dict."""
+"""Tool definitions: written by hand, made of a function, or read from a provider's dict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_NAME = 256
-"""Characters of a tool's name."""
+"""Maximum length of a tool's name, in characters."""
 
 _NOT_IN_NAMES = re.compile(r"""[\s\x00-\x1f\x7f-\x9f\ud800-\udfff<>{}()\[\]"'=,]""")
 _SHAPES = (
@@ -39,7 +39,7 @@ TIER = "a Tier, such as Tier.RUN"
 
 
 class Tier(IntEnum):
-    """What a tool may do, cumulative: look around, read, change."""
+    """Permission tiers, each of which includes those before it: look around, read, change."""
 
     CRAWL = 0
     WALK = 1
@@ -47,23 +47,23 @@ class Tier(IntEnum):
 
 
 Preview = Callable[[dict[str, Any]], str]
-"""What a call with these arguments would do, in words or as a diff; it changes nothing, and raises if it cannot say."""
+"""Describes, in words or as a diff, what a call with these arguments would do; raises if it cannot. Changes nothing."""
 Check = Callable[[dict[str, Any]], str | None]
-"""What is wrong with arguments that the schema admits, for the model; None if nothing is."""
+"""Returns, for the model, what is wrong with arguments that the schema admits; None if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What a tool may use that runs in a process of its own.
+    """Limits of a tool that runs in a process of its own.
 
     Attributes:
-        seconds: of wall time.
-        cpu_seconds: of processor time, in whole seconds.
-        memory: bytes of address space.
-        file_size: bytes that one file may grow to.
-        open_files: files and sockets open at a time.
-        processes: processes that the user it runs as may have, all those outside included; None for no limit. Nothing
-            holds back root.
+        seconds: wall time.
+        cpu_seconds: processor time, in whole seconds.
+        memory: address space, in bytes.
+        file_size: maximum size of a file that it writes, in bytes.
+        open_files: maximum number of files and sockets that are open at a time.
+        processes: maximum number of processes of its user, other programs included; None for no limit. Root is not
+            limited.
     """
 
     seconds: float = 30.0
@@ -80,17 +80,17 @@ def _no_parameters() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as a model may know it.
+    """A tool as models see it.
 
     Attributes:
-        name: what the model calls it; at most `MAX_NAME` characters, none of which is white space or markup.
+        name: the name by which models call it; at most `MAX_NAME` characters, without white space and markup.
         description: for the model.
         parameters: JSON Schema of the arguments object; not to be changed afterwards.
         tier: the tier that a session must have reached to run it.
-        requires_confirmation: whether somebody must agree to each call.
-        server: the MCP server it lives on, or "".
+        requires_confirmation: whether each call needs an approval.
+        server: the MCP server that it belongs to, or "".
         annotations: hints of its origin, such as MCP's `destructiveHint` or OpenAI's `strict`; never trusted.
-        untrusted: whether what it gives back may be written by strangers: files, web pages, servers' answers.
+        untrusted: whether its results may contain untrusted content: files, web pages, answers of servers.
     """
 
     name: str
@@ -116,12 +116,12 @@ class ToolDefinition:
             raise DefinitionError(f"a tool's name must be text that is not empty, not {self.name!r:.80}")
         if len(self.name) > MAX_NAME:
             raise DefinitionError(f"the name has {len(self.name)} characters, at most {MAX_NAME} are allowed")
-        if found := _NOT_IN_NAMES.search(self.name):
-            raise DefinitionError(f"the name must not contain {found.group()!r}", tool=self.name, pointer="/name")
+        if forbidden := _NOT_IN_NAMES.search(self.name):
+            raise DefinitionError(f"the name must not contain {forbidden.group()!r}", tool=self.name, pointer="/name")
 
     @property
     def shape(self) -> Shape:
-        """The view on `parameters` that reads values; made once."""
+        """The view on `parameters` that reads values; cached."""
         shape = self._shape
         if shape is None:
             shape = Shape.of(self.parameters)
@@ -192,7 +192,7 @@ _DEFINITION_OPTIONS = ("tier", "requires_confirmation", "untrusted")
 
 @dataclass(frozen=True, slots=True)
 class ToolBehavior:
-    """How a tool is run; models do not see it.
+    """Settings for running a tool; models do not see them.
 
     Attributes:
         preview: shows beforehand what a call would do.
@@ -273,7 +273,7 @@ class Tool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        """The tool's name."""
+        """Return the tool's name."""
         return f"<Tool {self.definition.name}>"
 
 
@@ -307,17 +307,17 @@ def tool(
 
 
 def as_definition(obj: Any, *, name: str = "", strict: bool = False) -> ToolDefinition:
-    """The definition that an object stands for.
+    """Return the definition of a tool in any shape.
 
     Args:
         obj: a `ToolDefinition`, a `Tool`, a function, a pydantic model class, a dict as OpenAI, Anthropic or MCP
-            write it (told apart by shape), or an object whose `model_dump` gives such a dict.
-        name: the name it shall have, if not its own.
-        strict: check the parameters schema, which running a tool needs. Without it any schema is taken, however odd:
-            that is enough to read and costs nothing.
+            write it (told apart by shape), or an object whose `model_dump` returns such a dict.
+        name: the name to use, if not its own.
+        strict: check the schema of the parameters, which running a tool needs. Reading calls does not need the check,
+            and works with any schema.
 
     Raises:
-        DefinitionError: it is none of these, its name cannot be used, or (strict) its schema cannot.
+        DefinitionError: the shape is unknown, the name cannot be used, or (strict) the schema cannot.
     """
     definition = _named(name, obj) if name else _read(obj)
     if strict:
@@ -326,22 +326,21 @@ def as_definition(obj: Any, *, name: str = "", strict: bool = False) -> ToolDefi
 
 
 def definitions(tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool = False) -> dict[str, ToolDefinition]:
-    """Tools by name, in order.
+    """Return tools by name, in order.
 
     Args:
-        tools: any number of what `as_definition` takes; one alone; or a mapping from the name to be used.
-        strict: see `as_definition`; also refuses two different tools of the same name, of which the first wins
-            otherwise.
+        tools: any number of tools in shapes that `as_definition` takes; one alone; or a mapping from names to tools.
+        strict: see `as_definition`; also refuse two different tools of one name, of which the first is used otherwise.
 
     Raises:
         DefinitionError: see `as_definition`.
     """
-    known: dict[str, ToolDefinition] = {}
-    for definition in [as_definition(one, strict=strict) for one in _each(tools)]:
-        earlier = known.setdefault(definition.name, definition)
+    by_name: dict[str, ToolDefinition] = {}
+    for definition in [as_definition(candidate, strict=strict) for candidate in _each(tools)]:
+        earlier = by_name.setdefault(definition.name, definition)
         if strict and earlier is not definition and earlier != definition:
             raise DefinitionError("two different tools have this name", tool=definition.name)
-    return known
+    return by_name
 
 
 def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
@@ -363,7 +362,7 @@ def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
 
 
 def _named(name: str, obj: Any) -> ToolDefinition:
-    """A tool under another name, or of one that has none of its own."""
+    """Return a tool under another name, or one that has no name of its own."""
     if isinstance(obj, Mapping) and not _looks_like_a_tool(obj):
         return _from_mapping({**obj, "name": name})
     if callable(obj) and not isinstance(obj, Tool | type) and not callable(getattr(obj, "model_dump", None)):

@@ -29,7 +29,7 @@ from typing import Any
 from unittest import mock
 
 from toolwire import FinishReason, ParsedResponse, ToolCall
-from toolwire.client.client import ENDPOINTS
+from toolwire.client.endpoints import ENDPOINTS
 from toolwire.models import HttpAnswer, HttpRequest
 from toolwire.testing import ScriptedTransport
 

@@ -195,7 +195,7 @@ def test_init_writes_what_can_be_loaded(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from toolwire.client.client import ENDPOINTS
+    from toolwire.client.endpoints import ENDPOINTS
     from toolwire.models.local.weights import WEIGHTS
 
     for name in {name for endpoint in ENDPOINTS.values() for name in endpoint.key}:

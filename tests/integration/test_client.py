@@ -12,7 +12,8 @@ from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import Message, ParsedResponse, ProviderError, TextPart, ToolCall, ToolDefinition, collect, replay
-from toolwire.client.client import ENDPOINTS, Client
+from toolwire.client.client import Client
+from toolwire.client.endpoints import ENDPOINTS
 from toolwire.client.transport import HttpTransport, Retry, retry_after
 from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedTransport
 

@@ -94,7 +94,7 @@ def init(
 
 
 def _keys(environment: Mapping[str, str]) -> Iterator[Found]:
-    from toolwire.client.client import ENDPOINTS
+    from toolwire.client.endpoints import ENDPOINTS
 
     for provider, model in MODELS.items():
         name = next((name for name in ENDPOINTS[provider].key if environment.get(name)), "")

@@ -1,16 +1,16 @@
-"""A model behind an API: a conversation goes out, events come back."""
+"""A client of a model behind a provider API: a conversation goes out, events come back."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Self, Unpack
 from urllib.parse import quote, urlsplit
 
 from toolwire._surface import check_type, needs_extra, wrong_type
+from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.transport import HttpTransport
 from toolwire.errors import ConfigurationError, ProviderError
@@ -24,98 +24,26 @@ from toolwire.providers.request import ChatRequest, Notes, RequestOptions
 from toolwire.tools import ToolDefinition, definitions
 
 MAX_ERROR = 500
-"""Characters of an error's body that a message shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where an API is served.
-
-    Attributes:
-        base_url: its address; "" if everybody has one of their own.
-        path: of a request; `{model}` stands for the model's name.
-        stream_path: of one for an answer in pieces, if it is another.
-        key: environment variables that may hold the key, the first that is set counts.
-        header: the header of the key.
-        prefix: written before the key.
-        headers: others.
-        omit: members of the body that stand in the address.
-        signed: requests are signed with AWS credentials.
-    """
-
-    base_url: str = ""
-    path: str = "/chat/completions"
-    stream_path: str = ""
-    key: tuple[str, ...] = ()
-    header: str = "authorization"
-    prefix: str = "Bearer "
-    headers: tuple[tuple[str, str], ...] = ()
-    omit: tuple[str, ...] = ()
-    signed: bool = False
-
-
-_GEMINI = Endpoint(
-    "https://generativelanguage.googleapis.com",
-    "/v1beta/models/{model}:generateContent",
-    "/v1beta/models/{model}:streamGenerateContent?alt=sse",
-    ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    header="x-goog-api-key",
-    prefix="",
-)
-ENDPOINTS = {
-    "openai_chat": Endpoint("https://api.openai.com/v1", key=("OPENAI_API_KEY",)),
-    "openai_responses": Endpoint("https://api.openai.com/v1", "/responses", key=("OPENAI_API_KEY",)),
-    "azure": Endpoint(key=("AZURE_OPENAI_API_KEY",), header="api-key", prefix=""),
-    "anthropic_messages": Endpoint(
-        "https://api.anthropic.com",
-        "/v1/messages",
-        key=("ANTHROPIC_API_KEY",),
-        header="x-api-key",
-        prefix="",
-        headers=(("anthropic-version", "2023-06-01"),),
-    ),
-    "gemini": _GEMINI,
-    "gemini_openapi": _GEMINI,
-    "bedrock_converse": Endpoint(
-        "https://bedrock-runtime.{region}.amazonaws.com",
-        "/model/{model}/converse",
-        "/model/{model}/converse-stream",
-        omit=("modelId",),
-        signed=True,
-    ),
-    "mistral": Endpoint("https://api.mistral.ai/v1", key=("MISTRAL_API_KEY",)),
-    "cohere": Endpoint("https://api.cohere.com", "/v2/chat", key=("COHERE_API_KEY", "CO_API_KEY")),
-    "ollama": Endpoint("http://localhost:11434", "/api/chat", key=("OLLAMA_API_KEY",)),
-    "groq": Endpoint("https://api.groq.com/openai/v1", key=("GROQ_API_KEY",)),
-    "deepseek": Endpoint("https://api.deepseek.com", key=("DEEPSEEK_API_KEY",)),
-    "xai": Endpoint("https://api.x.ai/v1", key=("XAI_API_KEY",)),
-    "openrouter": Endpoint("https://openrouter.ai/api/v1", key=("OPENROUTER_API_KEY",)),
-    "together": Endpoint("https://api.together.xyz/v1", key=("TOGETHER_API_KEY",)),
-    "fireworks": Endpoint("https://api.fireworks.ai/inference/v1", key=("FIREWORKS_API_KEY",)),
-    "cerebras": Endpoint("https://api.cerebras.ai/v1", key=("CEREBRAS_API_KEY",)),
-    "moonshot": Endpoint("https://api.moonshot.ai/v1", key=("MOONSHOT_API_KEY",)),
-    "vllm": Endpoint("http://localhost:8000/v1", key=("VLLM_API_KEY",)),
-    "sglang": Endpoint("http://localhost:30000/v1"),
-    "llama_cpp": Endpoint("http://localhost:8080/v1"),
-}
+"""Maximum length of an error's body that a message shows, in characters."""
 
 
 class Client:
-    """One model behind one API.
+    """A client of one model behind one API.
 
     Args:
         api: the API, or its name.
         model: the model's name.
-        base_url: the server's address, if it is not the provider's own.
-        key: the key, which is never shown. Else it comes from the environment when a request is made: from `key_env`;
-            or, for the provider's own address, from the variable that it is usually in.
-        key_env: the environment variable that holds the key.
-        transport: what carries the requests; else HTTP.
-        text_format: the wire format in which calls may stand in the answer's text; "auto" for any, None for none.
+        base_url: the base URL, if it is not the provider's own.
+        key: the key, which is never shown. None to read it from the environment with each request: from `key_env`; or,
+            for the provider's own URL, from the provider's usual variable.
+        key_env: the environment variable that contains the key.
+        transport: carries the requests; by default HTTP.
+        text_format: the wire format of calls in the text of an answer; "auto" for any, None for none.
 
     Raises:
-        UnknownApi: no such API.
-        ConfigurationError: the API has no address of its own, and none is given.
+        UnknownApi: the API does not exist.
+        ConfigurationError: the API has no public endpoint, and `base_url` is missing.
+        TypeError: a value is of another type.
     """
 
     def __init__(
@@ -141,7 +69,7 @@ class Client:
         self._endpoint = ENDPOINTS.get(self.api.name, Endpoint())
         self._base = (base_url or self._endpoint.base_url).rstrip("/")
         if not self._base:
-            raise ConfigurationError(f"{self.api.name} has no address of its own: give a base_url")
+            raise ConfigurationError(f"{self.api.name} has no public endpoint: pass base_url")
         self._key = key
         self._key_env = key_env
         self._own: HttpTransport | None = None
@@ -155,15 +83,15 @@ class Client:
         return f"<Client {self.api.name}: model {self.model!r} at {url.scheme}://{url.netloc.rpartition('@')[2]}>"
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """Return the client."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the connections that were made here."""
+        """Close the connections that the client opened."""
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections that were made here."""
+        """Close the connections that the client opened; not those of a transport that was passed in."""
         if self._own is not None:
             await self._own.close()
 
@@ -176,19 +104,19 @@ class Client:
         id_seed: str = "",
         **options: Unpack[RequestOptions],
     ) -> AsyncGenerator[Event]:
-        """The events of the answer, as they come; closing the iterator cancels the request.
+        """Yield the events of the answer as they arrive; closing the iterator cancels the request.
 
         Args:
             conversation: messages, a user's text, or a whole request.
-            tools: what the model may call.
-            notes: takes a note of everything that could not be said as it was.
-            id_seed: goes into the ids of calls that come without one.
+            tools: the tools that the model may call, in any shape that `toolwire.parse` takes.
+            notes: collects what could not be translated.
+            id_seed: part of the ids of calls that come without one.
             options: see `toolwire.models.RequestOptions`.
 
         Raises:
-            ProviderError: the server cannot be reached or refuses; its message says why.
+            ProviderError: the server cannot be reached or refuses; the message gives its reason.
             ConfigurationError: no key is set.
-            DefinitionError: see `ProviderApi.encode_request`.
+            DefinitionError, TypeError: see `ProviderApi.encode_request`.
         """
         tools = _offered(conversation, tools)
         body = self._body(conversation, tools, True, notes, options)
@@ -213,7 +141,7 @@ class Client:
         id_seed: str = "",
         **options: Unpack[RequestOptions],
     ) -> ParsedResponse:
-        """The whole answer; see `stream` for the arguments and what it raises."""
+        """Return the whole answer; see `stream` for the arguments and the errors."""
         tools = _offered(conversation, tools)
         body = self._body(conversation, tools, False, notes, options)
         async with self._transport.open(self._request(body, stream=False)) as answer:
@@ -221,7 +149,7 @@ class Client:
                 return await self._refused(answer, tools, id_seed)
             data = _json(await answer.read())
         if not isinstance(data, dict):
-            raise ProviderError(f"{self.api.name} answered what is no JSON object", status=answer.status)
+            raise ProviderError(f"{self.api.name} did not answer with a JSON object", status=answer.status)
         response = self.api.decode_response(data, tools=tools, id_seed=id_seed)
         if self.text_format is None:
             return response
@@ -252,9 +180,9 @@ class Client:
         return HttpRequest(url, data, headers)
 
     def _secret(self) -> str:
-        """The key, or "". A server of somebody else never gets a provider's key by itself."""
-        own = self._base == self._endpoint.base_url
-        names = (self._key_env,) if self._key_env else self._endpoint.key if own else ()
+        """Return the key, or "". Another server than the provider's own is never sent the provider's usual key."""
+        is_public = self._base == self._endpoint.base_url
+        names = (self._key_env,) if self._key_env else self._endpoint.key if is_public else ()
         key = (
             self._key
             if self._key is not None
@@ -264,32 +192,36 @@ class Client:
         if not key and (self._key_env or (names and self._base.startswith("https://"))):
             raise ConfigurationError(f"{self.api.name} needs a key: set {' or '.join(names)}")
         if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError("the key holds characters that no key has")
+            raise ConfigurationError("the key contains characters that no key has")
         return key
 
     async def _refused(self, answer: HttpAnswer, tools: Any, id_seed: str) -> ParsedResponse:
-        """What the model had written, where the server refuses just that; else the refusal as an error."""
+        """Return the text that a server refuses as the model's failed generation; raise any other refusal.
+
+        Raises:
+            ProviderError: the server refuses the request.
+        """
         body = await answer.read()
         data = _json(body)
         error = data.get("error") if isinstance(data, dict) else None
         if isinstance(error, Mapping) and "failed_generation" in error and isinstance(data, dict):
             return self.api.decode_response(data, tools=tools, id_seed=id_seed)
-        said = error.get("message") if isinstance(error, Mapping) else error
-        if not said and isinstance(data, dict):
-            said = data.get("message")
-        text = str(said or body.decode("utf-8", "replace"))[:MAX_ERROR]
+        message = error.get("message") if isinstance(error, Mapping) else error
+        if not message and isinstance(data, dict):
+            message = data.get("message")
+        text = str(message or body.decode("utf-8", "replace"))[:MAX_ERROR]
         if secret := ("" if self._endpoint.signed else self._secret()):
             text = text.replace(secret, "[key]")
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
 
 
 class _Reader:
-    """Bytes of a streamed answer -> events, with the calls that stand in its text."""
+    """Reads the events of a streamed answer, and the calls in its text."""
 
     def __init__(self, client: Client, tools: Any, id_seed: str) -> None:
         self._decoder = client.api.stream_decoder(tools=tools, id_seed=id_seed)
-        wanted = client.text_format
-        self._merging = None if wanted is None else Merging(format=wanted, tools=tools, id_seed=id_seed)
+        text_format = client.text_format
+        self._merging = None if text_format is None else Merging(format=text_format, tools=tools, id_seed=id_seed)
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         return self._merged(self._decoder.feed(piece))
@@ -305,9 +237,9 @@ class _Reader:
 
 
 def _offered(conversation: Any, tools: Any) -> list[ToolDefinition]:
-    """The tools of a request, once: those that are given, else its own."""
-    given = list(definitions(tools).values())
-    return given or (list(conversation.tools) if isinstance(conversation, ChatRequest) else [])
+    """Return the tools of a request: those of the argument, else those of the conversation."""
+    passed = list(definitions(tools).values())
+    return passed or (list(conversation.tools) if isinstance(conversation, ChatRequest) else [])
 
 
 def _json(body: bytes) -> Any:
@@ -322,7 +254,7 @@ def _region() -> str:
 
 
 def signed_headers(url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a request to Bedrock, signed with the credentials that botocore finds.
+    """Return the headers of a request to Bedrock, signed with the credentials that botocore finds.
 
     Raises:
         MissingExtra: botocore is not installed.

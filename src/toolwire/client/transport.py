@@ -19,13 +19,13 @@ from toolwire.errors import ProviderError
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """When to try again.
+    """The policy for repeating a request that failed.
 
     Attributes:
-        attempts: how often a request is sent at most.
-        wait: seconds before the second attempt; doubled each time, with some chance in it.
-        longest: seconds that one wait may take; a server that asks for more gets no further request.
-        statuses: answers after which it is tried again.
+        attempts: maximum number of attempts.
+        wait: seconds before the second attempt; doubled with each further one, with some randomness.
+        longest: maximum length of one wait, in seconds; if a server asks for more, there is no further attempt.
+        statuses: HTTP statuses after which the request is repeated.
     """
 
     attempts: int = 4
@@ -34,7 +34,7 @@ class Retry:
     statuses: frozenset[int] = frozenset((408, 429, 500, 502, 503, 504, 529))
 
     def pause(self, attempt: int, asked: float | None) -> float | None:
-        """Seconds to wait after this attempt (the first is 1); None: not again."""
+        """Return the seconds to wait after this attempt (the first is 1); None to give up."""
         if attempt >= self.attempts or (asked is not None and asked > self.longest):
             return None
         if asked is not None:
@@ -43,7 +43,7 @@ class Retry:
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
-    """Seconds that an answer's `Retry-After` asks for, in either of its forms."""
+    """Return the seconds that a `Retry-After` header asks for, in either of its forms; None if there is none."""
     value = next((text for key, text in headers.items() if key.lower() == "retry-after"), "").strip()
     if not value:
         return None
@@ -61,9 +61,9 @@ class HttpTransport:
     """Sends requests with httpx.
 
     Args:
-        client: a client of your own; else one is made, and closed with the transport.
-        timeout: seconds without any byte until a request counts as failed.
-        retry: when to try again. A body that has begun to come is never asked for twice.
+        client: a client of your own; by default the transport makes one, and closes it with itself.
+        timeout: seconds without any byte after which a request has failed.
+        retry: when to repeat a request. It is never repeated once a part of the answer's body has arrived.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class HttpTransport:
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """Return the transport."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -89,16 +89,16 @@ class HttpTransport:
 
     @asynccontextmanager
     async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
-        """Send a request, again where that may help.
+        """Send a request; repeat it as `retry` allows.
 
         Raises:
             ProviderError: the server cannot be reached, or stops in the middle.
         """
         try:
-            made = self._client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
+            built = self._client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
             raise ProviderError(f"no request can be made to {request.url!r}: {type(error).__name__}") from error
-        response = await self._sent(made)
+        response = await self._sent(built)
         try:
             yield HttpAnswer(response.status_code, dict(response.headers), _body(response))
         finally:

@@ -21,29 +21,24 @@
     members = { reader = "Reads files and answers questions about them." }
 
 The tables are `ModelProfile`, `AgentTable` and `AgentTeamConfig`; `toolwire.agent.loading` makes agents of them. The
-table `[policy]` says which calls may run; see `rules`. The tables `[mcp.servers.NAME]` name MCP servers; see
-`toolwire.mcp.servers`, which reads them.
+table `[policy]` contains the rules for calls; see `toolwire.policy.PolicyTable`. The tables `[mcp.servers.NAME]`
+describe MCP servers; `toolwire.mcp.servers` reads them.
 
-What is wrong in it is said with the file, the line and the key.
+Errors name the file, the line and the key.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
-from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from toolwire._surface import check_type
+from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
 from toolwire.providers.negotiation import FormatNegotiator, ToolsConfig, configured
-from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tier
 
 
@@ -58,7 +53,7 @@ def _name(value: str) -> str:
 _Format = Annotated[str, AfterValidator(_name)]
 
 COACH = "coach"
-"""Stands for a format that is chosen from turn to turn, by what is known of the model; see `toolwire.telemetry`."""
+"""The name of a format that is chosen from turn to turn, by the model's records; see `toolwire.telemetry`."""
 
 
 def _name_or_coach(value: str) -> str:
@@ -79,14 +74,14 @@ class Tools(_Strict):
 
 
 class ModelProfile(_Strict):
-    """One model: who serves it, where, and how tools are told to it.
+    """One model: its server, its address, and the formats of tools.
 
     Attributes:
-        provider: the API that it is asked through; "local": it runs in this process.
-        model: its name; "local:1.5b", "local:PATH.gguf" and "local:hf:REPO/FILE" say "local" at once.
-        url: the server's address, if it is not the provider's own.
-        key_env: the environment variable that holds the key, if it is not the provider's usual one.
-        tools: how tools are told to it.
+        provider: the API that it is reached through; "local" to run it in this process.
+        model: its name; "local:1.5b", "local:PATH.gguf" and "local:hf:REPO/FILE" imply "local".
+        url: the base URL, if it is not the provider's own.
+        key_env: the environment variable that contains the key, if it is not the provider's usual one.
+        tools: the formats of definitions, calls and results.
     """
 
     provider: str = ""
@@ -96,12 +91,12 @@ class ModelProfile(_Strict):
     tools: Tools = Field(default_factory=Tools)
 
     def negotiator(self) -> FormatNegotiator:
-        """What settles the formats of this model."""
+        """Return the negotiator of this model's formats."""
         return FormatNegotiator(ToolsConfig(**self.tools.model_dump()))
 
 
 class PriceTable(_Strict):
-    """What a million tokens cost; see `toolwire.agent.Prices`."""
+    """The price of a million tokens; see `toolwire.agent.Prices`."""
 
     input: Annotated[float, Field(ge=0)] = 0.0
     output: Annotated[float, Field(ge=0)] = 0.0
@@ -109,7 +104,7 @@ class PriceTable(_Strict):
 
 
 class BudgetTable(_Strict):
-    """What a run may use; see `toolwire.agent.Budget`."""
+    """The budget of a run; see `toolwire.agent.Budget`."""
 
     rounds: Annotated[int, Field(ge=1)] = 20
     calls: Annotated[int, Field(ge=0)] | None = None
@@ -126,7 +121,7 @@ class BudgetTable(_Strict):
 
 
 class GateTable(_Strict):
-    """Which tiers a task can unlock by its words; see `toolwire.policy.intent.TierGate`."""
+    """The tiers that a task can unlock by its words; see `toolwire.policy.TierGate`."""
 
     max: TierName = Tier.RUN
     min: TierName = Tier.CRAWL
@@ -140,13 +135,13 @@ class GateTable(_Strict):
 
 
 class ToolSources(_Strict):
-    """Where an agent's tools come from.
+    """The sources of an agent's tools.
 
     Attributes:
         builtin: directories below which the built-in file tools and commands work, relative to the file.
-        ending: the built-in tools that end a turn, too.
-        python: Python files whose `@toolwire.tool` functions are taken, relative to the file; they are run.
-        mcp: names of servers of `[mcp.servers]`.
+        ending: include the built-in tools that end a turn.
+        python: Python files whose `@toolwire.tool` functions are used, relative to the file; they are executed.
+        mcp: names of servers in `[mcp.servers]`.
     """
 
     builtin: tuple[str, ...] = ()
@@ -156,7 +151,7 @@ class ToolSources(_Strict):
 
 
 class EnvelopeTable(_Strict):
-    """Results in a Tool Envelope: for which agent, or in how many characters."""
+    """Results in a Tool Envelope: the agent that reads them, or their size in characters."""
 
     agent: str | None = None
     budget: Annotated[int, Field(ge=1_000)] | None = None
@@ -173,16 +168,16 @@ def _enveloped(value: Any) -> Any:
 
 
 class AgentTable(_Strict):
-    """One agent; what is left out is as in `toolwire.agent.AgentConfig`.
+    """One agent; a missing key has the default of `toolwire.agent.AgentConfig`.
 
     Attributes:
-        profile: its model, of `[profiles]`; it may be left out where there is one only.
-        system: what the model is told beforehand; `{{tools}}` stands for the tools.
-        tier: of every task; or `gate`, what the task's words can unlock.
-        tools: what it may call.
+        profile: its model, of `[profiles]`; may be left out if there is only one.
+        system: the system prompt; `{{tools}}` is replaced by the tools.
+        tier: the tier of every task; or `gate`, the tiers that the task's words can unlock.
+        tools: the tools that it may call.
         format: the wire format that the model is asked to write, an API's name for its own fields, or "coach".
-        use_xml_tool_format: tools as XML in the text, whatever the model is; a team that says so or not wins.
-        envelope: shape results; true, a reader's name, or a table.
+        use_xml_tool_format: tools as XML in the text, whatever the model is; a team's setting takes precedence.
+        envelope: shape results: true, a reader's name, or a table.
     """
 
     profile: str = ""
@@ -215,7 +210,7 @@ class MemberTable(_Strict):
 
     Attributes:
         description: what it is good for, for the coordinator.
-        tier: from which the coordinator may call it.
+        tier: the tier from which the coordinator may call it.
     """
 
     description: Annotated[str, Field(min_length=1)]
@@ -228,12 +223,12 @@ _Member = Annotated[
 
 
 class AgentTeamConfig(_Strict):
-    """A team: who coordinates, and whom it may call.
+    """A team: a coordinator, and the members that it may call.
 
     Attributes:
         coordinator: an agent of `[agents]`.
-        members: others, by name, each with a description; or with a table of description and tier.
-        use_xml_tool_format: for all of them; None: each as it says itself.
+        members: other agents by name, each with a description, or with a table of description and tier.
+        use_xml_tool_format: for all of them; None to leave it to each agent.
     """
 
     coordinator: str
@@ -242,7 +237,7 @@ class AgentTeamConfig(_Strict):
 
 
 class Configuration(_Strict):
-    """A whole file."""
+    """A whole configuration file."""
 
     profiles: dict[str, ModelProfile] = Field(default_factory=dict)
     agents: dict[str, AgentTable] = Field(default_factory=dict)
@@ -251,176 +246,45 @@ class Configuration(_Strict):
     mcp: dict[str, Any] = Field(default_factory=dict)
 
     def dangling(self) -> Iterator[tuple[list[str], str]]:
-        """Names that stand for nothing: the keys that lead to each, and what is wrong."""
+        """Yield references to names that do not exist: the keys that lead to each, and a message."""
         for name, agent in self.agents.items():
             if agent.profile and agent.profile not in self.profiles:
                 yield ["agents", name, "profile"], _missing("profile", agent.profile, self.profiles)
             elif not agent.profile and len(self.profiles) != 1:
-                there = "there are several" if self.profiles else "there is none"
-                yield ["agents", name], f"it names no profile, and {there}"
+                reason = "there are several" if self.profiles else "there is none"
+                yield ["agents", name], f"it names no profile, and {reason}"
             servers = self.mcp.get("servers", {})
             for server in agent.tools.mcp:
                 if server not in servers:
                     yield ["agents", name, "tools", "mcp"], _missing("MCP server", server, servers)
         for name, team in self.teams.items():
-            for one in (team.coordinator, *team.members):
-                if one not in self.agents:
-                    key = "coordinator" if one == team.coordinator else "members"
-                    yield ["teams", name, key], _missing("agent", one, self.agents)
+            for member in (team.coordinator, *team.members):
+                if member not in self.agents:
+                    key = "coordinator" if member == team.coordinator else "members"
+                    yield ["teams", name, key], _missing("agent", member, self.agents)
             if team.coordinator in team.members:
-                yield ["teams", name, "members"], f"{team.coordinator} coordinates, so it is no member"
+                yield ["teams", name, "members"], f"{team.coordinator} coordinates, so it cannot be a member"
 
 
 def _missing(kind: str, name: str, known: Iterable[str]) -> str:
-    there = ", ".join(known)
-    return f"there is no {kind} {name!r}; there {'are ' + there if there else 'is none'}"
+    names = ", ".join(known)
+    return f"there is no {kind} {name!r}; there {'are ' + names if names else 'is none'}"
 
 
 def load_configuration(path: str | PathLike[str]) -> Configuration:
     """Read a TOML file.
 
     Raises:
-        ConfigurationError: it cannot be read, is no TOML, or holds a key or a value that is none; the message names the
-            file, the line and the key.
+        ConfigurationError: the file cannot be read, is not valid TOML, or contains an unknown key or an invalid value;
+            the message names the file, the line and the key.
+        TypeError: `path` is not a path.
     """
     text = read_text(path)
     data = read_toml(path, text)
     try:
-        made = Configuration.model_validate(data)
+        configuration = Configuration.model_validate(data)
     except ValidationError as error:
         raise refused(path, error, lambda keys: toml_line(text, keys), model=Configuration) from error
-    for keys, message in made.dangling():
+    for keys, message in configuration.dangling():
         raise ConfigurationError(f"{path}:{toml_line(text, keys)}: {'.'.join(keys)}: {message}")
-    return made
-
-
-def read_text(path: str | PathLike[str]) -> str:
-    """The text of a file.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
-    check_type("path", path, (str, PathLike), "a path")
-    try:
-        return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
-
-
-def read_toml(path: str | PathLike[str], text: str) -> dict[str, Any]:
-    """The text of a file as TOML.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
-
-
-def refused(
-    path: str | PathLike[str],
-    error: ValidationError,
-    line_of: Callable[[list[str]], int],
-    above: tuple[str, ...] = (),
-    model: type[BaseModel] | None = None,
-) -> ConfigurationError:
-    """The first thing that is wrong in a file, with its place.
-
-    Args:
-        path: the file.
-        error: what pydantic found.
-        line_of: the line in which a key stands; 0 if that is not known.
-        above: the keys that lead to what was checked.
-        model: what was checked, for the keys that might be meant by a wrong one.
-    """
-    first = error.errors()[0]
-    keys = [*above, *(str(key) for key in first["loc"])]
-    line = line_of(keys)
-    where = f"{path}:{line}" if line else str(path)
-    message = str(first["msg"]).removeprefix("Value error, ")
-    hint = did_you_mean(_near(first, model))
-    return ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}{hint}")
-
-
-def _near(error: Any, model: type[BaseModel] | None) -> list[str]:
-    """What may be meant by a key or a word that there is not."""
-    given: Any = error["input"]
-    known: list[str] = []
-    if error["type"] == "extra_forbidden" and model is not None:
-        *place, given = error["loc"]
-        known = _keys(model, place)
-    elif error["type"] == "literal_error":
-        known = re.findall(r"'([^']*)'", error["ctx"]["expected"])
-    return closest(given, known) if isinstance(given, str) else []
-
-
-def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:
-    """The keys that the table at a place may have."""
-    kinds: list[Any] = [model]
-    for key in place:
-        inner: list[Any] = []
-        for kind in kinds:
-            if _is_table(kind):
-                inner += [kind.model_fields[key].annotation] if key in kind.model_fields else []
-            else:
-                inner += get_args(kind)  # of an array, or of tables by name
-        kinds = [one for kind in inner for one in _unwrapped(kind)]
-    return [key for kind in kinds if _is_table(kind) for key in kind.model_fields]
-
-
-def _is_table(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _unwrapped(kind: Any) -> list[Any]:
-    """The types that a value may have, by themselves."""
-    if get_origin(kind) is Annotated:
-        return _unwrapped(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        return [one for inner in get_args(kind) for one in _unwrapped(inner)]
-    return [kind]
-
-
-def _given(error: Any) -> str:
-    return "" if error["type"] in ("extra_forbidden", "value_error") else f" (it is {error['input']!r:.60})"
-
-
-_TABLE = re.compile(r"\s*(\[+)\s*([^\]]*?)\s*\]+")
-_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_PIECE = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
-
-
-def toml_line(text: str, keys: list[str]) -> int:
-    """The line in which a key stands, or the nearest that holds it; 0 if none does."""
-    table: list[str] = []
-    counts: dict[tuple[str, ...], int] = {}  # of arrays of tables, by their path
-    best = depth = 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if match := _TABLE.match(line):
-            table = found = _placed(_pieces(match[2]), counts, new=match[1] == "[[")
-        elif match := _KEY.match(line):
-            found = [*table, *_pieces(match[1])]
-        else:
-            continue
-        if found == keys[: len(found)] and len(found) > depth:
-            best, depth = number, len(found)
-    return best
-
-
-def _placed(path: list[str], counts: dict[tuple[str, ...], int], *, new: bool) -> list[str]:
-    """A table's path with the number of each array's table that it is in; `new`: it begins one."""
-    placed: list[str] = []
-    for at, piece in enumerate(path, 1):
-        placed.append(piece)
-        key = tuple(placed)
-        if new and at == len(path):
-            counts[key] = counts.get(key, -1) + 1
-        if key in counts:
-            placed.append(str(counts[key]))
-    return placed
-
-
-def _pieces(path: str) -> list[str]:
-    return [piece.strip("\"'") for piece in _PIECE.findall(path)]
+    return configuration

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from toolwire.config.tables import read_text, read_toml, refused, toml_line
+from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import jsonc
 from toolwire.tools import Tier

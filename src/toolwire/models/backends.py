@@ -1,7 +1,7 @@
-"""Models as an agent asks them: a request goes out, events come back, whoever serves the model and however it calls.
+"""Model backends: a request goes in, events come out, for any server and any way to write calls.
 
-A backend either has fields for tools (an API), or everything is text: then definitions stand in the system prompt,
-calls and results are written into the messages in one wire format, and calls are read from what the model writes.
+A backend either has fields for tools (an API), or everything is text: definitions are part of the system prompt, calls
+and results are rendered into the messages in one wire format, and calls are parsed from the model's text.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from toolwire.wire.prompts import render_calls, render_results
 from toolwire.wire.stream_parser import StreamParser
 
 if TYPE_CHECKING:
-    from toolwire.client.client import Client  # whoever has one has loaded it; a model of text needs no HTTP
+    from toolwire.client.client import Client  # not imported at run time: a text model needs no HTTP
 
 BABBLE = 20
-"""Characters of prose behind a complete call at which a model of text is stopped: small ones invent results there."""
+"""Characters of prose after a complete call at which a text model is stopped: small models invent results there."""
 
 FALLBACK = ("bare_json", "pythonic")
 
@@ -61,21 +61,21 @@ class Backend(Protocol):
 
     @property
     def model(self) -> str:
-        """Its name."""
+        """The name of the model."""
         ...
 
     @property
     def api(self) -> str:
-        """The API that it is asked through, or ""."""
+        """The API that the model is reached through, or ""."""
         ...
 
     @property
     def format(self) -> str:
-        """The wire format that it is asked to write; "" where calls have fields of their own."""
+        """The wire format that the model is asked to write; "" if calls have fields of their own."""
         ...
 
     def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
-        """The events of an answer, `Finish` last; closing it stops the model.
+        """Yield the events of an answer, `Finish` last; closing the iterator stops the model.
 
         Raises:
             ProviderError: the model cannot be reached, or refuses.
@@ -84,11 +84,14 @@ class Backend(Protocol):
 
 
 class ApiBackend:
-    """A model behind an API with fields for tools; calls that stand in its text are read too.
+    """A model behind an API with fields for tools; calls in its text are parsed too.
 
     Args:
-        client: of the API; its owner closes it.
-        options: what else goes into each request, see `ProviderApi.encode_request`.
+        client: the client of the API; its owner closes it.
+        options: options of each request; see `toolwire.models.RequestOptions`.
+
+    Raises:
+        TypeError: `client` is not a client, or an option is unknown.
     """
 
     format = ""
@@ -118,23 +121,25 @@ def _check_client(client: Client) -> None:
 
 
 Source = Callable[..., AsyncGenerator[Event]]
-"""Text messages in, with `max_tokens` and `temperature` where a request says so; content, reasoning, a `Finish` out."""
+"""A text model: takes messages of text, with `max_tokens` and `temperature` if a request sets them, and yields content,
+reasoning, and a `Finish`.
+"""
 
 
 class TextBackend:
-    """A model that takes text and writes text.
+    """A model that reads and writes text alone.
 
-    Where it does not say how many tokens there were, since it was stopped or never does, a quarter of the characters is
-    told: a budget has to hold for it too.
+    If it reports no token counts, because it was stopped or never does, they are estimated: a budget must work for it
+    too.
 
     Args:
         source: the model; see `client_source` and `local_source`.
-        format: the wire format that it shall write.
-        model: its name.
-        api: the API that it is asked through, if any.
-        reads: the format in which its calls are read, "auto" for any; "" for the one that it shall write.
-        results: the format of results; "" for the one that it shall write.
-        babble: characters behind a complete call at which it is stopped; None: never.
+        format: the wire format that the model is asked to write.
+        model: the model's name.
+        api: the API that it is reached through, if any.
+        reads: the format in which its calls are parsed, "auto" for any; "" for `format`.
+        results: the format of results; "" for `format`.
+        babble: characters of prose after a complete call at which the model is stopped; None for never.
     """
 
     def __init__(
@@ -165,33 +170,35 @@ class TextBackend:
             format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=options.id_seed
         )
         end = Finish(FinishReason.STOP)
-        called, behind = False, 0
+        has_called, trailing = False, 0
         raw = options.raw_text
         sampling = {"max_tokens": request.max_tokens, "temperature": request.temperature}
         sampling = {name: value for name, value in sampling.items() if value is not None}
-        told = spoken(request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo)
-        counted, written = False, 0
-        async with aclosing(self._source(told, **sampling)) as pieces:
+        prompt = text_messages(
+            request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo
+        )
+        has_usage, written = False, 0
+        async with aclosing(self._source(prompt, **sampling)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
                     break
                 if not isinstance(piece, ContentDelta):
-                    counted = counted or isinstance(piece, UsageCounted)
+                    has_usage = has_usage or isinstance(piece, UsageCounted)
                     yield piece
                     continue
                 written += len(piece.text)
                 if raw is not None:
                     raw.append(piece.text)
                 for event in parser.feed(piece.text):
-                    called = called or (isinstance(event, CallEnd) and event.complete)
-                    if called and isinstance(event, ContentDelta):
-                        behind += len(event.text.strip())
+                    has_called = has_called or (isinstance(event, CallEnd) and event.complete)
+                    if has_called and isinstance(event, ContentDelta):
+                        trailing += len(event.text.strip())
                     yield event
-                if self._babble is not None and behind > self._babble:
+                if self._babble is not None and trailing > self._babble:
                     break
-        if not counted:  # the model was stopped before it told, or counts none
-            read = sum(len(part.text) for one in told for part in one.parts if isinstance(part, TextPart))
+        if not has_usage:  # the model was stopped before it reported them, or never does
+            read = sum(len(part.text) for message in prompt for part in message.parts if isinstance(part, TextPart))
             yield UsageCounted(Usage(estimate_tokens(read), estimate_tokens(written)))
         for event in parser.finish():
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
@@ -200,10 +207,10 @@ class TextBackend:
 
 
 def client_source(client: Client, **options: Unpack[RequestOptions]) -> Source:
-    """A model behind an API, asked with text alone."""
+    """Return the source of a model behind an API that is asked with text alone."""
 
-    async def stream(messages: list[Message], **asked: Any) -> AsyncGenerator[Event]:
-        async with aclosing(client.stream(messages, **{**options, **asked})) as events:
+    async def stream(messages: list[Message], **sampling: Any) -> AsyncGenerator[Event]:
+        async with aclosing(client.stream(messages, **{**options, **sampling})) as events:
             async for event in events:
                 yield event
 
@@ -211,33 +218,33 @@ def client_source(client: Client, **options: Unpack[RequestOptions]) -> Source:
 
 
 class Writer(Protocol):
-    """What writes text while its caller waits; `toolwire.models.local.LocalModel` is one."""
+    """A text model in this process that writes while its caller waits, such as `toolwire.models.LocalModel`."""
 
     def stream(
         self, messages: Sequence[Mapping[str, str]], /, *, max_tokens: int = ..., temperature: float = ...
     ) -> Generator[str | Finish]:
-        """Yield the answer's text as it is written, then a `Finish`; options that are not given are the model's own."""
+        """Yield the answer's text as it is written, then a `Finish`; options that are left out are the model's own."""
         ...
 
 
 def local_source(model: Writer) -> Source:
-    """A model in this process, which writes in a thread of its own."""
+    """Return the source of a model in this process; it writes in a thread of its own."""
     if not callable(getattr(model, "stream", None)):
-        raise wrong_type("model", model, "a model in this process, such as open_model() gives")
+        raise wrong_type("model", model, "a model in this process, such as open_model() returns")
 
     async def stream(messages: list[Message], **options: Any) -> AsyncGenerator[Event]:
-        asked = [{"role": one.role, "content": _text(one)} for one in messages]
+        dicts = [{"role": message.role, "content": _text(message)} for message in messages]
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[str | Finish | BaseException | None] = asyncio.Queue()
-        left = threading.Event()
+        abandoned = threading.Event()
 
         def write() -> None:
-            with capture_errors() as caught, closing(model.stream(asked, **options)) as written:
+            with capture_errors() as caught, closing(model.stream(dicts, **options)) as written:
                 for piece in written:
                     loop.call_soon_threadsafe(pieces.put_nowait, piece)
-                    if left.is_set():
+                    if abandoned.is_set():
                         break
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            with suppress(RuntimeError):  # the loop is closed: nothing reads the queue any more
                 loop.call_soon_threadsafe(pieces.put_nowait, caught.error)
 
         threading.Thread(target=write, name="toolwire-local", daemon=True).start()
@@ -247,13 +254,13 @@ def local_source(model: Writer) -> Source:
                     raise piece if isinstance(piece, ToolwireError) else _failed(piece)
                 yield piece if isinstance(piece, Finish) else ContentDelta(piece)
         finally:
-            left.set()
+            abandoned.set()
 
     return stream
 
 
 def _failed(error: BaseException) -> BaseException:
-    """What a model's own trouble is to whoever asked it; an interrupt is none."""
+    """Return the `ProviderError` for an error of the model; an interrupt is returned as it is."""
     if not isinstance(error, Exception):
         return error
     failed = ProviderError(f"the model in this process failed: {type(error).__name__}: {error}")
@@ -261,10 +268,10 @@ def _failed(error: BaseException) -> BaseException:
     return failed
 
 
-_TOLD = (TextPart, ToolCall, ToolResult)  # parts that become text
+_AS_TEXT = (TextPart, ToolCall, ToolResult)  # parts that become text
 
 
-def spoken(
+def text_messages(
     messages: Iterable[Message],
     *,
     format: str,
@@ -272,42 +279,41 @@ def spoken(
     results: str = "",
     memo: IdentityCache | None = None,
 ) -> list[Message]:
-    """A conversation as text alone: calls and results as a model of this format writes and reads them.
+    """Return a conversation as text alone: calls and results in the format that the model writes and reads.
 
-    Results come from the user; what the user says next is the same message, since templates want turns to alternate.
-    Reasoning is left out. A call that the format cannot write stands as it was read.
+    Results become user messages. A user message that follows them is merged with them, because templates expect turns
+    to alternate. Reasoning is left out. A call that the format cannot express is written as it was parsed.
 
     Args:
         messages: the conversation.
         format: the wire format.
-        tools: whose calls these are.
-        results: the format of results, if that is another.
-        memo: holds what was written before, since a conversation is written again in each round.
+        tools: the tools of the calls.
+        results: the format of results, if it differs.
+        memo: caches rendered messages, because the conversation is rendered again in each round.
     """
     memo = memo or IdentityCache()
-    found: list[Message] = []
+    rendered: list[Message] = []
     for message in group_results(messages):
         role, parts = message.role, message.parts
         if role == "tool":
-            given = [part for part in parts if isinstance(part, ToolResult)]
+            tool_results = [part for part in parts if isinstance(part, ToolResult)]
             way = results or format
-            role, text = "user", memo.get(partial(render_results, given, format=way), given, way)
+            role, text = "user", memo.get(partial(render_results, tool_results, format=way), tool_results, way)
         elif role == "assistant":
-            text = memo.get(partial(_said, parts, format, tools), (*parts, *tools), format, len(parts))
+            text = memo.get(partial(_model_text, parts, format, tools), (*parts, *tools), format, len(parts))
         else:
             text = _text(message)
-        others: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _TOLD)]
-        if role == "user" and found and found[-1].role == "user":
-            before = found.pop()
-            text = "\n\n".join(filter(None, (_text(before), text)))
-            others = [*(part for part in before.parts if not isinstance(part, TextPart)), *others]
-        made: tuple[Part, ...] = (TextPart(text), *others)
-        found.append(Message(role, made))
-    return found
+        media: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _AS_TEXT)]
+        if role == "user" and rendered and rendered[-1].role == "user":
+            previous = rendered.pop()
+            text = "\n\n".join(filter(None, (_text(previous), text)))
+            media = [*(part for part in previous.parts if not isinstance(part, TextPart)), *media]
+        rendered.append(Message(role, (TextPart(text), *media)))
+    return rendered
 
 
-def _said(parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -> str:
-    """What the model wrote: its prose, then its calls."""
+def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -> str:
+    """Return the text of a model's message: its prose, then its calls."""
     prose = "".join(part.text for part in parts if isinstance(part, TextPart)).strip()
     calls = [part for part in parts if isinstance(part, ToolCall)]
     if not calls:

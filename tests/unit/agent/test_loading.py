@@ -267,7 +267,10 @@ BASE = "[profiles.p]\nmodel = 'm'\n"
             ":5: teams.t.coordinator: there is no",
         ),
         (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {b = 'x'}", ":6: teams.t.members: there is no"),
-        (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {a = 'x'}", "a coordinates, so it is no member"),
+        (
+            BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {a = 'x'}",
+            "a coordinates, so it cannot be a member",
+        ),
         (
             BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {}",
             ":6: teams.t.members: Dictionary should have",

