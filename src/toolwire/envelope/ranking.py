@@ -6,8 +6,7 @@ Lines are bytes, as a search returns them. All work is linear in the length of t
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 
 from toolwire.text.escape import escape_as_json
@@ -181,12 +180,6 @@ def is_test_file(name: bytes) -> bool:
     return (b"est" in name or b"pec" in name or b"IT." in name) and _TEST_FILE.fullmatch(name) is not None
 
 
-def is_test(path: str) -> bool:
-    """Return whether a path is that of a test."""
-    folder, _, name = path.rpartition("/")
-    return is_test_folder(folder) or is_test_file(name.encode("utf-8", "surrogateescape"))
-
-
 # -- zones -----------------------------------------------------------------------------------------------------------
 
 
@@ -221,8 +214,3 @@ def remaining(zones: Mapping[str, int], hot: str) -> str:
     if not inside:
         return f"{total} more"
     return f"{inside} more in {shown(hot)}" + (f", {total - inside} elsewhere" if total > inside else "")
-
-
-def count_zones(paths: Iterable[str]) -> Counter[str]:
-    """Count the paths in each zone."""
-    return Counter(map(zone_of, paths))

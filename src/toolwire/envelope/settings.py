@@ -82,7 +82,6 @@ class Settings:
         budget: maximum length of one answer, in characters.
         seconds: time limit of a command that `te` runs.
         root: the directory that files are read in; "" for the working directory.
-        rg: the path of ripgrep; "" to search for it, `none` for none.
         state: the directory for handles and the usage log; "" for the user's.
         telemetry: record calls.
         output_text: record the beginning of their output too.
@@ -98,7 +97,6 @@ class Settings:
     cat: Limits = Limits(50, 30_000)
     seconds: float = 30.0
     root: str = ""
-    rg: str = ""
     state: str = ""
     telemetry: bool = True
     output_text: bool = False
@@ -129,7 +127,6 @@ class Settings:
             session=_first(environ, SESSION_NAMES),
             seconds=_number(environ, "TE_TIMEOUT", settings.seconds),
             root=environ.get("TE_ROOT", ""),
-            rg=environ.get("TE_RG", ""),
             state=environ.get("TOOLWIRE_STATE", ""),
             telemetry=settings.telemetry if not switch else switch not in OFF,
             output_text=settings.output_text or switch == "text",

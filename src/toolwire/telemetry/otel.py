@@ -23,7 +23,7 @@ from typing import Any, Final
 from opentelemetry import context as contexts
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
-from opentelemetry.metrics import MeterProvider
+from opentelemetry.metrics import Histogram, Meter, MeterProvider
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
@@ -92,36 +92,13 @@ class Tracing:
         self._tracer = (traces or trace.get_tracer_provider()).get_tracer("toolwire")
         meter = (meters or metrics.get_meter_provider()).get_meter("toolwire")
         self._open: dict[tuple[str, int], _Open] = {}
-        self._operation = meter.create_histogram(
-            "gen_ai.client.operation.duration",
-            "s",
-            "How long an answer of a model took.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
+        self._operation = _histogram(meter, "client.operation.duration", "s", "How long an answer of a model took.")
+        self._first = _histogram(
+            meter, "client.operation.time_to_first_chunk", "s", "How long the first piece of an answer took."
         )
-        self._first = meter.create_histogram(
-            "gen_ai.client.operation.time_to_first_chunk",
-            "s",
-            "How long the first piece of an answer took.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
-        self._tokens = meter.create_histogram(
-            "gen_ai.client.token.usage",
-            "{token}",
-            "Tokens that were read and written.",
-            explicit_bucket_boundaries_advisory=_TOKENS,
-        )
-        self._runs = meter.create_histogram(
-            "gen_ai.invoke_agent.duration",
-            "s",
-            "How long a run took.",
-            explicit_bucket_boundaries_advisory=_RUNS,
-        )
-        self._tools = meter.create_histogram(
-            "gen_ai.execute_tool.duration",
-            "s",
-            "How long a call took.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
+        self._tokens = _histogram(meter, "client.token.usage", "{token}", "Tokens that were read and written.", _TOKENS)
+        self._runs = _histogram(meter, "invoke_agent.duration", "s", "How long a run took.", _RUNS)
+        self._tools = _histogram(meter, "execute_tool.duration", "s", "How long a call took.")
         self._answers = meter.create_counter(
             "toolwire.answers", "{answer}", "Answers, by format and how they were read."
         )
@@ -326,6 +303,10 @@ def _meters() -> MeterProvider | None:
     otlp = where == "otlp"
     exporter = _otlp("METRICS", "metric_exporter", "OTLPMetricExporter") if otlp else export.ConsoleMetricExporter
     return None if exporter is None else sdk.MeterProvider([export.PeriodicExportingMetricReader(exporter())])
+
+
+def _histogram(meter: Meter, name: str, unit: str, about: str, bounds: Sequence[float] = _SECONDS) -> Histogram:
+    return meter.create_histogram(f"gen_ai.{name}", unit, about, explicit_bucket_boundaries_advisory=bounds)
 
 
 def _model(model: str, api: str) -> _Attributes:

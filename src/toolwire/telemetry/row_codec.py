@@ -73,30 +73,16 @@ class TurnRows:
 
 def run_row(run: RunRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
     """Return the row of a run that begins."""
-    return {
-        "id": run.id,
-        "parent": run.parent,
-        "agent": run.agent,
-        "model": run.model,
-        "api": run.api,
-        "format": run.format,
-        "task": kept(run.task, MAX_TEXT, known) if content else "",
-        "begun": run.begun,
-    }
+    task = kept(run.task, MAX_TEXT, known) if content else ""
+    return {**_same(run, "id", "parent", "agent", "model", "api", "format", "begun"), "task": task}
 
 
 def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
     """Return the columns that the end of a run sets."""
     return {
-        "reason": end.reason,
-        "good": end.good,
+        **_same(end, "reason", "good", "rounds", "calls", "money", "seconds"),
+        **_same(end.usage, "input_tokens", "output_tokens"),
         "detail": kept(end.detail, MAX_WORDS, known) if content else "",
-        "rounds": end.rounds,
-        "calls": end.calls,
-        "input_tokens": end.usage.input_tokens,
-        "output_tokens": end.usage.output_tokens,
-        "money": end.money,
-        "seconds": end.seconds,
     }
 
 
@@ -119,21 +105,12 @@ def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> 
     usage = response.usage or Usage()
     failed = [problem.raw for problem in response.problems]
     row = {
-        "run": turn.run,
-        "round": turn.round,
-        "attempt": turn.attempt,
-        "agent": turn.agent,
-        "model": turn.model,
-        "api": turn.api,
-        "format": turn.format,
-        "choice": turn.choice,
-        "begun": turn.begun,
-        "first": turn.first,
-        "seconds": turn.seconds,
+        **_same(turn, "run", "round", "attempt", "agent", "model", "api", "format", "choice"),
+        **_same(turn, "begun", "first", "seconds", "good"),
+        **_same(usage, "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
         "finish": response.finish_reason.value,
         "offered": len(turn.offered),
         "found": " ".join(turn.found),
-        "good": turn.good,
         "repairs": json.dumps(turn.repairs) if turn.repairs else "",
         "problems": json.dumps(turn.problems) if turn.problems else "",
         "failed": kept("\n".join(failed), MAX_RAW, known) if content else "",
@@ -141,15 +118,16 @@ def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> 
         "events": _events(turn.events, known) if content else "",
         "told": kept(turn.told, MAX_WORDS, known) if content else "",
         "error": kept(turn.error, MAX_WORDS, known) if content or not turn.error else NOT_KEPT,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
     }
     names = frozenset(turn.offered)  # a name that a model makes up is text of the model
     return TurnRows(
         row, tuple(_call(at, record, names, known, content=content) for at, record in enumerate(turn.calls))
     )
+
+
+def _same(record: object, *names: str) -> Row:
+    """Return the columns that have the name and the value of a field."""
+    return {name: getattr(record, name) for name in names}
 
 
 def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str], *, content: bool) -> Row:

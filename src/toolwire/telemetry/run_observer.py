@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from time import monotonic
 
@@ -176,45 +176,29 @@ class _Question:
     consent: ApprovalRecord
 
 
+@dataclass(slots=True, eq=False)
 class PendingTurn:
     """An answer while it is streamed."""
 
-    __slots__ = (
-        "_api", "_attempt", "_begun", "_choice", "_error", "_events", "_first", "_format", "_model", "_response",
-        "_round", "_seconds", "_started", "_tools", "again", "calls", "faults", "raw", "told",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        round: int,
-        attempt: int,
-        model: str,
-        api: str,
-        format: str,
-        tools: tuple[ToolDefinition, ...],
-        choice: str,
-        *,
-        again: bool = False,
-    ) -> None:
-        self._round = round
-        self._attempt = attempt
-        self._model = model
-        self._api = api
-        self._format = format
-        self._tools = tools
-        self._choice = choice
-        self.again = again
-        self._begun = time.time()
-        self._started = monotonic()
-        self._first: float | None = None
-        self._seconds: float | None = None
-        self._response: ParsedResponse | None = None
-        self._events: tuple[Event, ...] = ()
-        self._error = ""
-        self.raw: list[str] = []
-        self.calls: list[CallRecord] = []
-        self.faults: tuple[str, ...] = ()
-        self.told = ""
+    _round: int
+    _attempt: int
+    _model: str
+    _api: str
+    _format: str
+    _tools: tuple[ToolDefinition, ...]
+    _choice: str
+    again: bool = False
+    _begun: float = field(default_factory=time.time)
+    _started: float = field(default_factory=monotonic)
+    _first: float | None = None
+    _seconds: float | None = None
+    _response: ParsedResponse | None = None
+    _events: tuple[Event, ...] = ()
+    _error: str = ""
+    raw: list[str] = field(default_factory=list)
+    calls: list[CallRecord] = field(default_factory=list)
+    faults: tuple[str, ...] = ()
+    told: str = ""
 
     def mark_first_event(self) -> None:
         """Note the time of the first event."""

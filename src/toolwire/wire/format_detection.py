@@ -79,7 +79,6 @@ class FormatDetector:
     """A reader of one message in a format that is not known.
 
     Attributes:
-        winner: the format that was found, or None.
         scanned: number of characters scanned, by all probes; see `MessageReader.scanned`.
     """
 
@@ -105,7 +104,6 @@ class FormatDetector:
         self._tail = ""
         self._position = position
         self._scanned = 0
-        self.winner: WireFormat | None = None
 
     @property
     def held(self) -> int:
@@ -238,7 +236,6 @@ class FormatDetector:
         """Let this probe, which found a call, read the rest of the message."""
         self._scanned += sum(other.scanned for other in self._probes if other is not probe)
         self._probes.clear()
-        self.winner = probe.wire
         self._reader = probe
         self._events.extend(probe.take_events())
         probe.stop_probing()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.envelope.ranking import Definitions, defined, hot_zone, is_test, remaining, zone_of
+from toolwire.envelope.ranking import (
+    Definitions,
+    defined,
+    hot_zone,
+    is_test_file,
+    is_test_folder,
+    remaining,
+    zone_of,
+)
 
 DEFINITIONS = [
     ("py", "def fetch(a, b):", "fetch"),
@@ -136,7 +144,8 @@ def test_long_lines_take_linear_time(unit: str, ending: str) -> None:
     ],
 )  # fmt: skip
 def test_paths_of_tests_are_recognized(path: str, test: bool) -> None:
-    assert is_test(path) is test
+    folder, _, name = path.rpartition("/")
+    assert (is_test_folder(folder) or is_test_file(name.encode())) is test
 
 
 @pytest.mark.mission("G16")
