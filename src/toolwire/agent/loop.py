@@ -432,15 +432,7 @@ def _call_text(call: ToolCall, turn: TurnInfo) -> str:
 
 def _end_record(run: str, ended: RunEnded) -> EndRecord:
     return EndRecord(
-        run,
-        ended.reason,
-        ended.good,
-        ended.detail,
-        ended.rounds,
-        ended.calls,
-        ended.usage,
-        ended.money,
-        ended.seconds,
+        run, ended.reason, ended.good, ended.detail, ended.rounds, ended.calls, ended.usage, ended.money, ended.seconds
     )
 
 

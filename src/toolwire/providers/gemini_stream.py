@@ -96,10 +96,7 @@ def answer_of(head: Head, parts: list[Json], reason: FinishReason | None = None,
 # -- reading -----------------------------------------------------------------------------------------------------
 
 _USAGE = UsageReader(
-    "promptTokenCount",
-    "candidatesTokenCount thoughtsTokenCount",
-    "cachedContentTokenCount",
-    "thoughtsTokenCount",
+    "promptTokenCount", "candidatesTokenCount thoughtsTokenCount", "cachedContentTokenCount", "thoughtsTokenCount"
 )
 
 

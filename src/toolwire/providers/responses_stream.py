@@ -49,10 +49,7 @@ _TEXTS = {  # beginnings of the names of text events: the item's type, and the m
     "response.custom_tool_call_input.": ("custom_tool_call", "input"),
 }
 _USAGE = UsageReader(
-    "input_tokens",
-    "output_tokens",
-    "input_tokens_details.cached_tokens",
-    "output_tokens_details.reasoning_tokens",
+    "input_tokens", "output_tokens", "input_tokens_details.cached_tokens", "output_tokens_details.reasoning_tokens"
 )
 
 # -- reading -----------------------------------------------------------------------------------------------------

@@ -15,17 +15,7 @@ from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, XML_FORMAT
 from toolwire.providers.request import ChatRequest
 from toolwire.runtime.state_dir import state_folder
 from toolwire.telemetry.archive import Archive
-from toolwire.telemetry.coach import (
-    CONFIDENCE,
-    ENOUGH,
-    EXPLORE,
-    Advice,
-    Choice,
-    Tally,
-    advise,
-    choose,
-    drawn,
-)
+from toolwire.telemetry.coach import CONFIDENCE, ENOUGH, EXPLORE, Advice, Choice, Tally, advise, choose, drawn
 from toolwire.telemetry.recorder import FILE
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord, asked_for
 from toolwire.wire.profiles import profile

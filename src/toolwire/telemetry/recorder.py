@@ -249,10 +249,7 @@ class Recorder:
                     self._evict_older(connection, float("inf"))
                 if at is None:
                     break
-            connection.execute(
-                "DELETE FROM outcomes WHERE id <= (SELECT MAX(id) FROM outcomes) - ?",
-                (OUTCOMES,),
-            )
+            connection.execute("DELETE FROM outcomes WHERE id <= (SELECT MAX(id) FROM outcomes) - ?", (OUTCOMES,))
         connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _evict_older(self, connection: sqlite3.Connection, begun: float) -> None:

@@ -26,10 +26,7 @@ MIN_ROOM: Final = 500
 """Minimum length of a document, in characters; a header and breadcrumbs always fit."""
 MAX_ERROR: Final = 600
 """Maximum length of an error in a document, in characters; it fits any budget."""
-SAID: Final = {
-    "invalid_pattern": "invalid regex pattern",
-    "internal": "internal error, operator intervention required",
-}
+SAID: Final = {"invalid_pattern": "invalid regex pattern", "internal": "internal error, operator intervention required"}
 """Explanations of errors for a reader who would gain nothing from the details."""
 
 

@@ -26,8 +26,5 @@ FORMAT = replace(
     title='{"tool":{"function":"F","parameters":{..}}}',
     models="any prompted model (Autobyteus)",
     source="https://github.com/AutoByteus/autobyteus",
-    blocks=(
-        (_CALLS,),
-        fenced(_CALLS),
-    ),
+    blocks=((_CALLS,), fenced(_CALLS)),
 )

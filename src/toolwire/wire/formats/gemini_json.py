@@ -19,8 +19,5 @@ FORMAT = replace(
     title='{"name":..,"args":{..}}',
     models="any prompted model (Autobyteus)",
     source="https://github.com/AutoByteus/autobyteus",
-    blocks=(
-        (_CALLS,),
-        fenced(_CALLS),
-    ),
+    blocks=((_CALLS,), fenced(_CALLS)),
 )

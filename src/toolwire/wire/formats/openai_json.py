@@ -28,8 +28,5 @@ FORMAT = replace(
     title='{"tool_calls": [{"function": {"name":..,"arguments":"{..}"}}]}',
     models="any prompted model (Autobyteus)",
     source="https://github.com/AutoByteus/autobyteus",
-    blocks=(
-        (_CALLS,),
-        fenced(_CALLS),
-    ),
+    blocks=((_CALLS,), fenced(_CALLS)),
 )
