@@ -17,8 +17,9 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.http_server import HttpOptions, Listening, serve_http
-from toolwire.mcp.router import McpRouter, ServerQuestion
+from toolwire.mcp.router import McpRouter
 from toolwire.mcp.server import McpService
+from toolwire.mcp.server_status import ServerQuestion
 from toolwire.mcp.servers import McpServer
 from toolwire.policy.approval import Agreement, Approval
 from toolwire.policy.session import Session

@@ -65,7 +65,7 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
 
     status, out, err = cli("list", "--config", file)
     assert (status, starts(tmp_path)) == (1, 0)
-    assert "raw not agreed" in out
+    assert "raw not approved" in out
     assert f"runs {sys.executable} -I -S" in err
     assert "nobody can be asked here" in err
     assert cli("call", "raw", "echo", '{"n": 1}', *run_)[0] == 3
@@ -83,7 +83,7 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert "off off" in lines
     status, out, _ = cli("list", "--json", "--config", file)
     first = json.loads(out.splitlines()[0])
-    assert (status, first["name"], first["tools"][0]["state"]) == (1, "raw", "agreed")
+    assert (status, first["name"], first["tools"][0]["state"]) == (1, "raw", "approved")
     status, _, err = cli("approve", "missing", "--yes", "--config", file)
     assert (status, err.splitlines()[-1]) == (1, "toolwire: missing: there is no program or directory /no/such/program")
 
@@ -170,7 +170,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     assert not calls(tmp_path)
     assert cli("approve", "raw", "--config", file)[0] == 3
     status, _, err = cli("approve", "raw", "t", "--yes", "--config", file)
-    assert (status, err.splitlines()[-1]) == (0, "raw: 1 of 1 tools agreed to")
+    assert (status, err.splitlines()[-1]) == (0, "raw: 1 of 1 tools approved")
     assert cli("call", "raw", "t", "--tier", "RUN", "--config", file)[:2] == (0, "t\n")
 
 

@@ -89,7 +89,7 @@ def test_a_refusal_to_sign_in_ends_the_wait() -> None:
         ):
             (statuses, _) = await asyncio.gather(desk.router.connect(), browser())
             assert statuses[0].state == "failed"
-            assert statuses[0].reason == "signing in was refused: access_denied: not[2J you"
+            assert statuses[0].reason == "the login was refused: access_denied: not[2J you"
 
     place = Place()
     with guarded(place) as url:
@@ -102,7 +102,7 @@ def test_without_a_login_the_server_says_what_it_wants() -> None:
         async with at(server) as desk:
             (status,) = desk.router.servers()
             assert status.state == "failed"
-            assert "it answers 401: it wants to know who asks" in status.reason
+            assert "it answers 401: authentication is required" in status.reason
 
     with guarded(Place()) as url:
         asyncio.run(main(McpServer(name="guarded", url=url)))

@@ -15,7 +15,7 @@ from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, start
 from toolwire import Tier, ToolResult
 from toolwire.mcp import connection, router
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.router import ToolProgress
+from toolwire.mcp.server_status import ToolProgress
 from toolwire.mcp.servers import McpServer
 
 SDK = (str(HERE / "sdk_mcp.py"),)
@@ -127,10 +127,10 @@ RESULTS: list[tuple[dict[str, Any], Any]] = [
     ({"content": [], "structuredContent": {"k": [1]}}, {"k": [1]}),
     ({"content": [{"type": "text", "text": "both"}], "structuredContent": {"k": 1}}, "both"),
     ({"content": [{"type": "text", "text": "why"}], "isError": True}, "Error: why"),
-    ({"content": [], "isError": True}, "Error: The tool failed, and did not say why."),
+    ({"content": [], "isError": True}, "Error: The tool failed, and gave no reason."),
     ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "[a sound"),
-    ({"content": [{"type": "nonsense"}]}, "Error: The MCP server raw gave back what is no result"),
-    ({"odd": 1}, "Error: The MCP server raw gave back what is no result"),
+    ({"content": [{"type": "nonsense"}]}, "Error: The MCP server raw returned an invalid result"),
+    ({"odd": 1}, "Error: The MCP server raw returned an invalid result"),
 ]
 
 
@@ -179,7 +179,7 @@ def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "limit", "value", "why"),
     [
-        ({"endless": True}, "MAX_PAGES", 6, "they stand on more than 6 pages"),
+        ({"endless": True}, "MAX_PAGES", 6, "they fill more than 6 pages"),
         ({}, "MAX_LISTING", 200, "their descriptions have more than 200 bytes"),
         ({"mute": 1}, "LIST_SECONDS", 0.2, "that took longer than 0.2 seconds"),
     ],
@@ -246,7 +246,7 @@ def test_a_list_that_was_refused_is_asked_for_again(told: str, tmp_path: Path, m
                 await refresh
                 assert desk.router.servers()[0].reason == "The MCP server raw refused: not now."
                 assert (await desk.call("turn")).result == "done"
-            assert desk.states() == {"turn": "agreed", "next": "new"}
+            assert desk.states() == {"turn": "approved", "next": "new"}
             assert (desk.router.servers()[0].state, desk.router.servers()[0].reason) == ("ready", "")
 
     asyncio.run(main())
@@ -273,7 +273,7 @@ def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
     async def main() -> None:
         async with at(server, raw(tmp_path, "other", tools=[tool("read")])) as desk:
             (status,) = (one for one in desk.router.servers() if one.name == "raw")
-            assert {one.name for one in status.tools if one.state == "agreed"} == {"good", "with space"}
+            assert {one.name for one in status.tools if one.state == "approved"} == {"good", "with space"}
             reasons = {one.name: one.reason for one in status.tools if one.state == "quarantined"}
             assert all(reasons.values())
             assert {"noschema", "array", "reference", "pattern", "twice", "output", "other.read"} <= set(reasons)
@@ -424,16 +424,16 @@ def test_changed_tools_are_read_again(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with at(server, changed=told.put_nowait) as desk:
-            assert desk.states() == {"change": "agreed", "t": "agreed", "gone": "agreed"}
+            assert desk.states() == {"change": "approved", "t": "approved", "gone": "approved"}
             await told.get()
             await desk.call("change")
             await asyncio.wait_for(told.get(), 10)
-            assert desk.states() == {"change": "agreed", "t": "changed", "fresh": "new"}
+            assert desk.states() == {"change": "approved", "t": "changed", "fresh": "new"}
             assert {one.name: one.description for one in desk.registry}["t"] == "Does something."
             assert (await desk.call("fresh")).result == "fresh"
             assert (await desk.call("t")).result == "t"
             assert "+ " in desk.asked[1].preview
-            assert desk.states() == {"change": "agreed", "t": "agreed", "fresh": "agreed"}
+            assert desk.states() == {"change": "approved", "t": "approved", "fresh": "approved"}
             assert {one.name: one.description for one in desk.registry}["t"] == "Something else."
 
     asyncio.run(main())
@@ -541,7 +541,7 @@ def test_structured_content_has_to_be_what_was_promised(tmp_path: Path) -> None:
         async with at(server) as desk:
             assert (await desk.call("right")).result == {"n": 1}
             assert "/n: is the string" in ((await desk.call("wrong")).error or "")
-            assert "gave back no structured content" in ((await desk.call("none")).error or "")
+            assert "returned no structured content" in ((await desk.call("none")).error or "")
             assert (await desk.call("failed")).error == "hello"
 
     asyncio.run(main())
@@ -551,7 +551,7 @@ def test_a_tool_that_the_program_switched_off_stays_so(tmp_path: Path) -> None:
     async def main() -> None:
         async with at(raw(tmp_path, tools=[tool("t"), tool("wipe")])) as desk:
             desk.registry.enable("wipe", "raw", enabled=False)
-            assert desk.states() == {"t": "agreed", "wipe": "off"}
+            assert desk.states() == {"t": "approved", "wipe": "off"}
             await desk.router.connect()
             assert "switched off" in (await desk.call("wipe")).text
             desk.registry.enable("wipe", "raw")

@@ -21,11 +21,11 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp import definitions
 from toolwire.mcp import oauth as module
 from toolwire.mcp.approvals import Approvals
-from toolwire.mcp.http_client import Outside, Proxied
+from toolwire.mcp.http_client import ProxyTransport, PublicTransport
 from toolwire.mcp.http_server import HttpOptions
 from toolwire.mcp.oauth import Logins, login
-from toolwire.mcp.router import ServerQuestion
 from toolwire.mcp.server import McpService
+from toolwire.mcp.server_status import ServerQuestion
 from toolwire.mcp.servers import McpServer, load_servers
 
 # -- addresses that servers name ---------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_cve_2026_0621_nothing_of_a_server_is_a_template(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("inside", ["http://169.254.169.254/latest", "http://localhost:1/x", "http://[::1]/x"])
 def test_ssrf_a_server_outside_cannot_send_us_to_an_address_inside(inside: str) -> None:
-    from toolwire.mcp.http_client import Reach, open_url
+    from toolwire.mcp.http_client import Refusal, open_url
     from toolwire.mcp.servers import Launch
 
     async def main() -> None:
@@ -136,13 +136,13 @@ def test_ssrf_a_server_outside_cannot_send_us_to_an_address_inside(inside: str) 
                 yield request
 
         with pytest.raises(BaseExceptionGroup) as caught:
-            async with open_url(launch, Reach(), Auth(), 1.0, 1 << 20) as (_, writing):
+            async with open_url(launch, Refusal(), Auth(), 1.0, 1 << 20) as (_, writing):
                 from mcp.shared.message import SessionMessage
                 from mcp_types import JSONRPCRequest
 
                 await writing.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")))
                 await asyncio.sleep(5)
-        assert caught.group_contains(httpx2.UnsupportedProtocol, match="which is not asked")
+        assert caught.group_contains(httpx2.UnsupportedProtocol, match="where no request may go")
         assert not asked
 
     asyncio.run(main())
@@ -156,8 +156,8 @@ def test_ssrf_a_name_outside_that_leads_inside_is_not_asked(addresses: list[str]
         return addresses
 
     async def main() -> None:
-        async with httpx2.AsyncClient(transport=Outside(look_up)) as asked:
-            with pytest.raises(httpx2.UnsupportedProtocol, match=r"mcp\.example\.com leads to .*, which is not"):
+        async with httpx2.AsyncClient(transport=PublicTransport(look_up)) as asked:
+            with pytest.raises(httpx2.UnsupportedProtocol, match=r"mcp\.example\.com leads to .*, which is private"):
                 await asked.get("http://mcp.example.com/mcp")
 
     asyncio.run(main())
@@ -173,7 +173,7 @@ def test_ssrf_the_address_that_was_looked_at_is_the_one_that_is_asked() -> None:
     async def main() -> None:
         async with (
             serving(McpService(ToolRegistry())) as at,
-            httpx2.AsyncClient(transport=Outside(look_up, lambda _: False)) as asked,
+            httpx2.AsyncClient(transport=PublicTransport(look_up, lambda _: False)) as asked,
         ):
             port = host(at).rpartition(":")[2]
             answer = await asked.post(f"http://mcp.example.com:{port}/mcp", content=b"{}")
@@ -184,7 +184,7 @@ def test_ssrf_the_address_that_was_looked_at_is_the_one_that_is_asked() -> None:
         async def nowhere(name: str, _: int) -> list[str]:
             raise socket.gaierror(-2, "Name or service not known")
 
-        async with httpx2.AsyncClient(transport=Outside(nowhere)) as asked:
+        async with httpx2.AsyncClient(transport=PublicTransport(nowhere)) as asked:
             with pytest.raises(httpx2.ConnectError, match="cannot be looked up"):
                 await asked.get("http://mcp.example.com/mcp")
 
@@ -231,12 +231,12 @@ def test_ssrf_only_what_goes_through_a_proxy_is_not_looked_up_here(
             here = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
             for name, value in proxies.items():
                 monkeypatch.setenv(name, value.replace("HERE", here))
-            async with httpx2.AsyncClient(transport=Proxied(Outside(look_up))) as client:
+            async with httpx2.AsyncClient(transport=ProxyTransport(PublicTransport(look_up))) as client:
                 if proxied:
                     assert (await client.get(url)).status_code == 204
                     assert asked[0].startswith(f"GET {url} ".encode())
                 else:
-                    with pytest.raises(httpx2.UnsupportedProtocol, match=r"leads to 127\.0\.0\.1, which is not asked"):
+                    with pytest.raises(httpx2.UnsupportedProtocol, match=r"leads to 127\.0\.0\.1, which is private"):
                         await client.get(url)
                     assert not asked
 
@@ -247,7 +247,7 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("http_proxy", "gopher://127.0.0.1")
 
     async def main() -> None:
-        async with httpx2.AsyncClient(transport=Proxied()) as asked:
+        async with httpx2.AsyncClient(transport=ProxyTransport()) as asked:
             with pytest.raises(httpx2.ProxyError, match=r"cannot be used: .*gopher"):
                 await asked.get("http://mcp.example.com/")
 
@@ -262,10 +262,10 @@ def test_stdio_design_a_command_is_shown_and_nothing_runs_before_somebody_agreed
 
     async def main() -> None:
         async with at(server, approve=None) as desk:
-            assert desk.router.servers()[0].state == "not agreed"
+            assert desk.router.servers()[0].state == "not approved"
             assert starts(tmp_path) == 0
         async with at(server, approve=lambda _: False) as desk:
-            assert (desk.router.servers()[0].state, starts(tmp_path)) == ("not agreed", 0)
+            assert (desk.router.servers()[0].state, starts(tmp_path)) == ("not approved", 0)
             shown = desk.questions[0].text
             assert all(json.dumps(word)[1:-1] in shown for word in (server.command, *server.args))
             assert "NODE_OPTIONS" in shown
@@ -344,8 +344,8 @@ def test_cve_2025_54136_another_command_is_another_approval(change: dict[str, An
             assert not desk.questions
         begun = starts(tmp_path)
         async with at(other, approvals=approvals, approve=lambda _: False) as desk:
-            assert desk.router.servers()[0].state == "not agreed"
-            assert "is not what was agreed to" in desk.questions[0].text
+            assert desk.router.servers()[0].state == "not approved"
+            assert "has changed since it was approved" in desk.questions[0].text
             assert "cannot be used" in ((await desk.call("t")).error or "")
         assert starts(tmp_path) == begun
         async with at(other, approvals=approvals) as desk:
@@ -364,7 +364,7 @@ def test_cve_2025_54136_a_secret_that_changed_is_asked_about_and_not_shown(tmp_p
             pass
         async with at(raw(tmp_path, env={"API_KEY": "two"}), approvals=approvals) as desk:
             (question,) = desk.questions
-            assert question.text.endswith("is not what was agreed to: something secret")
+            assert question.text.endswith("has changed since it was approved: something secret")
 
     asyncio.run(main())
 
@@ -408,7 +408,7 @@ def test_cve_2025_67644_names_are_no_sql_in_what_is_kept() -> None:
     plain = McpServer(name="a", command="x")
     evil = plain.model_copy(update={"source": "x' OR '1'='1", "name": "a'; DROP TABLE servers; --"})
     for server in (plain, evil):
-        approvals.agree(server, plain.launch())
+        approvals.approve(server, plain.launch())
         approvals.pin(server, {"'); DELETE FROM tools; --": {"name": server.name}})
         logins.put(server, "u' OR '1'='1", "tokens'; --", server.name)
     approvals.forget(evil)
@@ -447,7 +447,7 @@ def test_extra_6_a_definition_that_changes_asks_again_and_shows_the_change(tmp_p
                 assert POISON not in json.dumps(definition.parameters)
                 assert not (await desk.call("send")).success
                 (approval,) = desk.asked
-                assert "The server describes this tool in another way" in approval.preview
+                assert "The description of this tool has changed" in approval.preview
                 assert "\n+" in approval.preview
                 assert desk.states() == {"send": "changed"}
         assert not calls(tmp_path)
@@ -457,7 +457,7 @@ def test_extra_6_a_definition_that_changes_asks_again_and_shows_the_change(tmp_p
             assert (await desk.call("send")).success
             assert len(desk.asked) == 1, "what was agreed to is not asked about again"
         async with at(raw(tmp_path, tools=[changes[0]]), approvals=approvals) as desk:
-            assert desk.states() == {"send": "agreed"}
+            assert desk.states() == {"send": "approved"}
 
     asyncio.run(main())
 
@@ -488,7 +488,7 @@ def test_extra_6_a_new_tool_is_asked_about_once(tmp_path: Path) -> None:
         async with at(raw(tmp_path, tools=[tool("a")]), approvals=approvals):
             pass
         async with at(raw(tmp_path, tools=[tool("a"), tool("b", POISON)]), approvals=approvals) as desk:
-            assert desk.states() == {"a": "agreed", "b": "new"}
+            assert desk.states() == {"a": "approved", "b": "new"}
             await desk.call("a")
             assert not desk.asked
             await desk.call("b")
@@ -512,7 +512,7 @@ def test_extra_6_agreement_for_the_session_is_to_this_change_alone(tmp_path: Pat
                 found += [approval.key for approval in desk.asked]
         return found
 
-    first, second = asyncio.run(keys("agreed", "one", "two"))
+    first, second = asyncio.run(keys("approved", "one", "two"))
     assert first != second
 
 
@@ -528,7 +528,7 @@ def test_extra_6_a_server_cannot_take_over_another_s_tool(tmp_path: Path) -> Non
         async with at(good, evil, approvals=approvals, connect=False) as desk:
             await desk.router.connect("evil")
             assert [one.name for one in desk.registry] == ["good.pay", "evil.pay"]
-            assert desk.states("evil") == {"pay": "agreed", "good.pay": "quarantined", "good.fresh": "quarantined"}
+            assert desk.states("evil") == {"pay": "approved", "good.pay": "quarantined", "good.fresh": "quarantined"}
             assert (await desk.call("good.pay")).success
             assert (await desk.call("pay", "good")).success
             assert not (await desk.call("pay")).success
@@ -576,7 +576,7 @@ def test_extra_2_text_that_cannot_be_seen_does_not_reach_models(tmp_path: Path) 
             assert definition.description == "Does[8m it.\n\tWell."
             assert definition.annotations["title"] == "T[8m"
             assert definition.parameters["properties"]["a"]["description"] == "A[8m"
-            assert desk.states() == {"t": "agreed", "key": "quarantined", "value": "quarantined"}
+            assert desk.states() == {"t": "approved", "key": "quarantined", "value": "quarantined"}
 
     asyncio.run(main())
 
@@ -593,9 +593,9 @@ def test_extra_4_huge_and_deep_definitions_are_bounded(tmp_path: Path, monkeypat
     async def main() -> None:
         async with at(raw(tmp_path, tools=tools)) as desk:
             states = desk.states()
-            assert (states["long"], states["deep"], states["wide"]) == ("agreed", "quarantined", "quarantined")
+            assert (states["long"], states["deep"], states["wide"]) == ("approved", "quarantined", "quarantined")
             assert len(next(iter(desk.registry)).description) < 17_000
-            assert sum(state == "agreed" for state in states.values()) < 50
+            assert sum(state == "approved" for state in states.values()) < 50
             assert states["(more)"] == "quarantined"
 
     asyncio.run(main())

@@ -48,7 +48,7 @@ from toolwire.text.suggest import check_options
 from toolwire.tools import TIER, Tier
 
 if TYPE_CHECKING:
-    from toolwire.mcp.router import ServerQuestion
+    from toolwire.mcp.server_status import ServerQuestion
 
 AnyPath = str | PathLike[str]
 MakeExecutor = Callable[[ToolRegistry, Confirm | None], ToolExecutor]

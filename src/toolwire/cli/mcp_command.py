@@ -40,7 +40,8 @@ from toolwire.text.truncate import shorten
 from toolwire.wire.arguments import read_arguments
 
 if TYPE_CHECKING:
-    from toolwire.mcp.router import McpRouter, ServerQuestion, ServerStatus, ToolProgress, ToolStatus
+    from toolwire.mcp.router import McpRouter
+    from toolwire.mcp.server_status import ServerQuestion, ServerStatus, ToolProgress, ToolStatus
     from toolwire.policy.approval import Agreement, Approval
 
 TOKEN = "TOOLWIRE_MCP_TOKEN"
@@ -144,9 +145,9 @@ def approve(
         for one in pending:
             say(f"{one.name}: {one.reason}", "")
             if agreed_to(f"Agree to {one.name}?", yes=yes):
-                router.agree(server, one.name)
+                router.approve(server, one.name)
                 agreed += 1
-        say(f"{server}: {agreed} of {len(pending)} tools agreed to" if pending else f"{server}: nothing is left to ask")
+        say(f"{server}: {agreed} of {len(pending)} tools approved" if pending else f"{server}: nothing is left to ask")
         return len(pending) - agreed
 
     if _routed(config, ToolRegistry(), work, yes=yes):
@@ -178,7 +179,7 @@ def call(
         if read.value is None:
             why = read.problem.message if read.problem else "they are no JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
-        asked = _Asked(ApprovalPrompt(agree=yes and one.state == "agreed"), one, server, yes=yes)
+        asked = _Asked(ApprovalPrompt(agree=yes and one.state == "approved"), one, server, yes=yes)
         executor = ToolExecutor(registry, policy=rules, confirm=asked)
         with _SIGN.waiting("the tool works"):
             return await executor.run(ToolCall(one.called, read.value, "call_1"), Session(tier=reached)), read.repairs
@@ -421,7 +422,7 @@ class _Asked:
     async def __call__(self, approval: Approval) -> Agreement:
         with _SIGN.aside():
             answer = await self._consent(approval)
-        if answer.agreed or self._tool.state == "agreed":
+        if answer.agreed or self._tool.state == "approved":
             return answer
         command = f"`toolwire mcp approve {self._server} {self._tool.name}`"
         hint = (
@@ -433,7 +434,7 @@ class _Asked:
 def _tool(status: ServerStatus, name: str) -> ToolStatus:
     """A tool that can be called, by its name on its server or by the one that models know."""
     if status.state != "ready":
-        if status.state == "not agreed":
+        if status.state == "not approved":
             hint = f"`toolwire mcp approve {status.name}` asks about it"
             raise CliError(f"{status.name}: {status.reason}; {hint}", status=DENIED)
         raise CliError(f"{status.name}: {status.reason}", status=1)
@@ -457,7 +458,7 @@ def _show(found: list[ServerStatus]) -> None:
         for line in status.shown.splitlines():
             screen.print(styled(f"  {line}", "dim"))
         if status.reason:
-            hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not agreed" else ""
+            hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not approved" else ""
             screen.print(styled(f"  {status.reason}{hint}", "yellow"))
         for tool in status.tools:
             _show_tool(tool)
@@ -473,12 +474,12 @@ def _show_tool(tool: ToolStatus) -> None:
     first = tool.description.strip().split("\n")[0]
     first = shorten(first, DESCRIPTION)
     screen.print(styled(f"  {name:<28} {marks:<12} {first}"))
-    if tool.state != "agreed":
+    if tool.state != "approved":
         for line in tool.reason.splitlines():
             screen.print(styled(f"      {line}", "yellow"))
 
 
-_COLOURS = {"ready": "green", "waiting": "", "not agreed": "yellow", "failed": "red", "off": "dim"}
+_COLOURS = {"ready": "green", "waiting": "", "not approved": "yellow", "failed": "red", "off": "dim"}
 
 
 def _show_result(result: ToolResult) -> None:

@@ -31,7 +31,7 @@ from toolwire.policy.policy import Policy
 from toolwire.tools import Tier
 
 if TYPE_CHECKING:
-    from toolwire.mcp.router import ServerQuestion
+    from toolwire.mcp.server_status import ServerQuestion
     from toolwire.models.local.runtime import LocalModel
 
 CONTEXT = 12_000

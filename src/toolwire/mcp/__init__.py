@@ -12,8 +12,9 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "mcp.client_context": "Caller current_caller log report_progress",
         "mcp.http_server": "HttpOptions Listening serve_http",
         "mcp.oauth": "Logins",
-        "mcp.router": "McpRouter ServerQuestion ServerStatus ToolProgress ToolStatus",
+        "mcp.router": "McpRouter",
         "mcp.server": "McpService",
+        "mcp.server_status": "ServerQuestion ServerStatus ToolProgress ToolStatus",
         "mcp.servers": "McpServer ToolSettings load_servers",
     },
 )

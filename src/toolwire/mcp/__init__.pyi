@@ -10,11 +10,11 @@ from toolwire.mcp.http_server import Listening as Listening
 from toolwire.mcp.http_server import serve_http as serve_http
 from toolwire.mcp.oauth import Logins as Logins
 from toolwire.mcp.router import McpRouter as McpRouter
-from toolwire.mcp.router import ServerQuestion as ServerQuestion
-from toolwire.mcp.router import ServerStatus as ServerStatus
-from toolwire.mcp.router import ToolProgress as ToolProgress
-from toolwire.mcp.router import ToolStatus as ToolStatus
 from toolwire.mcp.server import McpService as McpService
+from toolwire.mcp.server_status import ServerQuestion as ServerQuestion
+from toolwire.mcp.server_status import ServerStatus as ServerStatus
+from toolwire.mcp.server_status import ToolProgress as ToolProgress
+from toolwire.mcp.server_status import ToolStatus as ToolStatus
 from toolwire.mcp.servers import McpServer as McpServer
 from toolwire.mcp.servers import ToolSettings as ToolSettings
 from toolwire.mcp.servers import load_servers as load_servers

@@ -1,7 +1,7 @@
-"""What somebody has agreed to: how a server is started, and what each of its tools was described as.
+"""Approvals of MCP servers: how each server is started, and the description of each of its tools.
 
-It is kept in a small SQLite file of the user's, for as long as nothing changes: a server that is started in another
-way, or a tool that is described in other words, has not been agreed to.
+They are stored in a small SQLite file of the user's. An approval covers exactly the text that was shown: a server that
+is started in another way, or a tool with another description, has to be approved again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from toolwire.runtime.state_dir import state_folder
 
 
 @dataclass(frozen=True, slots=True)
-class AgreedServer:
-    """How a server was started when somebody agreed.
+class ApprovedServer:
+    """A server as it was approved.
 
     Attributes:
         hash: see `Launch.hash`.
-        shown: what they saw.
-        listed: whether its tools have been seen since.
+        shown: the text that was approved.
+        listed: whether its tools have been read since.
     """
 
     hash: str
@@ -50,17 +50,17 @@ _SCHEMA = (
 )""",
 )
 WAIT = 10.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait for another process that writes to the file."""
 
 
 class Store:
-    """Tables in a file or, without one, for as long as the process lives. Two processes may use the same file."""
+    """Tables in a file or, without one, in memory. Several processes may use the same file."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        """Open a file, or make it; nobody else on this machine may read it.
+        """Open a file, or create it; other users of this machine cannot read it.
 
         Raises:
-            ConfigurationError: it cannot be made, or is no such file.
+            ConfigurationError: it cannot be created, or is not such a file.
         """
         self._path = None if path is None else Path(path)
         self._memory: sqlite3.Connection | None = None
@@ -74,16 +74,16 @@ class Store:
 
     @classmethod
     def of_user(cls) -> Self:
-        """The file in the user's own state directory, or in the one that TOOLWIRE_STATE names.
+        """Open the file in the user's state directory, or in the one that TOOLWIRE_STATE names.
 
         Raises:
-            ConfigurationError: see above.
+            ConfigurationError: it cannot be created, or is not such a file.
         """
         return cls(state_folder() / "mcp.sqlite3")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """A transaction."""
+        """Yield a connection in a transaction."""
         store = self._memory
         try:
             if store is None:
@@ -93,9 +93,9 @@ class Store:
             with store:
                 yield store
         except (StateError, sqlite3.DatabaseError) as error:
-            what = str(error) if isinstance(error, StateError) else f"{self._path}: {error}"
+            reason = str(error) if isinstance(error, StateError) else f"{self._path}: {error}"
             raise ConfigurationError(
-                f"{what}; what it keeps cannot be read or added to, and without the file everything is asked again"
+                f"{reason}; it cannot be read or written. Without the file, every approval is asked for again"
             ) from error
         finally:
             if store is not None and store is not self._memory:
@@ -103,15 +103,15 @@ class Store:
 
 
 class Approvals(Store):
-    """What was agreed to."""
+    """Approved servers and tool descriptions."""
 
-    def server(self, server: McpServer) -> AgreedServer | None:
-        """How this server was started when somebody agreed; None if nobody did."""
+    def server(self, server: McpServer) -> ApprovedServer | None:
+        """Return the approval of this server; None if it was never approved."""
         rows = self._rows("SELECT hash, shown, listed FROM servers WHERE source = ? AND name = ?", server)
-        return AgreedServer(rows[0][0], rows[0][1], bool(rows[0][2])) if rows else None
+        return ApprovedServer(rows[0][0], rows[0][1], bool(rows[0][2])) if rows else None
 
-    def agree(self, server: McpServer, launch: Launch) -> None:
-        """Somebody agreed that the server is started like this."""
+    def approve(self, server: McpServer, launch: Launch) -> None:
+        """Store the approval of how the server is started."""
         with self._open() as store:
             store.execute(
                 "INSERT INTO servers (source, name, hash, shown) VALUES (?, ?, ?, ?) "
@@ -120,22 +120,22 @@ class Approvals(Store):
             )
 
     def tools(self, server: McpServer) -> dict[str, dict[str, Any]]:
-        """The descriptions of the server's tools that were agreed to, by name."""
+        """Return the approved descriptions of the server's tools, by name."""
         rows = self._rows("SELECT name, definition FROM tools WHERE source = ? AND server = ? ORDER BY rowid", server)
         return {name: json.loads(text) for name, text in rows}
 
     def pin(self, server: McpServer, tools: dict[str, dict[str, Any]]) -> None:
-        """These descriptions are agreed to, and the server's tools have been seen."""
+        """Store approved descriptions, and that the server's tools have been read."""
         with self._open() as store:
             store.executemany(
                 "INSERT INTO tools (source, server, name, definition) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (source, server, name) DO UPDATE SET definition = excluded.definition",
-                [(server.source, server.name, name, json.dumps(given)) for name, given in tools.items()],
+                [(server.source, server.name, name, json.dumps(definition)) for name, definition in tools.items()],
             )
             store.execute("UPDATE servers SET listed = 1 WHERE source = ? AND name = ?", (server.source, server.name))
 
     def forget(self, server: McpServer) -> None:
-        """Nothing about this server is agreed to any more."""
+        """Delete all approvals of this server."""
         with self._open() as store:
             store.execute("DELETE FROM servers WHERE source = ? AND name = ?", (server.source, server.name))
             store.execute("DELETE FROM tools WHERE source = ? AND server = ?", (server.source, server.name))

@@ -1,10 +1,10 @@
-"""The MCP client behind a call, for tools that we serve: progress, log lines, questions.
+"""The MCP client behind a call, for tools that are served over MCP: progress, log lines, questions.
 
     async def index(folder: str) -> int:
         for at, file in enumerate(files):
             await report_progress(at, len(files), file.name)
 
-Called by anything but an MCP client, such a tool does the same and tells nobody.
+Without an MCP client behind the call, these functions do nothing.
 """
 
 from __future__ import annotations
@@ -39,32 +39,35 @@ CURRENT: ContextVar[Caller | None] = ContextVar("toolwire_mcp_caller", default=N
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who made a call.
+    """The client that made a call.
 
     Attributes:
-        context: the request, as the SDK gives it.
-        modern: it speaks a version in which servers ask by answering, and never on their own.
+        context: the request, as the SDK represents it.
     """
 
     context: ServerRequestContext[Any, Any]
 
     @property
     def modern(self) -> bool:
-        """Whether the client is asked by an answer that it then completes."""
+        """True if its protocol version lets servers ask only by an answer, which the client then completes."""
         return self.context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether there is a person behind it, as far as it says."""
-        known = self.context.session.client_capabilities
-        return known is not None and known.elicitation is not None and not _url_only(known.elicitation)
+        """True if the client declares that it can ask its user questions."""
+        capabilities = self.context.session.client_capabilities
+        return (
+            capabilities is not None
+            and capabilities.elicitation is not None
+            and not _url_only(capabilities.elicitation)
+        )
 
     async def ask(self, question: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Ask the person behind the client; None if they refuse, or close the question.
+        """Ask the user of the client; return None if they refuse, or close the question.
 
         Args:
-            question: what they read.
-            schema: JSON Schema of a flat object: what they fill in.
+            question: text for the user.
+            schema: JSON Schema of the flat object that the user fills in.
 
         Raises:
             ToolError: the client cannot ask.
@@ -73,26 +76,26 @@ class Caller:
         return dict(answer.content or {}) if answer.action == "accept" else None
 
     async def elicit(self, question: str, schema: dict[str, Any]) -> ElicitResult:
-        """Like `ask`, but with what they did: whoever closes a question has not refused.
+        """Ask like `ask`, and return the whole answer: to close a question is not to refuse.
 
         Raises:
             ToolError: the client cannot ask.
         """
         if not self.can_be_asked:
-            raise ToolError("The client cannot ask anybody.")
+            raise ToolError("The client cannot ask its user.")
         try:
             return await self.context.session.elicit_form(question, schema, self.context.request_id)
         except MCPError as error:
             raise ToolError(f"The client could not ask: {error.message}") from error
 
     async def sample(self, prompt: str, max_tokens: int) -> str:
-        """Let the client's own model write.
+        """Return text that the client's own model writes.
 
         Raises:
-            ToolError: the client has none, or it wrote no text.
+            ToolError: the client offers no model, or the model wrote no text.
         """
         if not self.context.session.check_client_capability(ClientCapabilities(sampling=SamplingCapability())):
-            raise ToolError("The client lends no model.")
+            raise ToolError("The client offers no model.")
         message = SamplingMessage(role="user", content=TextContent(text=prompt))
         request = CreateMessageRequest(params=CreateMessageRequestParams(messages=[message], max_tokens=max_tokens))
         try:
@@ -106,7 +109,7 @@ class Caller:
         return answer.content.text
 
     async def leave(self) -> None:
-        """Close the stream of this call, if there is one; the client comes back for the rest."""
+        """Close the stream of this call, if there is one; the client reconnects for the rest."""
         if self.context.close_sse_stream is not None:
             await self.context.close_sse_stream()
 
@@ -116,18 +119,18 @@ def _url_only(asked: ElicitationCapability) -> bool:
 
 
 def current_caller() -> Caller | None:
-    """Who made the call in which this runs; None if it was no MCP client."""
+    """Return the client that made the current call; None if it was not an MCP client."""
     return CURRENT.get()
 
 
 async def report_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Tell how far the call has come, in whatever you count."""
+    """Report the progress of the current call, in a unit of your own."""
     if (caller := CURRENT.get()) is not None:
         await caller.context.session.report_progress(done, total, message or None)
 
 
 async def log(text: str, *, level: LoggingLevel = "info") -> None:
-    """Tell the client something that is not part of the result."""
+    """Send a log line, which is not part of the result, to the client."""
     if (caller := CURRENT.get()) is not None and not caller.modern:
         note = LoggingMessageNotification(params=LoggingMessageNotificationParams(level=level, data=text))
         await caller.context.session.send_notification(note, caller.context.request_id)

@@ -1,7 +1,8 @@
-"""One MCP server: a task of its own starts or reaches it, and ends it; calls are made from anywhere.
+"""Connection to one MCP server: a task of its own opens and closes it, and any task makes calls.
 
-What is open belongs to that task from beginning to end. When the server dies, calls that wait are told so, and the next
-one starts it again, after a pause that grows while that fails. Nothing is ever sent a second time.
+Open streams belong to that task alone, because their cancel scopes have to be entered and left in one task. When the
+server dies, waiting calls fail, and the next call starts it again after a pause that grows with each failure. No
+request is ever sent a second time.
 """
 
 from __future__ import annotations
@@ -43,33 +44,34 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from toolwire.errors import ToolError
-from toolwire.mcp.definitions import MAX_TOOLS, Quarantined, cleaned
-from toolwire.mcp.http_client import HttpAuth, Reach, open_url
+from toolwire.mcp.definitions import MAX_TOOLS, QuarantinedTool, clean
+from toolwire.mcp.http_client import HttpAuth, Refusal, open_url
 from toolwire.mcp.servers import Launch, McpServer
-from toolwire.mcp.stderr_tail import Stderr
+from toolwire.mcp.stderr_tail import StderrTail
 from toolwire.mcp.stdio_client import open_program
 
 MAX_PAGES = 100
 MAX_LISTING = 32 << 20
-"""Bytes of all tools that a server lists, as JSON."""
+"""Maximum size of all tools that a server lists, in bytes of JSON."""
 LIST_SECONDS = 120.0
-"""What a server has to list them all; each page has to come within its `start_timeout`."""
+"""Seconds for listing all tools of a server; each page has to arrive within its `start_timeout`."""
 LOGIN_SECONDS = 300.0
-"""What somebody has to sign in, where that is asked for."""
+"""Additional seconds for starting where the user has to sign in."""
 MAX_REASON = 500
+"""Maximum length of a server's text in a message of ours, in characters."""
 MAX_QUESTION = 2_000
-"""Characters of a question of a server's that are passed on."""
+"""Maximum length of a question of a server, in characters; the rest is left out."""
 STOP_SECONDS = 10.0
-"""What a server has to end in when it is asked to; then it is cancelled."""
+"""Seconds that a server has to end by itself before its task is cancelled."""
 WRITE_SECONDS = 5.0
-"""What a call may take beyond its time, for a server that does not even read it."""
+"""Seconds added to the time of a call, for a server that does not even read it."""
 PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds before each new start after as many failures in a row."""
+"""Seconds before the next start, by the number of failures in a row."""
 GIVE_UP_SECONDS = 60.0
-"""How long a server that failed more often is left alone."""
+"""Seconds before the next start of a server that failed more often than `PAUSES` has entries."""
 
 Progress = Callable[[float, float | None, str], None]
-"""How far a call has come: what is done, of how much, and what the server says to it."""
+"""Observer of a call's progress: amount done, total amount, message of the server."""
 
 _ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 
@@ -78,7 +80,7 @@ class ServerDown(ToolError):
     """A server cannot be used.
 
     Attributes:
-        reason: why, without its name.
+        reason: the cause, without the server's name.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -87,13 +89,15 @@ class ServerDown(ToolError):
 
 
 class _Dispatcher(JSONRPCDispatcher):
-    """The SDK's, which also knows when it has ended, and sets aside single tools that the SDK cannot read.
+    """The SDK's dispatcher, with an event for its end; it sets aside single tools that the SDK cannot read.
+
+    Without that, one malformed tool would make the SDK refuse the whole list.
 
     Attributes:
-        ended: nothing comes any more.
-        listed: the tools of the last page, as they came.
-        unreadable: those of them that were set aside.
-        size: bytes of that page, as JSON.
+        ended: set when no message can arrive any more.
+        listed: the readable tools of the last page, as received.
+        unreadable: its other tools.
+        size: size of that page, in bytes of JSON.
     """
 
     def __init__(self, *streams: Any) -> None:
@@ -101,7 +105,7 @@ class _Dispatcher(JSONRPCDispatcher):
         self.ended = asyncio.Event()
         self.version = ""
         self.listed: list[Any] = []
-        self.unreadable: list[Quarantined] = []
+        self.unreadable: list[QuarantinedTool] = []
         self.size = 0
 
     async def run(self, *args: Any, **options: Any) -> None:
@@ -129,8 +133,8 @@ class _Dispatcher(JSONRPCDispatcher):
             first = error.errors()[0]
             place = ".".join(str(key) for key in first["loc"] if key != "tools")
             name = tool.get("name") if isinstance(tool, dict) else None
-            shown = cleaned(name, MAX_REASON) if isinstance(name, str) else "(no name)"
-            self.unreadable.append(Quarantined(shown, cleaned(f"{place}: {first['msg']}", MAX_REASON)))
+            shown = clean(name, MAX_REASON) if isinstance(name, str) else "(no name)"
+            self.unreadable.append(QuarantinedTool(shown, clean(f"{place}: {first['msg']}", MAX_REASON)))
             return False
         self.listed.append(tool)
         return True
@@ -143,10 +147,10 @@ class Connection:
     """A server, started or reached when it is first needed.
 
     Attributes:
-        server: what the user says of it.
-        protocol: the version that was agreed on; "" before that.
-        about: what the server calls itself; "" if it does not say.
-        failure: why it is not there; "" if it is, or was not asked for yet.
+        server: its configuration.
+        protocol: the negotiated version of the protocol; "" before that.
+        about: the name and version that the server reports; "" if it reports none.
+        failure: why it is not open; "" if it is, or was never started.
     """
 
     def __init__(
@@ -161,10 +165,10 @@ class Connection:
 
         Args:
             server: the server.
-            changed: called when it says that its tools are others now.
-            auth: what signs its requests in.
-            asked: hears what the server asks of the user, which is declined; without it the server is told that nobody
-                can be asked.
+            changed: called when the server announces that its tools have changed.
+            auth: authentication of its requests.
+            asked: receives each question that the server asks the user, which is declined. Without it, the server sees
+                a client that cannot ask questions.
         """
         self.server = server
         self.protocol = self.about = self.failure = ""
@@ -175,21 +179,21 @@ class Connection:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._live: tuple[ClientSession, _Dispatcher] | None = None
-        self._stderr = Stderr(server.name)
-        self._reach = Reach()
+        self._stderr = StderrTail(server.name)
+        self._refusal = Refusal()
         self._failures = 0
         self._failed_at = 0.0
 
     @property
     def open(self) -> bool:
-        """Whether it is there."""
+        """True if calls can be made."""
         return self._live is not None and not self._live[1].ended.is_set()
 
     async def start(self, launch: Launch) -> bool:
-        """Start it or reach it, unless it is there; whether it had to be.
+        """Start or reach the server, unless it is open; return whether that was needed.
 
         Raises:
-            ServerDown: it cannot be.
+            ServerDown: it cannot be started or reached.
         """
         async with self._lock:
             if self.open:
@@ -198,7 +202,7 @@ class Connection:
             await self._pause()
             opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._stop = asyncio.Event()
-            self._task = task = asyncio.create_task(self._own(launch, opened), name=f"mcp {self.server.name}")
+            self._task = task = asyncio.create_task(self._run(launch, opened), name=f"mcp {self.server.name}")
             try:
                 seconds = self.server.start_timeout + (LOGIN_SECONDS if self._auth is not None else 0)
                 await asyncio.wait({task, opened}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -209,49 +213,49 @@ class Connection:
                     await self._end()
             if not ready:
                 self._failures, self._failed_at = self._failures + 1, monotonic()
-                self.failure = self._because(
-                    f"it did not answer within {seconds:g} seconds" if late else self._why(task)
+                self.failure = self._with_stderr(
+                    f"it did not answer within {seconds:g} seconds" if late else self._task_error(task)
                 )
                 raise ServerDown(self.server.name, self.failure)
             self._failures, self.failure = 0, ""
             return True
 
-    async def tools(self) -> tuple[list[Any], list[Quarantined]]:
-        """All tools that the server lists, as they came, and those that are no tools.
+    async def tools(self) -> tuple[list[Any], list[QuarantinedTool]]:
+        """Return all tools that the server lists, as received, and entries that cannot be read as tools.
 
         Raises:
-            ServerDown: it is not there, or does not answer.
+            ServerDown: it is not open, or does not answer.
         """
-        session, dispatcher = self._there()
-        found: list[Any] = []
-        bad: list[Quarantined] = []
+        session, dispatcher = self._open_session()
+        tools: list[Any] = []
+        quarantined: list[QuarantinedTool] = []
         cursor: str | None = None
-        seen: set[str] = set()
+        cursors: set[str] = set()
         size = 0
         deadline = asyncio.get_running_loop().time() + LIST_SECONDS
         for _ in range(MAX_PAGES):
             page = await self._page(session, cursor, deadline)
             if page is None:
-                return found, bad
+                return tools, quarantined
             size += dispatcher.size
             if size > MAX_LISTING:
-                raise self._endless(f"their descriptions have more than {MAX_LISTING} bytes")
-            kept = {tool.name for tool in page.tools}
-            found += [tool for tool in dispatcher.listed if tool["name"] in kept]
-            bad += dispatcher.unreadable
-            bad += [
-                Quarantined(cleaned(tool["name"], MAX_REASON), "its x-mcp-header is wrong")
+                raise self._listing_error(f"their descriptions have more than {MAX_LISTING} bytes")
+            readable = {tool.name for tool in page.tools}
+            tools += [tool for tool in dispatcher.listed if tool["name"] in readable]
+            quarantined += dispatcher.unreadable
+            quarantined += [
+                QuarantinedTool(clean(tool["name"], MAX_REASON), "its x-mcp-header is wrong")
                 for tool in dispatcher.listed
-                if tool["name"] not in kept
+                if tool["name"] not in readable
             ]
             cursor = page.next_cursor
-            if not cursor or cursor in seen or len(found) > MAX_TOOLS:
-                return found, bad
-            seen.add(cursor)
-        raise self._endless(f"they stand on more than {MAX_PAGES} pages")
+            if not cursor or cursor in cursors or len(tools) > MAX_TOOLS:
+                return tools, quarantined
+            cursors.add(cursor)
+        raise self._listing_error(f"they fill more than {MAX_PAGES} pages")
 
     async def _page(self, session: ClientSession, cursor: str | None, deadline: float) -> ListToolsResult | None:
-        """A page of the tools that the server lists; None if it knows no such thing."""
+        """Return a page of the list of tools; None if the server has no such list."""
         now = asyncio.get_running_loop().time()
         until = min(deadline, now + self.server.start_timeout)
         try:
@@ -260,31 +264,31 @@ class Connection:
         except MCPError as error:
             if error.code == METHOD_NOT_FOUND:
                 return None
-            raise self._broken(error) from error
+            raise self._call_error(error) from error
         except ValidationError as error:
-            raise self._broken(error) from error
+            raise self._call_error(error) from error
         except TimeoutError as error:
             if until == deadline:
-                raise self._endless(f"that took longer than {LIST_SECONDS:g} seconds") from error
-            raise self._endless(f"a page did not come within {self.server.start_timeout:g} seconds") from error
+                raise self._listing_error(f"that took longer than {LIST_SECONDS:g} seconds") from error
+            raise self._listing_error(f"a page did not arrive within {self.server.start_timeout:g} seconds") from error
 
-    def _endless(self, why: str) -> ServerDown:
+    def _listing_error(self, why: str) -> ServerDown:
         return ServerDown(self.server.name, f"it was asked for its tools, but {why}")
 
     async def call(self, tool: str, arguments: dict[str, Any], report: Progress | None = None) -> CallToolResult:
-        """Call a tool, once. Cancelling the task that waits cancels the call on the server.
+        """Call a tool, once. Cancelling the waiting task cancels the call on the server.
 
         Raises:
-            ServerDown: it is not there.
-            ToolError: it went away meanwhile, refused the call, took too long, or answered with what is no answer.
+            ServerDown: the server is not open.
+            ToolError: the server ended meanwhile, refused the call, took too long, or sent an invalid answer.
         """
-        session, dispatcher = self._there()
+        session, dispatcher = self._open_session()
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             if report is not None:
-                report(progress, total, cleaned(message or "", MAX_REASON))
+                report(progress, total, clean(message or "", MAX_REASON))
 
-        async def sent(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
             seconds = self.server.timeout
             try:
                 async with asyncio.timeout(seconds + WRITE_SECONDS):
@@ -292,62 +296,66 @@ class Connection:
                         CallToolRequest(params=params),
                         _ANSWER,
                         request_read_timeout_seconds=seconds,
-                        progress_callback=told if report is not None else None,
+                        progress_callback=on_progress if report is not None else None,
                     )
             except (MCPError, TimeoutError, ValidationError) as error:
                 if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
-                    dispatcher.ended.set()  # it knows in a moment; the next call must not wait for that
-                raise self._broken(error) from error
+                    dispatcher.ended.set()  # the dispatcher sets it later; the next call must not use it until then
+                raise self._call_error(error) from error
 
         params = CallToolRequestParams(name=tool, arguments=arguments)
-        answer = await sent(params)
-        if isinstance(answer, InputRequiredResult) and (declined := self._declined(answer)):
+        answer = await send(params)
+        if isinstance(answer, InputRequiredResult) and (declined := self._refusals(answer)):
             update = {"input_responses": declined, "request_state": answer.request_state}
-            answer = await sent(params.model_copy(update=update))
+            answer = await send(params.model_copy(update=update))
         if isinstance(answer, InputRequiredResult):
-            raise ToolError(f"{tool} wants to ask somebody first, and cannot be answered here; it did not run.")
+            raise ToolError(f"{tool} needs an answer from the user first, which is not possible here; it did not run.")
         return answer
 
-    def _declined(self, answer: InputRequiredResult) -> dict[str, ElicitResult]:
-        """The answers to questions that a call waits for; none if it waits for something else."""
-        asked = answer.input_requests or {}
-        if self._asked is None or not all(isinstance(one, ElicitRequest) for one in asked.values()):
+    def _refusals(self, answer: InputRequiredResult) -> dict[str, ElicitResult]:
+        """Return refusals of the questions that a call waits for; {} if it waits for anything else."""
+        requests = answer.input_requests or {}
+        if self._asked is None or not all(isinstance(request, ElicitRequest) for request in requests.values()):
             return {}
-        return {key: self._decline(one.params) for key, one in asked.items() if isinstance(one, ElicitRequest)}
+        return {
+            key: self._decline(request.params)
+            for key, request in requests.items()
+            if isinstance(request, ElicitRequest)
+        }
 
     def _decline(self, params: ElicitRequestParams) -> ElicitResult:
         if self._asked is not None:
-            self._asked(" ".join(cleaned(params.message, MAX_QUESTION).split()))
+            self._asked(" ".join(clean(params.message, MAX_QUESTION).split()))
         return ElicitResult(action="decline")
 
-    async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def _on_elicitation(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         return self._decline(params)
 
     async def close(self) -> None:
-        """End it, if it is there."""
+        """End the server, if it is open."""
         async with self._lock:
             await self._end()
             self.failure = ""
 
-    # -- what went wrong -----------------------------------------------------------------------------------------
+    # -- errors -------------------------------------------------------------------------------------------------
 
-    def _there(self) -> tuple[ClientSession, _Dispatcher]:
+    def _open_session(self) -> tuple[ClientSession, _Dispatcher]:
         if self._live is None or self._live[1].ended.is_set():
-            raise ServerDown(self.server.name, self.failure or "it is not there")
+            raise ServerDown(self.server.name, self.failure or "it is not open")
         return self._live
 
-    def _broken(self, error: MCPError | TimeoutError | ValidationError) -> ToolError:
-        """What a call is told; a connection that is of no more use is given up."""
+    def _call_error(self, error: MCPError | TimeoutError | ValidationError) -> ToolError:
+        """Return the error of a call; end a connection that cannot be used any more."""
         name, seconds = self.server.name, self.server.timeout
         if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
             return ToolError(
                 f"The MCP server {name} did not answer within {seconds:g} seconds; the call was cancelled."
             )
         if isinstance(error, ValidationError):
-            return ToolError(f"The MCP server {name} gave back what is no result: {_said(error)}.")
+            return ToolError(f"The MCP server {name} returned an invalid result: {_error_text(error)}.")
         if error.code == CONNECTION_CLOSED:
-            self.failure = self._because(self._reach.refused or "it went away")
-            why = f" ({self._reach.refused})" if self._reach.refused else ""
+            self.failure = self._with_stderr(self._refusal.reason or "it went away")
+            why = f" ({self._refusal.reason})" if self._refusal.reason else ""
             return ToolError(
                 f"The MCP server {name} went away while the call ran{why}; it may or may not have done its work. "
                 "It was not called again."
@@ -355,20 +363,20 @@ class Connection:
         if error.code == HEADER_MISMATCH:
             self._changed()
             return ToolError(f"The MCP server {name} describes the tool in another way now; it did not run.")
-        if self._reach.refused or error.message == "Session terminated":
+        if self._refusal.reason or error.message == "Session terminated":
             self._stop.set()
-        why = self._reach.refused or _said(error)
+        why = self._refusal.reason or _error_text(error)
         return ToolError(f"The MCP server {name} refused: {why}.")
 
-    def _why(self, task: asyncio.Task[None]) -> str:
+    def _task_error(self, task: asyncio.Task[None]) -> str:
         error = None if task.cancelled() else task.exception()
-        return self._reach.refused or (_said(error) if error is not None else "it ended at once")
+        return self._refusal.reason or (_error_text(error) if error is not None else "it ended at once")
 
-    def _because(self, why: str) -> str:
-        said = self._stderr.last(MAX_REASON)
-        return f"{why.rstrip('.')}; it said: {said}" if said else why.rstrip(".")
+    def _with_stderr(self, why: str) -> str:
+        stderr = self._stderr.last(MAX_REASON)
+        return f"{why.rstrip('.')}; it said: {stderr}" if stderr else why.rstrip(".")
 
-    # -- the task that owns what is open -------------------------------------------------------------------------
+    # -- the task that owns the open streams ---------------------------------------------------------------------
 
     async def _pause(self) -> None:
         waited = monotonic() - self._failed_at
@@ -380,48 +388,48 @@ class Connection:
         elif self._failures:
             await asyncio.sleep(max(0.0, PAUSES[self._failures] - waited))
 
-    async def _own(self, launch: Launch, opened: asyncio.Future[None]) -> None:
+    async def _run(self, launch: Launch, opened: asyncio.Future[None]) -> None:
         self._stderr.forget()
-        self._reach = Reach()
+        self._refusal = Refusal()
         async with AsyncExitStack() as stack:
             if launch.argv:
-                errors = stack.enter_context(self._stderr.taken())
-                transport = open_program(launch, errors, limit=self.server.max_message, told=self._reach.refuse)
+                errors = stack.enter_context(self._stderr.capture())
+                transport = open_program(launch, errors, limit=self.server.max_message, on_refusal=self._refusal.record)
             else:
-                given = self.server
+                server = self.server
                 transport = open_url(
-                    launch, self._reach, self._auth, given.timeout, given.max_message, private=given.private
+                    launch, self._refusal, self._auth, server.timeout, server.max_message, private=server.private
                 )
             dispatcher = _Dispatcher(*await stack.enter_async_context(transport))
             session = await stack.enter_async_context(
                 ClientSession(
                     dispatcher=dispatcher,
-                    message_handler=self._heard,
-                    elicitation_callback=None if self._asked is None else self._elicited,
+                    message_handler=self._on_message,
+                    elicitation_callback=None if self._asked is None else self._on_elicitation,
                     client_info=Implementation(name="toolwire", version=version("toolwire")),
                 )
             )
             await _negotiate(session)
             self.protocol = dispatcher.version = session.protocol_version or ""
             info = session.server_info
-            self.about = cleaned(f"{info.name} {info.version}".strip(), MAX_REASON) if info else ""
+            self.about = clean(f"{info.name} {info.version}".strip(), MAX_REASON) if info else ""
             self._live = session, dispatcher
             opened.set_result(None)
-            await self._until_the_end(session, dispatcher)
+            await self._wait_for_end(session, dispatcher)
 
-    async def _until_the_end(self, session: ClientSession, dispatcher: _Dispatcher) -> None:
-        waits = [asyncio.create_task(self._stop.wait()), asyncio.create_task(dispatcher.ended.wait())]
+    async def _wait_for_end(self, session: ClientSession, dispatcher: _Dispatcher) -> None:
+        ends = [asyncio.create_task(self._stop.wait()), asyncio.create_task(dispatcher.ended.wait())]
         listening = asyncio.create_task(self._listen(session))
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._live = None
-            for one in (*waits, listening):
-                one.cancel()
-            await asyncio.wait((*waits, listening))
+            for task in (*ends, listening):
+                task.cancel()
+            await asyncio.wait((*ends, listening))
 
     async def _listen(self, session: ClientSession) -> None:
-        """Hear of changed tools, where the protocol wants that to be asked for."""
+        """Subscribe to changes of the tools, where the protocol version requires that."""
         tools = session.server_capabilities.tools if session.server_capabilities else None
         if session.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
             return
@@ -430,7 +438,7 @@ class Connection:
                 async for _ in events:
                     self._changed()
 
-    async def _heard(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._changed()
 
@@ -440,9 +448,9 @@ class Connection:
             return
         self._stop.set()
         if self._live is None:
-            task.cancel()  # it still negotiates
-        done, _ = await asyncio.wait({task}, timeout=STOP_SECONDS)
-        if not done:
+            task.cancel()  # it is still negotiating, and does not wait for the event
+        ended, _ = await asyncio.wait({task}, timeout=STOP_SECONDS)
+        if not ended:
             task.cancel()
             await asyncio.wait({task}, timeout=STOP_SECONDS)
         if task.done() and not task.cancelled():
@@ -450,7 +458,7 @@ class Connection:
 
 
 async def _negotiate(session: ClientSession) -> None:
-    """Agree on a version: the newest that both know, else the handshake of older servers."""
+    """Negotiate the newest version that both sides support, else use the handshake of older servers."""
     try:
         await session.discover()
     except (MCPError, RuntimeError, ValidationError):
@@ -459,11 +467,11 @@ async def _negotiate(session: ClientSession) -> None:
         except MCPError as error:
             if error.code != UNSUPPORTED_PROTOCOL_VERSION:
                 raise
-            await session.discover()  # it was only slow to answer the first time
+            await session.discover()  # a new server, which only answered too late the first time
 
 
-def _said(error: BaseException) -> str:
-    """An error in one line; what servers wrote into it is made harmless."""
+def _error_text(error: BaseException) -> str:
+    """Return an error in one line; text of the server in it is cleaned."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
@@ -482,4 +490,4 @@ def _said(error: BaseException) -> str:
             text = "the connection broke"
         case _:
             text = f"{error}" or type(error).__name__
-    return " ".join(cleaned(text, MAX_REASON).split()).rstrip(".")
+    return " ".join(clean(text, MAX_REASON).split()).rstrip(".")

@@ -1,4 +1,4 @@
-"""Servers that are reached over HTTP, with bounds on what they answer and where they lead."""
+"""Client for servers over HTTP, with bounds on the size of responses and on the addresses that requests go to."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from toolwire.policy.policy import Host
 
 CONNECT_SECONDS = 30.0
 STREAM_SECONDS = 300.0
-"""How long a stream may stay silent."""
+"""Seconds that a stream may stay silent."""
 
 HttpAuth = httpx2.Auth
-"""What signs requests in, such as `mcp.client.auth.OAuthClientProvider`."""
+"""Authentication of requests, such as `mcp.client.auth.OAuthClientProvider`."""
 
 _PRIVATE = Host("private")
 
 
 @dataclass(slots=True)
-class Reach:
-    """What came of the requests to one server.
+class Refusal:
+    """The reason why one server refused the last request.
 
     Attributes:
-        refused: how it refused the last one, as far as the status says so; "" if it did not.
+        reason: why, by the status or by a bound; "" if it did not refuse.
     """
 
-    refused: str = ""
+    reason: str = ""
 
-    def refuse(self, why: str) -> None:
-        """It is of no more use."""
-        self.refused = why
+    def record(self, reason: str) -> None:
+        """Store why the connection cannot be used any more."""
+        self.reason = reason
 
 
 class _TooLarge(httpx2.StreamError):
-    """An answer that is not read to its end."""
+    """A response is larger than allowed."""
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     def __init__(self, inner: Any, limit: int) -> None:
         self._inner, self._limit = inner, limit
 
@@ -66,22 +66,23 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def _look_up(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in results))
 
 
-class Outside(httpx2.AsyncBaseTransport):
-    """HTTP to addresses of the open internet alone; the address that was looked at is the one that is asked.
+class PublicTransport(httpx2.AsyncBaseTransport):
+    """HTTP to public internet addresses alone; requests go to the very address that was checked.
 
-    Each name has connections of its own, so that none is used whose certificate is another's.
+    Looking the name up again for the request could give another address. Each name has connections of its own, so that
+    no connection is reused whose certificate is another host's.
     """
 
     def __init__(self, look_up: Lookup = _look_up, inside: Callable[[str], bool] = _PRIVATE.maybe) -> None:
         """Prepare.
 
         Args:
-            look_up: the addresses of a name.
-            inside: whether a URL whose host is an address is not asked.
+            look_up: returns the addresses of a name.
+            inside: returns whether a URL, whose host is an address, is private.
         """
         self._look_up = look_up
         self._inside = inside
@@ -89,70 +90,70 @@ class Outside(httpx2.AsyncBaseTransport):
         self._names: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the first address that can be reached.
+        """Send a request to the first address that can be reached.
 
         Raises:
-            httpx2.RequestError: there is none, or the name leads inside.
+            httpx2.RequestError: there is none, or the name has a private address.
         """
         name, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 addresses = await self._look_up(name, port)
-        except (OSError, UnicodeError) as error:  # a TimeoutError too
+        except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
             raise httpx2.ConnectError(f"{name:.200} cannot be looked up: {error}", request=request) from error
-        for one in addresses:
-            if self._inside(f"http://[{one}]/" if ":" in one else f"http://{one}/"):
-                why = f"{name:.200} leads to {one}, which is not asked unless private = true says that it may be"
+        for address in addresses:
+            if self._inside(f"http://[{address}]/" if ":" in address else f"http://{address}/"):
+                why = f"{name:.200} leads to {address}, which is private; private = true allows requests to it"
                 raise httpx2.UnsupportedProtocol(why, request=request)
         if name not in self._names:
             self._names[name] = httpx2.AsyncHTTPTransport(verify=self._trusted)
         missed: httpx2.RequestError = httpx2.ConnectError(f"{name:.200} has no address", request=request)
-        for one in addresses:
-            there = httpx2.Request(
+        for address in addresses:
+            direct = httpx2.Request(
                 request.method,
-                request.url.copy_with(host=one),
+                request.url.copy_with(host=address),
                 headers=request.headers,
                 stream=request.stream,
                 extensions={**request.extensions, "sni_hostname": name},
             )
             try:
-                return await self._names[name].handle_async_request(there)
+                return await self._names[name].handle_async_request(direct)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:  # nothing was sent yet
                 missed = error
         raise missed
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for one in self._names.values():
-            await one.aclose()
+        for transport in self._names.values():
+            await transport.aclose()
 
 
 def _proxy(url: httpx2.URL) -> str:
-    """The proxy that a request goes through, as this machine is set up; "" if it goes there itself."""
-    known = getproxies()
-    there = known.get(url.scheme) or known.get("all") or ""
-    if not there or proxy_bypass(url.host if url.port is None else f"{url.host}:{url.port}"):
+    """Return the proxy that this machine's settings name for a URL; "" if there is none."""
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all") or ""
+    if not proxy or proxy_bypass(url.host if url.port is None else f"{url.host}:{url.port}"):
         return ""
-    return there if "://" in there else f"http://{there}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
-class Proxied(httpx2.AsyncBaseTransport):
-    """HTTP through the proxy that is set up for a request; one for which there is none goes `Outside`."""
+class ProxyTransport(httpx2.AsyncBaseTransport):
+    """HTTP through the proxy that is set up for a request; without one, through `PublicTransport`."""
 
     def __init__(self, direct: httpx2.AsyncBaseTransport | None = None) -> None:
         """Prepare.
 
         Args:
-            direct: takes what goes through no proxy.
+            direct: transport for requests without a proxy.
         """
-        self._direct = direct or Outside()
+        self._direct = direct or PublicTransport()
         self._proxies: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the proxy, or the host itself.
+        """Send a request to the proxy, or to the host itself.
 
         Raises:
-            httpx2.RequestError: nobody answers, the proxy cannot be used, or the name leads inside.
+            httpx2.RequestError: there is no response, the proxy cannot be used, or the name has a private address.
         """
         proxy = _proxy(request.url)
         if not proxy:
@@ -167,41 +168,45 @@ class Proxied(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close all connections."""
         await self._direct.aclose()
-        for one in self._proxies.values():
-            await one.aclose()
+        for transport in self._proxies.values():
+            await transport.aclose()
 
 
 @asynccontextmanager
 async def open_url(
-    launch: Launch, reach: Reach, auth: HttpAuth | None, seconds: float, limit: int, *, private: bool = False
+    launch: Launch, refusal: Refusal, auth: HttpAuth | None, seconds: float, limit: int, *, private: bool = False
 ) -> AsyncIterator[Any]:
-    """The streams of a server at a URL; one answer, or one event of a stream, has at most `limit` bytes.
+    """Open the streams of a server at a URL; one response, or one event of a stream, has at most `limit` bytes.
 
-    Requests follow redirects within the server's own origin alone. A server out in the world cannot make us ask
-    addresses of this machine or its network, say as the place to sign in: neither by what it writes, nor by a name that
-    is looked up to such an address. A request for which a proxy is set up is that one's to look up, and to lead.
+    Requests follow redirects within the server's own origin alone. A public server cannot direct requests to addresses
+    of this machine or its network, for example as the page to sign in at: neither by a URL that it sends, nor by a name
+    with such an address. Where a proxy is set up for a request, the proxy looks the name up.
     """
     inside = private or _PRIVATE.surely(launch.url)
 
-    async def ask(request: httpx2.Request) -> None:
+    async def check_request(request: httpx2.Request) -> None:
         url = str(request.url)
         if request.url.scheme not in ("http", "https") or (not inside and _PRIVATE.maybe(url)):
-            raise httpx2.UnsupportedProtocol(f"the server leads to {url:.200}, which is not asked", request=request)
+            raise httpx2.UnsupportedProtocol(
+                f"the server leads to {url:.200}, where no request may go", request=request
+            )
 
-    async def answered(response: httpx2.Response) -> None:
-        reach.refused = _REFUSALS.get(response.status_code, "")
+    async def check_response(response: httpx2.Response) -> None:
+        refusal.reason = _REFUSALS.get(response.status_code, "")
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise httpx2.DecodingError("the server compresses, which it was not asked to", request=response.request)
+            raise httpx2.DecodingError(
+                "the server compresses its response, which was not requested", request=response.request
+            )
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            response.stream = _Bounded(response.stream, limit)
+            response.stream = _BoundedStream(response.stream, limit)
 
     def client(headers: Any = None, timeout: Any = None, auth: HttpAuth | None = None) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            transport=None if inside else Proxied(),
+            transport=None if inside else ProxyTransport(),
             headers={"accept-encoding": "identity", **(headers or {})},
             timeout=timeout or httpx2.Timeout(CONNECT_SECONDS, read=max(seconds + CONNECT_SECONDS, STREAM_SECONDS)),
             auth=auth,
-            event_hooks={"request": [ask], "response": [answered]},
+            event_hooks={"request": [check_request], "response": [check_response]},
         )
 
     async with AsyncExitStack() as stack:
@@ -214,7 +219,7 @@ async def open_url(
 
 
 _REFUSALS = {
-    401: "it answers 401: it wants to know who asks; a header or a login is missing",
-    403: "it answers 403: this is not allowed to whoever asks",
-    429: "it answers 429: it was asked too often",
+    401: "it answers 401: authentication is required; a header or a login is missing",
+    403: "it answers 403: access is not allowed",
+    429: "it answers 429: too many requests",
 }

@@ -1,7 +1,7 @@
-"""Our MCP server over HTTP: on this machine alone, for those who know the token.
+"""The MCP server over HTTP: by default on this machine alone, for clients with the token.
 
-A page in a browser can send requests to this machine too, under a name that leads here. So each request must name this
-server as its host, must not come from another origin, and must carry the token; none of the three alone would do.
+A page in a browser can send requests to this machine too, under a host name that resolves to it. So each request must
+name this server as its host, must not come from another origin, and must carry the token. No single check is enough.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolwire.errors import ConfigurationError
-from toolwire.mcp.server import VISIT, McpService, Visit, repeats
+from toolwire.mcp.server import CURRENT_SESSION, McpService, McpSession, has_duplicate_keys
 
 PATH = "/mcp"
 MAX_BODY = 4 << 20
-"""Bytes of a request."""
+"""Maximum size of a request's body, in bytes."""
 MAX_HEADERS = 32 << 10
+"""Maximum size of a request's headers, in bytes."""
 HEADER_SECONDS = 10.0
-"""What a client has to send the head of a request, from when it may; and what is left of a body after the answer."""
+"""Seconds that a client has for the head of a request, and for the rest of a body after the response."""
 BODY_SECONDS = 30.0
 IDLE_SECONDS = 600.0
 MAX_SESSIONS = 100
 MAX_CONNECTIONS = 500
 MAX_EVENTS = 200
+"""Maximum number of events that are stored for a client that lost its connection."""
 MAX_KEPT = 2 << 20
-"""Characters of events that are kept for a client that lost its connection."""
+"""Maximum length of these events, in characters."""
 RETRY_MILLISECONDS = 1_000
 
 MIN_TOKEN = 16
@@ -52,15 +54,15 @@ _TOKEN = re.compile(rf"[A-Za-z0-9._~+/=-]{{{MIN_TOKEN},}}")
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """How the server is reached.
+    """Address and access of the server.
 
     Attributes:
         host: the address it listens on.
         port: the port; 0 for any that is free.
-        token: what clients must know; "" for a new one, None for none.
-        hosts: further names, with their ports, that requests may give as the host.
-        origins: origins of web pages that may ask.
-        idle_seconds: how long a session without requests is kept.
+        token: the secret that clients must send; "" creates one, None requires none.
+        hosts: further names, with their ports, that requests may name as the host.
+        origins: origins of web pages that may send requests.
+        idle_seconds: seconds after which a session without requests ends.
     """
 
     host: str = "127.0.0.1"
@@ -73,11 +75,11 @@ class HttpOptions:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where the server is.
+    """The address of a running server.
 
     Attributes:
-        url: for clients.
-        token: which they send as `Authorization: Bearer`; None if they need none.
+        url: address for clients.
+        token: secret that clients send as `Authorization: Bearer`; None if they need none.
     """
 
     url: str
@@ -87,15 +89,15 @@ class Listening:
 async def serve_http(
     service: McpService, options: HttpOptions | None = None, *, ready: Callable[[Listening], None] | None = None
 ) -> None:
-    """Serve until cancelled, or until the process is told to end.
+    """Serve until cancelled, or until the process receives a signal to end.
 
     Args:
-        service: what is served.
-        options: how it is reached.
-        ready: told where, once it can be reached.
+        service: tools to serve.
+        options: address and access.
+        ready: called with the address once the server listens.
 
     Raises:
-        ConfigurationError: it cannot listen there, or the token cannot be one.
+        ConfigurationError: it cannot listen there, or the token is not valid.
     """
     options = options or HttpOptions()
     if options.token and not _TOKEN.fullmatch(options.token):
@@ -115,7 +117,7 @@ async def serve_http(
     guard = Guard(manager, service, hosts=hosts, origins=options.origins, token=token)
     config = uvicorn.Config(
         guard,
-        http=_Hurried,
+        http=_DeadlineProtocol,
         log_level="warning",
         access_log=False,
         ws="none",
@@ -133,47 +135,47 @@ async def serve_http(
         ready(Listening(f"http://{shown}:{port}{PATH}", token))
     try:
         async with manager.run():
-            await _served(server, listener)
+            await _run_server(server, listener)
     finally:
         listener.close()
 
 
-class _Hurried(H11Protocol):
-    """HTTP for clients that say what they want: whoever is silent, or sends a head drop by drop, is hung up on.
+class _DeadlineProtocol(H11Protocol):
+    """HTTP with a time limit for the head of a request, so that slow or silent clients occupy no connection.
 
-    The server has a time for connections alone that were of use before, and any byte ends it.
+    The server's own limit applies only between two requests, and any byte ends it.
     """
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there."""
+        """Start the limit for the first request."""
         super().connection_made(transport)
-        self._hurry()
+        self._start_deadline()
 
     def on_response_complete(self) -> None:
-        """They may ask again."""
-        self._hurry()
+        """Start the limit for the next request."""
+        self._start_deadline()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """They have gone."""
+        """Drop the limit."""
         if self._deadline is not None:
             self._deadline.cancel()
         super().connection_lost(exc)
 
-    def _hurry(self) -> None:
+    def _start_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = self.loop.call_later(HEADER_SECONDS, self._over, self.cycle)
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._expire, self.cycle)
 
-    def _over(self, last: object) -> None:
+    def _expire(self, last: object) -> None:
         if self.cycle is last:  # no request has come since
             self.transport.abort()
 
 
-async def _served(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Run the server; whoever cancels this waits until it has closed what is open."""
+async def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Run the server; on cancellation, return only after it has closed its connections."""
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await asyncio.shield(serving)
@@ -193,7 +195,7 @@ def _listener(options: HttpOptions) -> socket.socket:
 
 
 def own_hosts(host: str, port: int) -> frozenset[str]:
-    """What requests may give as the host of a server that listens there."""
+    """Return the names that requests may give as the host of a server that listens there."""
     names = {f"[{host}]" if ":" in host else host}
     try:
         loopback = ipaddress.ip_address(host).is_loopback
@@ -205,7 +207,7 @@ def own_hosts(host: str, port: int) -> frozenset[str]:
 
 
 class Guard:
-    """Lets requests through that come from where they may, and knows each client again by its session."""
+    """ASGI application that refuses requests from elsewhere, and finds each client's session."""
 
     def __init__(
         self,
@@ -221,40 +223,41 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"http://{host}" for host in self._hosts) | frozenset(origins)
         self._token = None if token is None else f"Bearer {token}".encode()
-        self._visits: WeakValueDictionary[str, Visit] = WeakValueDictionary()  # the tasks of a session hold its visit
+        # Weak: the tasks of a session refer to it, so it is dropped when they end.
+        self._sessions: WeakValueDictionary[str, McpSession] = WeakValueDictionary()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             return
         headers = list(scope["headers"])
         if (refusal := self._refusal(scope, headers)) is not None:
             await _answer(send, *refusal)
             return
-        session = _only(headers, _SESSION)
-        known = _only(headers, "mcp-protocol-version")
-        visit = self._visits.get(session)
-        if visit is None and not session and (not known or known in HANDSHAKE_PROTOCOL_VERSIONS):
-            visit = self._service.visit()
-        token = VISIT.set(visit)
+        session_id = _only(headers, _SESSION)
+        protocol = _only(headers, "mcp-protocol-version")
+        client = self._sessions.get(session_id)
+        if client is None and not session_id and (not protocol or protocol in HANDSHAKE_PROTOCOL_VERSIONS):
+            client = self._service.open_session()
+        token = CURRENT_SESSION.set(client)
 
-        async def told(message: Any) -> None:
-            if message["type"] == "http.response.start" and visit is not None and not session:
-                self._visits[_only(list(message.get("headers", ())), _SESSION)] = visit
+        async def send_with_session(message: Any) -> None:
+            if message["type"] == "http.response.start" and client is not None and not session_id:
+                self._sessions[_only(list(message.get("headers", ())), _SESSION)] = client
             await send(message)
 
         try:
-            receive = _timed(receive)
+            receive = _with_deadline(receive)
             if scope["method"] == "POST":
-                body, receive = await _gathered(receive)
-                if repeats(body.decode(errors="replace")):
-                    await _answer(send, 400, "A key stands twice in the body.")
+                body, receive = await _buffer_body(receive)
+                if has_duplicate_keys(body.decode(errors="replace")):
+                    await _answer(send, 400, "A key appears twice in the body.")
                     return
-            await self._manager.handle_request(scope, receive, told)
+            await self._manager.handle_request(scope, receive, send_with_session)
         except TimeoutError:
             await _answer(send, 408, "The request took too long to arrive.")
         finally:
-            VISIT.reset(token)
+            CURRENT_SESSION.reset(token)
 
     def _refusal(self, scope: Any, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         if sum(len(key) + len(value) for key, value in headers) > MAX_HEADERS:
@@ -265,7 +268,7 @@ class Guard:
         if (origin and origin.lower() not in self._origins) or (
             not origin and _only(headers, "sec-fetch-site") not in ("", "same-origin", "none")
         ):
-            return 403, "Pages of other origins may not ask this server."
+            return 403, "Pages of other origins may not send requests to this server."
         if self._token is not None and not hmac.compare_digest(_only(headers, "authorization").encode(), self._token):
             return 401, "The token is missing or wrong: send it as Authorization: Bearer."
         if scope["path"] != PATH:
@@ -274,13 +277,13 @@ class Guard:
 
 
 def _only(headers: list[tuple[bytes, bytes]], name: str) -> str:
-    """The value of a header; one that stands there twice has none that could be relied on."""
-    found = [value.decode("latin-1") for key, value in headers if key.decode("latin-1").lower() == name]
-    return found[0] if len(found) == 1 else "," if found else ""
+    """Return the value of a header; "" if it is missing, "," if it appears more than once."""
+    values = [value.decode("latin-1") for key, value in headers if key.decode("latin-1").lower() == name]
+    return values[0] if len(values) == 1 else "," if values else ""
 
 
-def _timed(receive: Any) -> Any:
-    """Bodies have to arrive in time; afterwards only the end of the connection can come, at any time."""
+def _with_deadline(receive: Any) -> Any:
+    """Limit the time in which a body arrives; after it, only the end of the connection can come, at any time."""
     deadline = asyncio.get_running_loop().time() + BODY_SECONDS
     arrived = False
 
@@ -296,8 +299,11 @@ def _timed(receive: Any) -> Any:
     return timed
 
 
-async def _gathered(receive: Any) -> tuple[bytes, Any]:
-    """A body, and what gives it out again; one that is too long is given out as far as it came, and not looked at."""
+async def _buffer_body(receive: Any) -> tuple[bytes, Any]:
+    """Return a body, and a function that receives it again.
+
+    For a body that is too long, return b"": the manager refuses it when it receives it again.
+    """
     messages: list[Any] = []
     size = 0
     while not messages or (messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False)):
@@ -305,13 +311,13 @@ async def _gathered(receive: Any) -> tuple[bytes, Any]:
         size += len(messages[-1].get("body", b""))
         if size > MAX_BODY:
             break
-    body = b"" if size > MAX_BODY else b"".join(one.get("body", b"") for one in messages)
+    body = b"" if size > MAX_BODY else b"".join(message.get("body", b"") for message in messages)
     waiting = deque(messages)
 
-    async def again() -> Any:
+    async def replay() -> Any:
         return waiting.popleft() if waiting else await receive()
 
-    return body, again
+    return body, replay
 
 
 async def _answer(send: Any, status: int, text: str) -> None:
@@ -324,26 +330,26 @@ async def _answer(send: Any, status: int, text: str) -> None:
 
 
 class _Events(EventStore):
-    """What clients may come back for when their connection broke: kept with their visit, and gone with it."""
+    """Events for clients whose connection broke: stored in their session, and deleted with it."""
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         name = secrets.token_hex(8)
-        visit = VISIT.get()
-        if visit is not None:
+        client = CURRENT_SESSION.get()
+        if client is not None:
             text = "" if message is None else message.model_dump_json(by_alias=True, exclude_unset=True)
-            visit.events[name] = stream_id, text
-            while len(visit.events) > MAX_EVENTS or sum(len(kept) for _, kept in visit.events.values()) > MAX_KEPT:
-                visit.events.popitem(last=False)
+            client.events[name] = stream_id, text
+            while len(client.events) > MAX_EVENTS or sum(len(event) for _, event in client.events.values()) > MAX_KEPT:
+                client.events.popitem(last=False)
         return name
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        visit = VISIT.get()
-        if visit is None or last_event_id not in visit.events:
+        client = CURRENT_SESSION.get()
+        if client is None or last_event_id not in client.events:
             return None
-        stream = visit.events[last_event_id][0]
-        names = list(visit.events)
+        stream = client.events[last_event_id][0]
+        names = list(client.events)
         for name in names[names.index(last_event_id) + 1 :]:
-            of, text = visit.events.get(name, ("", ""))
+            of, text = client.events.get(name, ("", ""))
             if of == stream and text:
                 message = jsonrpc_message_adapter.validate_json(text, by_name=False)
                 await send_callback(EventMessage(message, name))

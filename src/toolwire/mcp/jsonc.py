@@ -1,4 +1,4 @@
-"""JSON as people keep it in settings: with comments and commas before a bracket; each key with its line."""
+"""Read JSON with comments and trailing commas, as editors use it for settings; report the line of each key."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 MAX_DEPTH = 50
+"""Maximum nesting depth of a value, in levels."""
 
 _IGNORED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*(?s:.*?)\*/)*")
 _TOKEN = re.compile(
@@ -19,11 +20,11 @@ _TOKEN = re.compile(
 Lines = dict[tuple[str, ...], int]
 
 
-class NotJson(ValueError):
-    """Text that cannot be read.
+class JsoncError(ValueError):
+    """A text is not valid JSON with comments.
 
     Attributes:
-        line: where.
+        line: line of the error, counted from 1.
     """
 
     def __init__(self, message: str, line: int) -> None:
@@ -32,15 +33,15 @@ class NotJson(ValueError):
 
 
 def read(text: str) -> tuple[Any, Lines]:
-    """The value that a text holds, and the line of each key, counted from 1.
+    """Return the value of a text, and the line of each key, counted from 1.
 
     Raises:
-        NotJson: it is no JSON, a key stands twice in one object, or it is nested deeper than `MAX_DEPTH`.
+        JsoncError: it is not JSON, a key appears twice in one object, or it is nested deeper than `MAX_DEPTH`.
     """
     reader = _Reader(text.removeprefix("\ufeff"))
     value = reader.value(())
     if reader.mark() is not None:
-        raise reader.error("something follows the end")
+        raise reader.error("text follows after the value")
     return value, reader.lines
 
 
@@ -48,7 +49,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._counted = (0, 1)  # up to where lines were counted, and the line there
+        self._counted = (0, 1)  # an offset, and the line there: no newline is counted twice
         self.lines: Lines = {}
         self._next()
 
@@ -59,26 +60,26 @@ class _Reader:
         self._at = self._token.end() if self._token else self._start
 
     def line(self) -> int:
-        """The line of the token that comes next."""
+        """Return the line of the next token."""
         at, line = self._counted
         self._counted = self._start, line + self._text.count("\n", at, self._start)
         return self._counted[1]
 
-    def error(self, message: str) -> NotJson:
-        """An error at the token that comes next."""
-        return NotJson(message, self.line())
+    def error(self, message: str) -> JsoncError:
+        """Return an error at the next token."""
+        return JsoncError(message, self.line())
 
     def mark(self) -> str | None:
-        """The token that comes next; None at the end."""
+        """Return the text of the next token; None at the end."""
         if self._token is not None:
             return self._token.group()
         return None if self._start == len(self._text) else self._text[self._start]
 
     def value(self, path: tuple[str, ...]) -> Any:
-        """The value that begins here."""
+        """Read the value that begins with the next token."""
         token = self._token
         if token is None or len(path) > MAX_DEPTH:
-            raise self.error("no value stands here" if token is None else f"nested deeper than {MAX_DEPTH} levels")
+            raise self.error("a value is missing" if token is None else f"nested deeper than {MAX_DEPTH} levels")
         if token["mark"] == "{":
             return self._object(path)
         if token["mark"] == "[":
@@ -95,33 +96,33 @@ class _Reader:
             raise self.error(f"not a value: {text:.40}") from error
 
     def _object(self, path: tuple[str, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         self._next()
         while self.mark() != "}":
             if self._token is None or not self._token["text"]:
                 raise self.error("a key in double quotes is missing")
             key, line = str(self._loaded(self._token["text"])), self.line()
-            if key in found:
-                raise self.error(f"the key {key!r} stands here a second time")
+            if key in members:
+                raise self.error(f"the key {key!r} appears a second time")
             self.lines[(*path, key)] = line
             self._next()
             self._expect(":")
-            found[key] = self.value((*path, key))
+            members[key] = self.value((*path, key))
             if self.mark() != "}":
                 self._expect(",")
         self._next()
-        return found
+        return members
 
     def _array(self, path: tuple[str, ...]) -> list[Any]:
-        found: list[Any] = []
+        elements: list[Any] = []
         self._next()
         while self.mark() != "]":
-            self.lines[(*path, str(len(found)))] = self.line()
-            found.append(self.value((*path, str(len(found)))))
+            self.lines[(*path, str(len(elements)))] = self.line()
+            elements.append(self.value((*path, str(len(elements)))))
             if self.mark() != "]":
                 self._expect(",")
         self._next()
-        return found
+        return elements
 
     def _expect(self, mark: str) -> None:
         if self.mark() != mark:

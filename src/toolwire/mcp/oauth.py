@@ -1,7 +1,7 @@
-"""Signing in to a server over OAuth: the SDK's flow, with a user who opens the page and a place for the tokens.
+"""OAuth login to an MCP server: the SDK's flow, a local callback, and a store for the tokens.
 
-The address to sign in at comes from the server, so it is text like any other: it is looked at, shown, and never opened
-from here.
+The address of the login page comes from the server, so it is untrusted content: it is checked and shown, and the user
+opens it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl, ValidationError
 
 from toolwire.mcp.approvals import Store
-from toolwire.mcp.definitions import cleaned
+from toolwire.mcp.definitions import clean
 from toolwire.mcp.http_client import HttpAuth
 from toolwire.mcp.servers import McpServer, check_url
 from toolwire.policy.policy import Host
 
 SECONDS = 300.0
-"""How long somebody has to sign in."""
+"""Seconds that the user has to sign in."""
 MAX_REQUEST = 16 << 10
+"""Maximum size of the request that returns from the login page, in bytes."""
 MAX_REASON = 300
 CALLBACK = "/callback"
 REFUSED = "You were not signed in, and can close this page."
@@ -33,10 +34,10 @@ _PRIVATE = Host("private")
 
 
 class Logins(Store):
-    """Tokens and registrations, by server; nobody else on this machine may read the file."""
+    """Tokens and registrations, by server; other users of this machine cannot read the file."""
 
     def get(self, server: McpServer, url: str, kind: str) -> str | None:
-        """What is kept for a server at an address."""
+        """Return the value that is stored for a server at an address."""
         with self._open() as store:
             rows = store.execute(
                 "SELECT value FROM logins WHERE source = ? AND server = ? AND url = ? AND kind = ?",
@@ -45,7 +46,7 @@ class Logins(Store):
         return str(rows[0][0]) if rows else None
 
     def put(self, server: McpServer, url: str, kind: str, value: str) -> None:
-        """Keep something for a server at an address."""
+        """Store a value for a server at an address."""
         with self._open() as store:
             store.execute(
                 "INSERT OR REPLACE INTO logins (source, server, url, kind, value) VALUES (?, ?, ?, ?, ?)",
@@ -53,7 +54,7 @@ class Logins(Store):
             )
 
 
-class _Kept(TokenStorage):
+class _StoredTokens(TokenStorage):
     def __init__(self, logins: Logins, server: McpServer, url: str, port: int) -> None:
         self._logins, self._server, self._url, self._port = logins, server, url, port
 
@@ -74,12 +75,12 @@ class _Kept(TokenStorage):
 
 
 def login(server: McpServer, show: Callable[[str], None], logins: Logins | None = None) -> HttpAuth:
-    """What signs requests to a server in, for `McpRouter(auth=...)`.
+    """Return the authentication of requests to a server, for `McpRouter(auth=...)`.
 
     Args:
         server: the server.
-        show: shows somebody the address to open in a browser, which then comes back to a port of this machine.
-        logins: where tokens are kept; in memory alone, if not given.
+        show: shows the user the address to open in a browser, which then returns to a port of this machine.
+        logins: store for the tokens; in memory alone, if not given.
 
     Raises:
         ConfigurationError: the server's address cannot be used.
@@ -91,13 +92,13 @@ def login(server: McpServer, show: Callable[[str], None], logins: Logins | None 
     listening: list[asyncio.Server] = []
     states: list[str] = []
 
-    async def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def on_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         result = None
         try:
             async with asyncio.timeout(SECONDS):
                 line = (await reader.readuntil(b"\r\n"))[:MAX_REQUEST].decode("latin-1").split(" ")
                 result = _result(line[1] if line[0] == "GET" and len(line) == 3 else "", states)
-                text = "This is no answer of a place to sign in." if result is None else DONE
+                text = "This is not the answer of a login page." if result is None else DONE
                 text = REFUSED if isinstance(result, OAuthFlowError) else text
                 status = "200 OK" if result is not None else "400 Bad Request"
                 writer.write(
@@ -112,18 +113,18 @@ def login(server: McpServer, show: Callable[[str], None], logins: Logins | None 
         if result is not None:
             back.put_nowait(result)
 
-    async def opened(address: str) -> None:
+    async def redirect_user(address: str) -> None:
         check_login(address, server=url)
         states[:] = parse_qs(urlsplit(address).query).get("state", [])
-        listening.append(await asyncio.start_server(arrived, "127.0.0.1", port, limit=MAX_REQUEST))
+        listening.append(await asyncio.start_server(on_request, "127.0.0.1", port, limit=MAX_REQUEST))
         show(address)
 
-    async def came() -> AuthorizationCodeResult:
+    async def wait_for_code() -> AuthorizationCodeResult:
         try:
             async with asyncio.timeout(SECONDS):
                 answer = await back.get()
         except TimeoutError as error:
-            raise OAuthFlowError(f"nobody signed in within {SECONDS:g} seconds") from error
+            raise OAuthFlowError(f"the login was not completed within {SECONDS:g} seconds") from error
         finally:
             listening.pop().close()
         if isinstance(answer, OAuthFlowError):
@@ -132,40 +133,40 @@ def login(server: McpServer, show: Callable[[str], None], logins: Logins | None 
 
     redirect = AnyUrl(f"http://127.0.0.1:{port}{CALLBACK}")
     about = OAuthClientMetadata(client_name="Toolwire", redirect_uris=[redirect])
-    return OAuthClientProvider(url, about, _Kept(logins, server, url, port), opened, came)
+    return OAuthClientProvider(url, about, _StoredTokens(logins, server, url, port), redirect_user, wait_for_code)
 
 
 def check_login(address: str, *, server: str) -> None:
-    """Refuse an address that nobody should be sent to.
+    """Refuse a login page that the user should not be sent to.
 
     Raises:
-        OAuthFlowError: it is no plain http or https URL, it is not encrypted and leads out of this machine, or a server
-            out in the world sends somebody to a private address.
+        OAuthFlowError: it is not a plain http or https URL, it is neither encrypted nor on a private network, or a
+            public server names a private address.
     """
     try:
         check_url(address)
     except ValueError as error:
-        raise OAuthFlowError(f"the server names an address to sign in at that is none: {error}") from error
+        raise OAuthFlowError(f"the server names a login page that cannot be used: {error}") from error
     inside = _PRIVATE.surely(address)
     if urlsplit(address).scheme != "https" and not inside:
-        raise OAuthFlowError("the server names an address to sign in at that is not encrypted")
+        raise OAuthFlowError("the server names a login page that is not encrypted")
     if inside and not _PRIVATE.surely(server):
-        raise OAuthFlowError("the server names an address to sign in at that is private")
+        raise OAuthFlowError("the server names a login page at a private address")
 
 
 def _result(target: str, states: list[str]) -> AuthorizationCodeResult | OAuthFlowError | None:
-    """What the browser came back with; None if it is none of an answer.
+    """Return the result of the login from the target of the browser's request; None if it contains none.
 
-    Others can send a browser here too: a refusal counts with the state that the address had alone, and a code is
-    checked for it by the SDK.
+    Any page can send a browser here. So a refusal counts only with the `state` of the login page's address; for a code,
+    the SDK checks that.
     """
     parts = urlsplit(target)
     query = {key: values[0] for key, values in parse_qs(parts.query).items()}
     if parts.path != CALLBACK:
         return None
     if "error" in query and query.get("state") in states:
-        why = " ".join(cleaned(f"{query['error']}: {query.get('error_description', '')}", MAX_REASON).split())
-        return OAuthFlowError(f"signing in was refused: {why.rstrip(': ')}")
+        why = " ".join(clean(f"{query['error']}: {query.get('error_description', '')}", MAX_REASON).split())
+        return OAuthFlowError(f"the login was refused: {why.rstrip(': ')}")
     if "code" not in query:
         return None
     try:

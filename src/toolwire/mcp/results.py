@@ -1,7 +1,7 @@
-"""What a tool of an MCP server gave back, as a `ToolResult`; and the other way, what is served.
+"""Convert results of MCP tools to `ToolResult`, and back for tools that are served.
 
-All of it is data: a link is told and never opened, and what cannot be told to a model is said in words. All of it is
-bounded, both ways, and what is left out is said where it would stand.
+All content is data: a link is shown and never opened, and content that a model cannot read is described in words. Sizes
+are bounded both ways, and a note replaces each part that is left out.
 """
 
 from __future__ import annotations
@@ -24,33 +24,34 @@ from mcp_types import (
 )
 
 from toolwire.execution.outcomes import Shaping
-from toolwire.mcp.definitions import Declared, cleaned
+from toolwire.mcp.definitions import DeclaredTool, clean
 from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
 from toolwire.schema.validation import validate
 from toolwire.text.json_text import json_text
 from toolwire.text.truncate import truncate
 
 PROVIDER = "mcp"
-"""Of an `OpaquePart` that holds content as MCP writes it."""
+"""The provider of an `OpaquePart` that contains a result in the words of MCP."""
 MAX_TEXT = 1_000_000
-"""Characters of a result that a model may be told."""
+"""Maximum length of a result for a model, in characters."""
 MAX_ERROR = 4_000
+"""Maximum length of an error for a model, in characters."""
 MAX_IMAGES = 20
 MAX_BINARY = 8 << 20
-"""Bytes of images, sounds and binary resources of one result, in base64 as they are sent."""
-MAX_KEPT = 16 << 20
-"""Bytes of a result that is kept as MCP writes it, for those who read MCP."""
-MAX_WORDS = 300
-"""Characters of a URI or a title that are told."""
+"""Maximum size of all images, sounds and binary resources of one result, in bytes of base64."""
+MAX_STORED = 16 << 20
+"""Maximum size of a result that is stored in the words of MCP, in bytes of JSON."""
+MAX_LABEL = 300
+"""Maximum length of a URI or a title in a description, in characters."""
 
 _IMAGE = re.compile(r"image/[a-z0-9.+-]{1,60}")
 
 
-def from_mcp(given: CallToolResult, declared: Declared) -> ToolResult:
-    """What a call gave back.
+def from_mcp(given: CallToolResult, declared: DeclaredTool) -> ToolResult:
+    """Return the result of a call.
 
-    Structured content counts where the tool has an output schema, and has to fit it. Without such a schema the text
-    counts, and structured content where there is no text.
+    For a tool with an output schema, the result is the structured content, which has to fit it. For any other tool it
+    is the text or, where there is no text, the structured content.
     """
     read = _read(given.content)
     text, images = read.text, tuple(read.images)
@@ -58,7 +59,7 @@ def from_mcp(given: CallToolResult, declared: Declared) -> ToolResult:
         if not text and given.structured_content is not None:
             text = _json(given.structured_content) or ""
         return ToolResult(
-            "", "", error=truncate(text, MAX_ERROR) or "The tool failed, and did not say why.", images=images
+            "", "", error=truncate(text, MAX_ERROR) or "The tool failed, and gave no reason.", images=images
         )
     written = None if given.structured_content is None else _json(given.structured_content)
     if declared.output is None and (text or given.structured_content is None):
@@ -67,18 +68,18 @@ def from_mcp(given: CallToolResult, declared: Declared) -> ToolResult:
             structured = None
             read.note(f"[structured content was left out: it {_too_long(written)}]")
         read.more = read.more or structured is not None
-        extra = _kept(read, structured)
+        extra = _stored(read, structured)
         return ToolResult("", "", read.text, images=images, extra=extra)
     if given.structured_content is None:
         written = _json(None)
     if written is None or len(written) > MAX_TEXT:
-        return _unusable(f"what it gave back {'is no JSON' if written is None else _too_long(written)}")
+        return _unusable(f"its result {'is not JSON' if written is None else _too_long(written)}")
     if declared.output is not None:
         if given.structured_content is None and "structured_content" not in given.model_fields_set:
-            return _unusable("it gave back no structured content, which its outputSchema promises")
+            return _unusable("it returned no structured content, which its outputSchema promises")
         if issues := validate(given.structured_content, declared.output):
-            return _unusable(f"what it gave back is not what its outputSchema promises: {'; '.join(map(str, issues))}")
-    extra = _kept(read, given.structured_content)
+            return _unusable(f"its result is not what its outputSchema promises: {'; '.join(map(str, issues))}")
+    extra = _stored(read, given.structured_content)
     return ToolResult("", "", given.structured_content, images=images, extra=extra)
 
 
@@ -87,12 +88,12 @@ def _unusable(why: str) -> ToolResult:
 
 
 def to_mcp(result: ToolResult) -> CallToolResult:
-    """A result as MCP writes it, at most so long as one of a server may be.
+    """Return a result for an MCP client, within the bounds that apply to a server's result.
 
-    What the tool itself wrote in MCP's words goes out as it is, if it is not too long.
+    A result that a tool wrote in the words of MCP is passed on unchanged, if it is not too long.
     """
-    if (own := _own_words(result)) is not None:
-        return own
+    if (original := _in_mcp_words(result)) is not None:
+        return original
     content: list[Any] = []
     structured: dict[str, Any] | None = None
     if result.error is not None or result.result is not None:
@@ -116,40 +117,40 @@ def to_mcp(result: ToolResult) -> CallToolResult:
 
 
 def shaped(shape: Shaping) -> Shaping:
-    """The same, but for results in MCP's own words: these say what the result was, and go once it is another."""
+    """Return a shaping that drops a result's copy in the words of MCP once the result differs from it."""
 
-    def made(call: ToolCall, result: ToolResult) -> ToolResult:
-        told = shape(call, result)
-        same = (told.result, told.error, told.images) == (result.result, result.error, result.images)
-        return told if same else replace(told, extra=None)
+    def shape_once(call: ToolCall, result: ToolResult) -> ToolResult:
+        new = shape(call, result)
+        unchanged = (new.result, new.error, new.images) == (result.result, result.error, result.images)
+        return new if unchanged else replace(new, extra=None)
 
-    return made
+    return shape_once
 
 
 def structured_content(result: ToolResult) -> Any:
-    """The structured content of a result of `from_mcp`; None if it has none."""
+    """Return the structured content of a result of `from_mcp`; None if it has none."""
     if result.extra is not None and result.extra.provider == PROVIDER:
         return result.extra.data.get("structuredContent")
     return None if isinstance(result.result, str) else result.result
 
 
-def _own_words(result: ToolResult) -> CallToolResult | None:
-    """What the tool itself wrote in MCP's words; None if it did not, or wrote too much."""
-    if result.extra is None or result.extra.provider != PROVIDER or _size_of(result.extra.data) > MAX_KEPT:
+def _in_mcp_words(result: ToolResult) -> CallToolResult | None:
+    """Return the result that the tool wrote in the words of MCP; None if there is none, or it is too long."""
+    if result.extra is None or result.extra.provider != PROVIDER or _size_of(result.extra.data) > MAX_STORED:
         return None
     return CallToolResult.model_validate({**result.extra.data, "isError": not result.success})
 
 
 @dataclass(slots=True)
-class _Reading:
-    """Content as it is read.
+class _ContentReader:
+    """The content of a result while it is read.
 
     Attributes:
-        parts: what a model is told.
-        images: what it is shown.
-        blocks: the same as MCP writes it, with words for what was left out.
-        more: whether text and images do not say it all.
-        left: bytes that may still come in base64.
+        parts: texts for the model.
+        images: images for the model.
+        blocks: the content in the words of MCP, with a note for each part that was left out.
+        more: True if texts and images do not contain everything.
+        left: bytes of base64 that still fit.
     """
 
     parts: list[str] = field(default_factory=list)
@@ -160,21 +161,21 @@ class _Reading:
 
     @property
     def cut(self) -> bool:
-        """Whether there is more text than a model is told."""
+        """True if there is more text than a model may read."""
         return sum(map(len, self.parts)) + len(self.parts) > MAX_TEXT
 
     @property
     def text(self) -> str:
         return truncate("\n".join(self.parts), MAX_TEXT)
 
-    def add(self, block: dict[str, Any], told: str | None, *, more: bool = False) -> None:
-        """Something, with what a model is told of it."""
+    def add(self, block: dict[str, Any], text: str | None, *, more: bool = False) -> None:
+        """Add a block, and the text by which a model reads it."""
         self.blocks.append(block)
-        self.parts += [] if told is None else [told]
+        self.parts += [] if text is None else [text]
         self.more = self.more or more
 
     def room(self, data: str) -> bool:
-        """Whether this may still come; if so, it does."""
+        """Return whether binary data still fits; if so, count it."""
         fits = len(data) <= self.left
         self.left -= len(data) if fits else 0
         return fits
@@ -186,8 +187,8 @@ class _Reading:
         self.add({"type": "text", "text": note}, note, more=True)
 
 
-def _read(content: Iterable[Any]) -> _Reading:
-    read = _Reading()
+def _read(content: Iterable[Any]) -> _ContentReader:
+    read = _ContentReader()
     for block in content:
         match block:
             case TextContent(text=text):
@@ -199,45 +200,45 @@ def _read(content: Iterable[Any]) -> _Reading:
                     read.images.append(image)
                     read.add(_dumped(block), None)
                 else:
-                    told = f"[an image that cannot be shown: {_words(kind)}, {_size(data)}]"
-                    read.add(_dumped(block), told, more=True)
+                    description = f"[an image that cannot be shown: {_label(kind)}, {_size(data)}]"
+                    read.add(_dumped(block), description, more=True)
             case AudioContent(data=data, mime_type=kind):
                 if read.room(data):
-                    told = f"[a sound, which cannot be heard here: {_words(kind)}, {_size(data)}]"
-                    read.add(_dumped(block), told, more=True)
+                    description = f"[a sound, which cannot be played here: {_label(kind)}, {_size(data)}]"
+                    read.add(_dumped(block), description, more=True)
                 else:
                     read.leave_out("a sound", kind, data)
             case ResourceLink(uri=uri, name=name, mime_type=kind):
-                about = f"{_words(name)}, {_words(kind)}" if kind else _words(name)
-                told = f"[a link to a resource, which was not opened: {_words(uri)} ({about})]"
-                read.add(_dumped(block), told, more=True)
+                about = f"{_label(name)}, {_label(kind)}" if kind else _label(name)
+                description = f"[a link to a resource, which was not opened: {_label(uri)} ({about})]"
+                read.add(_dumped(block), description, more=True)
             case EmbeddedResource(resource=resource):
                 data = "" if isinstance(resource, TextResourceContents) else resource.blob
                 if not read.room(data):
-                    read.leave_out(f"resource {_words(resource.uri)}", resource.mime_type or "", data)
+                    read.leave_out(f"resource {_label(resource.uri)}", resource.mime_type or "", data)
                     continue
-                told, image = _resource(resource)
+                description, image = _resource(resource)
                 read.images += [image] if image is not None and len(read.images) < MAX_IMAGES else []
-                read.add(_dumped(block), told, more=True)
+                read.add(_dumped(block), description, more=True)
     return read
 
 
-def _kept(read: _Reading, structured: Any) -> OpaquePart | None:
-    """A result in MCP's own words, if words and images do not say it all."""
+def _stored(read: _ContentReader, structured: Any) -> OpaquePart | None:
+    """Return the result in the words of MCP, if its texts and images do not contain everything."""
     if not read.more or read.cut:
         return None
     data: dict[str, Any] = {"content": read.blocks}
     if structured is not None:
         data["structuredContent"] = structured
-    if _size_of(data) > MAX_KEPT:
-        read.note(f"[what else came with this result was left out: it has more than {MAX_KEPT} bytes]")
+    if _size_of(data) > MAX_STORED:
+        read.note(f"[the rest of this result was left out: it has more than {MAX_STORED} bytes]")
         return None
     return OpaquePart(data, PROVIDER)
 
 
 def _resource(resource: Any) -> tuple[str, ImagePart | None]:
     kind = resource.mime_type or ""
-    head = f"resource {_words(resource.uri)}" + (f" ({_words(kind)})" if kind else "")
+    head = f"resource {_label(resource.uri)}" + (f" ({_label(kind)})" if kind else "")
     if isinstance(resource, TextResourceContents):
         return f"[{head}]\n{resource.text}", None
     image = _image(resource.blob, kind)
@@ -245,7 +246,7 @@ def _resource(resource: Any) -> tuple[str, ImagePart | None]:
 
 
 def _image(data: str, kind: str) -> ImagePart | None:
-    """An image, if it is one."""
+    """Return an image; None if the data or its media type cannot be one."""
     kind = kind.partition(";")[0].strip().lower()
     if not _IMAGE.fullmatch(kind):
         return None
@@ -256,12 +257,12 @@ def _image(data: str, kind: str) -> ImagePart | None:
     return ImagePart(data, kind)
 
 
-def _words(text: str) -> str:
-    return " ".join(cleaned(text, MAX_WORDS).split())
+def _label(text: str) -> str:
+    return " ".join(clean(text, MAX_LABEL).split())
 
 
 def _left_out(what: str, kind: str, data: str) -> str:
-    about = f"{_words(kind)}, {_size(data)}" if kind else _size(data)
+    about = f"{_label(kind)}, {_size(data)}" if kind else _size(data)
     return f"[{what} was left out: {about}; the binary parts of a result have at most {MAX_BINARY * 3 // 4} bytes]"
 
 
@@ -281,11 +282,11 @@ def _json(value: Any) -> str | None:
 
 
 def _size_of(data: dict[str, Any]) -> int:
-    """Bytes of it as JSON."""
+    """Return the size of data, in bytes of JSON."""
     return len((_json(data) or "").encode("utf-8", "replace"))
 
 
 def _dumped(block: Any) -> dict[str, Any]:
-    """A block as MCP writes it, without what servers and their clients say to each other beside it."""
-    made: dict[str, Any] = block.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
-    return made
+    """Return a block as JSON, without `_meta`, which is between a server and its client."""
+    content: dict[str, Any] = block.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
+    return content

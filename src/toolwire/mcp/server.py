@@ -1,6 +1,7 @@
-"""The tools of a registry for other programs, as an MCP server: their calls are decided about like any other.
+"""Serve the tools of a registry to other programs over MCP; policy decides about their calls like about any other.
 
-What has to be asked is asked of the person behind the client, if it can ask; else the call is refused, and says so.
+A call that needs approval is shown to the user of the client. If the client cannot ask its user, the call is refused
+with that reason.
 """
 
 from __future__ import annotations
@@ -56,17 +57,19 @@ from toolwire.text.suggest import check_options
 from toolwire.tools import Tier, ToolDefinition
 
 PAGE = 200
-"""Tools that one answer lists."""
+"""Number of tools on one page of the list."""
 WAITING = 1_000
-"""Calls that may wait for their turn."""
+"""Maximum number of calls that wait for their turn."""
 WIDTH = 100
-"""Characters of a line of a question."""
+"""Length of a line of a question, in characters."""
 MAX_QUESTION = 50_000
-"""Characters of a question; what takes more is not asked, and does not run."""
-TWICE = "a-key-stands-twice"
-"""The method that a client is told does not exist, when its request cannot be read in one way only."""
-ASKED_SECONDS = 600.0
-MAX_ASKED = 1_000
+"""Maximum length of a question, in characters; a call that takes more to show does not run."""
+DUPLICATE_KEY = "a-key-appears-twice"
+"""The method that replaces an ambiguous request; it does not exist, so the client receives an error."""
+QUESTION_SECONDS = 600.0
+"""Seconds after which an unanswered question is forgotten."""
+MAX_QUESTIONS = 1_000
+"""Maximum number of questions that are unanswered."""
 
 _FORM: dict[str, Any] = {
     "type": "object",
@@ -76,32 +79,31 @@ _FORM: dict[str, Any] = {
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Visit:
-    """A client that came, from its first request to its last.
+class McpSession:
+    """A client's session, from its first request to its last.
 
     Attributes:
-        session: what its conversation has come to.
-        events: what it may come back for; see `toolwire.mcp.http_server`.
+        session: the state that policy keeps for it.
+        events: events that it has not received; see `toolwire.mcp.http_server`.
     """
 
     session: Session
     events: OrderedDict[str, tuple[str, str]] = field(default_factory=OrderedDict)
 
 
-VISIT: ContextVar[Visit | None] = ContextVar("toolwire_mcp_visit", default=None)
-
+CURRENT_SESSION: ContextVar[McpSession | None] = ContextVar("toolwire_mcp_session", default=None)
 
 _UNANSWERED = Agreement(False, unanswered=True)
 
 
 @dataclass(slots=True)
 class _Round:
-    """One request of a call whose client is asked by an answer.
+    """One request of a call whose client is asked by an answer, after which it sends the request again.
 
     Attributes:
-        key: what the client was asked before; "" if nothing.
-        answer: what it said to that.
-        unasked: what it has to be asked now; the request then comes again.
+        key: key of the approval that the client was asked for before; "" if none.
+        answer: its answer to that.
+        unasked: the approval that it has to be asked for now.
     """
 
     key: str = ""
@@ -110,7 +112,7 @@ class _Round:
 
 
 class McpService:
-    """Our tools as an MCP server; `stdio` and `toolwire.mcp.http_server.serve_http` run it.
+    """An MCP server for the tools of a registry; `stdio` and `toolwire.mcp.http_server.serve_http` run it.
 
     Attributes:
         server: the SDK's server, for other transports.
@@ -130,12 +132,12 @@ class McpService:
         """Prepare.
 
         Args:
-            registry: the tools; those that are registered later are served too.
+            registry: the tools; tools that are registered later are served too.
             policy: the rules.
-            tier: how far every client is let; tools of a higher one are not even listed.
-            agree: run what has to be asked without asking.
-            name: what clients know the server by.
-            instructions: what clients tell their model about it.
+            tier: the highest tier for clients; tools of a higher tier are not listed.
+            agree: run calls that need approval without asking.
+            name: name of the server for clients.
+            instructions: description of the server for the client's model.
             options: see `RunningOptions`.
 
         Raises:
@@ -148,11 +150,11 @@ class McpService:
         self._gate = asyncio.Semaphore(options.get("concurrency", 16))
         self._waiting = 0
         self._asked: OrderedDict[str, tuple[str, float]] = OrderedDict()
-        self._visit = self.visit()  # of all who have none of their own
+        self._shared_session = self.open_session()  # for requests that belong to no session
         if (shape := options.get("shape")) is not None:
             options["shape"] = shaped(shape)
         self._executor = ToolExecutor(registry, policy=policy, confirm=self._confirm, **options)
-        self._alone = ToolExecutor(registry, policy=policy, **options)
+        self._unattended = ToolExecutor(registry, policy=policy, **options)
         self.server: Server[Any] = Server(
             name,
             version=version("toolwire"),
@@ -162,19 +164,19 @@ class McpService:
         )
         self.server.add_request_handler("logging/setLevel", SetLevelRequestParams, _any_level)
 
-    def visit(self) -> Visit:
-        """Somebody comes."""
-        return Visit(Session(tier=self._tier))
+    def open_session(self) -> McpSession:
+        """Return the session of a new client."""
+        return McpSession(Session(tier=self._tier))
 
     async def stdio(self) -> None:
-        """Serve whoever writes to this process's standard input, until it closes."""
-        visit = VISIT.set(self.visit())
+        """Serve the client at this process's standard input, until it closes."""
+        token = CURRENT_SESSION.set(self.open_session())
         try:
             with _own_input() as lines:
                 async with stdio_server(lines) as (reading, writing):
                     await self.server.run(reading, writing, self.server.create_initialization_options())
         finally:
-            VISIT.reset(visit)
+            CURRENT_SESSION.reset(token)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -182,10 +184,12 @@ class McpService:
         cursor = params.cursor if params is not None else None
         if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             raise MCPError(INVALID_PARAMS, "There is no such page.")
-        at = int(cursor or 0)
-        known = self._registry.definitions(tier=self._tier)
-        more = str(at + PAGE) if at + PAGE < len(known) else None
-        return ListToolsResult(tools=[_tool(one) for one in known[at : at + PAGE]], next_cursor=more)
+        start = int(cursor or 0)
+        definitions = self._registry.definitions(tier=self._tier)
+        more = str(start + PAGE) if start + PAGE < len(definitions) else None
+        return ListToolsResult(
+            tools=[_tool(definition) for definition in definitions[start : start + PAGE]], next_cursor=more
+        )
 
     async def _call(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -194,69 +198,69 @@ class McpService:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r:.200}.")
         if self._waiting >= WAITING:
             raise MCPError(INTERNAL_ERROR, "Too many calls are waiting; try again later.")
-        visit = VISIT.get() or self._visit
+        client = CURRENT_SESSION.get() or self._shared_session
         call = ToolCall(params.name, params.arguments or {}, str(context.request_id), format="mcp")
         caller = Caller(context)
-        executor = self._executor if self._agree or caller.can_be_asked else self._alone
-        current, round = CURRENT.set(caller), _ROUND.set(this := self._round(params))
+        executor = self._executor if self._agree or caller.can_be_asked else self._unattended
+        current, round = CURRENT.set(caller), _ROUND.set(turn := self._round(params))
         slot = _Slot(self._gate)
         self._waiting += 1
         try:
-            outcome = await executor.run(call, visit.session, before_run=slot.take)
+            outcome = await executor.run(call, client.session, before_run=slot.take)
         finally:
             slot.give()
             self._waiting -= 1
             CURRENT.reset(current)
             _ROUND.reset(round)
-        return to_mcp(outcome.result) if this.unasked is None else self._question(this.unasked)
+        return to_mcp(outcome.result) if turn.unasked is None else self._question(turn.unasked)
 
     # -- asking --------------------------------------------------------------------------------------------------
 
     async def _confirm(self, approval: Approval) -> Agreement:
-        """What somebody says; a refusal is remembered for one visit, and so not at all if the client has none."""
-        answer = await self._answered(approval)
-        if answer.agreed or answer.unanswered or VISIT.get() is not None:
+        """Return the user's answer; a refusal is stored for the client's session, and not at all without a session."""
+        answer = await self._ask(approval)
+        if answer.agreed or answer.unanswered or CURRENT_SESSION.get() is not None:
             return answer
         return replace(answer, unanswered=True, reason="the question was declined")
 
-    async def _answered(self, approval: Approval) -> Agreement:
+    async def _ask(self, approval: Approval) -> Agreement:
         if self._agree:
             return Agreement(True)
         caller = CURRENT.get()
         assert caller is not None
         text = present(approval, WIDTH, whole=True)
         if len(text) > MAX_QUESTION:
-            why = f"it takes {len(text)} characters to show what it would do, which is too many"
+            why = f"it takes {len(text)} characters to show the call, which is too many"
             return Agreement(False, reason=why, unanswered=True)
         if not caller.modern:
             return _agreement(await caller.elicit(text, _FORM))
-        this = _ROUND.get()
-        if this.key == approval.key:
-            return this.answer
-        this.unasked = approval
+        turn = _ROUND.get()
+        if turn.key == approval.key:
+            return turn.answer
+        turn.unasked = approval
         return _UNANSWERED
 
     def _question(self, approval: Approval) -> InputRequiredResult:
-        """The question as an answer; what it is about is kept here, so that the client cannot change it."""
+        """Return a question as an answer; its approval key is stored here, so that the client cannot change it."""
         state = secrets.token_urlsafe(24)
         now = monotonic()
         self._asked[state] = approval.key, now
-        while len(self._asked) > MAX_ASKED or now - next(iter(self._asked.values()))[1] > ASKED_SECONDS:
+        while len(self._asked) > MAX_QUESTIONS or now - next(iter(self._asked.values()))[1] > QUESTION_SECONDS:
             self._asked.popitem(last=False)
         form = ElicitRequestFormParams(message=present(approval, WIDTH, whole=True), requested_schema=_FORM)
         return InputRequiredResult(input_requests={"agree": ElicitRequest(params=form)}, request_state=state)
 
     def _round(self, params: CallToolRequestParams) -> _Round:
-        """What was asked before, and whether somebody agreed; once for each question."""
+        """Return the question that a request answers, and the answer; each question is answered once."""
         key, at = self._asked.pop(params.request_state or "", ("", 0.0))
-        given = (params.input_responses or {}).get("agree")
-        if not key or monotonic() - at > ASKED_SECONDS or not isinstance(given, ElicitResult):
+        response = (params.input_responses or {}).get("agree")
+        if not key or monotonic() - at > QUESTION_SECONDS or not isinstance(response, ElicitResult):
             return _Round()
-        return _Round(key, _agreement(given))
+        return _Round(key, _agreement(response))
 
 
 def _agreement(given: ElicitResult) -> Agreement:
-    """An answer; a question that was closed, or a form that was not filled in, is none."""
+    """Return an answer as an approval; a closed question, or an empty form, leaves it unanswered."""
     agree = (given.content or {}).get("agree") if given.action == "accept" else None
     refused = given.action == "decline" or agree is False
     return Agreement(agree is True, unanswered=agree is not True and not refused)
@@ -264,62 +268,64 @@ def _agreement(given: ElicitResult) -> Agreement:
 
 @dataclass(slots=True)
 class _Slot:
-    """A call's place among those that run at the same time; taken when it runs, so no question holds one."""
+    """A call's place among those that run at the same time; taken when the call runs, not while its question waits."""
 
     gate: asyncio.Semaphore
-    held: bool = False
+    taken: bool = False
 
     async def take(self, *_: object) -> None:
         await self.gate.acquire()
-        self.held = True
+        self.taken = True
 
     def give(self) -> None:
-        if self.held:
-            self.held = False
+        if self.taken:
+            self.taken = False
             self.gate.release()
 
 
 _ROUND: ContextVar[_Round] = ContextVar("toolwire_mcp_round")
 
 
-def repeats(text: str) -> bool:
-    """Whether JSON has an object with the same key twice, of which others may read another value than we do."""
+def has_duplicate_keys(text: str) -> bool:
+    """Return whether a key appears twice in an object of JSON; other readers may take the other value."""
     try:
         json.loads(text, object_pairs_hook=unique_members, parse_int=len, parse_float=len, strict=False)
     except (DuplicateKeyError, RecursionError):
         return True
-    except ValueError:  # whoever reads it will say so
+    except ValueError:  # not JSON: the reader of the request reports that
         pass
     return False
 
 
 class _Lines(anyio.AsyncFile[str]):
-    """Lines of requests; one in which a key stands twice becomes a request for something that nobody has."""
+    """Lines of requests; one with a duplicate key becomes a request for a method that does not exist."""
 
     async def readline(self) -> str:
         line = await super().readline()
-        if not repeats(line):
+        if not has_duplicate_keys(line):
             return line
         try:
             name = json.loads(line).get("id")
         except (ValueError, RecursionError, AttributeError):
             name = None
-        known = {"id": name} if isinstance(name, str | int) and not isinstance(name, bool) else {}
-        return json.dumps({"jsonrpc": "2.0", **known, "method": TWICE}) + "\n"
+        identifier = {"id": name} if isinstance(name, str | int) and not isinstance(name, bool) else {}
+        return json.dumps({"jsonrpc": "2.0", **identifier, "method": DUPLICATE_KEY}) + "\n"
 
 
 @contextmanager
 def _own_input() -> Iterator[anyio.AsyncFile[str]]:
-    """Standard input, which other code of this process and its children find empty meanwhile."""
-    own = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    """Yield standard input; other code of this process and its children find it empty meanwhile."""
+    original = os.dup(0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     try:
-        yield _Lines(io.TextIOWrapper(io.BufferedReader(io.FileIO(os.dup(own))), encoding="utf-8", errors="replace"))
+        yield _Lines(
+            io.TextIOWrapper(io.BufferedReader(io.FileIO(os.dup(original))), encoding="utf-8", errors="replace")
+        )
     finally:
-        os.dup2(own, 0)
-        os.close(own)
+        os.dup2(original, 0)
+        os.close(original)
 
 
 def _tool(definition: ToolDefinition) -> Tool:

@@ -1,4 +1,4 @@
-"""MCP servers as a user names them: how each is started or reached, and what its tools may do.
+"""Configuration of MCP servers: how each is started or reached, and what its tools may do.
 
     [mcp.servers.files]
     command = "npx"
@@ -9,8 +9,8 @@
     headers = { Authorization = "Bearer ${TRACKER_TOKEN}" }
     tools.delete_issue = { enabled = false }
 
-The same can stand in the JSON that other programs keep, under `mcpServers` or `servers`. Nothing but such a file of the
-user's own names a command to run or a place to connect to.
+JSON files of other programs are read too, with the servers under `mcpServers` or `servers`. Only such a file of the
+user's own names a command to run or an address to connect to.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from toolwire.tools import Tier
 CALL_SECONDS = 60.0
 START_SECONDS = 30.0
 MAX_MESSAGE = 16 << 20
-"""Bytes of one message of a server."""
+"""Maximum size of one message of a server, in bytes."""
 
 Transport = Literal["stdio", "http", "sse"]
 
@@ -56,7 +56,7 @@ def _tier(value: Any) -> Any:
     return value
 
 
-def _plain(value: str) -> str:
+def _without_null(value: str) -> str:
     if "\0" in value:
         raise ValueError("must not contain a null character")
     return value
@@ -69,7 +69,7 @@ def _url(value: str) -> str:
 
 
 _Tier = Annotated[Tier, BeforeValidator(_tier)]
-_Text = Annotated[str, AfterValidator(_plain)]
+_Text = Annotated[str, AfterValidator(_without_null)]
 _Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -78,12 +78,12 @@ class _Strict(BaseModel):
 
 
 class ToolSettings(_Strict):
-    """What the user says of one tool; that counts more than what its server says.
+    """The user's settings for one tool, which override its server's hints.
 
     Attributes:
         tier: the tier that a session must have reached.
-        confirm: whether somebody must agree to each call.
-        enabled: whether there is the tool at all.
+        confirm: whether each call needs approval.
+        enabled: whether the tool is registered at all.
     """
 
     tier: _Tier | None = None
@@ -95,21 +95,21 @@ class McpServer(_Strict):
     """One server.
 
     Attributes:
-        name: what its tools are addressed by: letters, digits, `_` and `-`.
-        command, args, env, cwd: a program of this machine that speaks over its standard input and output. It is run
+        name: the prefix of its tools' names: letters, digits, `_` and `-`.
+        command, args, env, cwd: a program of this machine that serves on its standard input and output. It is run
             without a shell, with `env` added to the few harmless variables that it inherits.
         url, headers: or a server that is reached over HTTP.
         transport: "http" (streamable HTTP) or "sse" (its predecessor) for a `url`, "stdio" for a `command`.
         timeout: seconds that one call may take.
-        start_timeout: seconds until it must have answered for the first time.
-        max_message: bytes of one message that it sends; one that is longer ends the connection.
+        start_timeout: seconds until its first answer.
+        max_message: maximum size of one of its messages, in bytes; a longer one ends the connection.
         enabled: whether it is used.
         trusted: whether the hints of its tools (read only, idempotent) are believed where they ask for less care.
-        login: whether somebody has to sign in to it, over OAuth.
-        private: whether its name, and those that it leads to, may stand for addresses of a private network.
+        login: whether it needs a login over OAuth.
+        private: whether its name, and names that it redirects to, may have addresses of a private network.
         tier: the tier of all its tools.
-        tools: what holds for single tools, by their name on the server.
-        source: the file that names it; its approval holds for that file alone.
+        tools: settings for single tools, by their name on the server.
+        source: the file that names it; its approval applies to that file alone.
     """
 
     name: str = ""
@@ -132,57 +132,57 @@ class McpServer(_Strict):
     source: str = ""
 
     @model_validator(mode="after")
-    def _one_way(self) -> McpServer:
+    def _check_transport(self) -> McpServer:
         if self.name and not _NAME.fullmatch(self.name):
             raise ValueError(f"a server's name is 1 to 64 letters, digits, _ and -, not {self.name!r:.80}")
         if bool(self.command) == bool(self.url):
             raise ValueError("a server has either a command or a url")
         if self.transport is not None and (self.transport == "stdio") != bool(self.command):
             raise ValueError(f"the transport {self.transport} needs a {'command' if self.url else 'url'}")
-        ours = {"args": self.args, "env": self.env, "cwd": self.cwd}
-        foreign = {"headers": self.headers, "login": self.login, "private": self.private} if self.command else ours
+        local = {"args": self.args, "env": self.env, "cwd": self.cwd}
+        foreign = {"headers": self.headers, "login": self.login, "private": self.private} if self.command else local
         for key, value in foreign.items():
             if value:
-                raise ValueError(f"{key} says nothing for a server with a {'command' if self.command else 'url'}")
+                raise ValueError(f"{key} has no meaning for a server with a {'command' if self.command else 'url'}")
         return self
 
     def settings(self, tool: str) -> ToolSettings:
-        """What the user says of a tool."""
+        """Return the user's settings for a tool."""
         return self.tools.get(tool) or ToolSettings()
 
     def launch(self, environment: Mapping[str, str] | None = None) -> Launch:
-        """How it is started or reached, with the variables of the user's file filled in.
+        """Return how it is started or reached, with the variables of the user's file filled in.
 
         Args:
             environment: where `${NAME}` and `${env:NAME}` are looked up; the process's own, if not given.
 
         Raises:
-            ConfigurationError: a variable is not set, or what results cannot be used.
+            ConfigurationError: a variable is not set, or the result cannot be used.
         """
-        known = os.environ if environment is None else environment
+        variables = os.environ if environment is None else environment
 
-        def filled(text: str) -> str:
-            return _VARIABLE.sub(lambda match: self._variable(match[1], known), text)
+        def fill_in(text: str) -> str:
+            return _VARIABLE.sub(lambda match: self._variable(match[1], variables), text)
 
         if self.url:
-            url = filled(self.url)
+            url = fill_in(self.url)
             try:
                 check_url(url)
             except ValueError as error:
                 raise ConfigurationError(f"the server {self.name}: {error}") from error
-            headers = {key: filled(value) for key, value in self.headers.items()}
+            headers = {key: fill_in(value) for key, value in self.headers.items()}
             written = Launch("http", url=self.url, headers=self.headers)
             return Launch(self.transport or "http", url=url, headers=headers, written=written)
         folder = Path(self.source).parent if self.source else Path()
-        argv = (filled(self.command), *map(filled, self.args))
-        env = {key: filled(value) for key, value in self.env.items()}
-        cwd = os.path.abspath(folder / Path(filled(self.cwd)).expanduser()) if self.cwd else ""
-        # Paths in our own file begin where it is; other programs start their servers where they are themselves.
-        ours = str(self.source).endswith(".toml")
-        here = cwd or (os.path.abspath(folder) if ours else os.getcwd())
-        program = _program(argv[0], here, env.get("PATH", os.environ.get("PATH", os.defpath)))
-        if not cwd and any(_depends(text, here) for text in (self.command, *argv, *map(_value, argv))):
-            cwd = here
+        argv = (fill_in(self.command), *map(fill_in, self.args))
+        env = {key: fill_in(value) for key, value in self.env.items()}
+        cwd = os.path.abspath(folder / Path(fill_in(self.cwd)).expanduser()) if self.cwd else ""
+        # Paths in a TOML file are relative to it; other programs start their servers in their own current directory.
+        beside_file = str(self.source).endswith(".toml")
+        directory = cwd or (os.path.abspath(folder) if beside_file else os.getcwd())
+        program = _program(argv[0], directory, env.get("PATH", os.environ.get("PATH", os.defpath)))
+        if not cwd and any(_depends(text, directory) for text in (self.command, *argv, *map(_value, argv))):
+            cwd = directory
         written = Launch("stdio", (self.command, *self.args), self.env)
         return Launch("stdio", argv, env, cwd, program=program, written=written)
 
@@ -191,7 +191,7 @@ class McpServer(_Strict):
         if match is None:
             raise ConfigurationError(
                 f"the server {self.name}: ${{{text}}} cannot be filled in; ${{NAME}}, ${{env:NAME}} and "
-                "${NAME:-what else} are environment variables"
+                "${NAME:-default} are environment variables"
             )
         value = known.get(match[1])
         if not value and match[2] is not None:
@@ -203,17 +203,17 @@ class McpServer(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a server is started or reached, to the letter. Approvals are bound to it.
+    """The exact command or address of a server. Approvals are bound to it.
 
     Attributes:
         transport: "stdio", "http" or "sse".
         argv: the program and its arguments.
         env: variables that are added to its environment.
-        cwd: the directory it runs in; "" is the one of this process, where that does not matter.
+        cwd: the directory it runs in; "" for that of this process, where it makes no difference.
         program: the file that is run; "" if there is none.
-        url: where it is.
-        headers: what is sent along.
-        written: the same as the user wrote it, with `${NAME}` for what is filled in; that is what is shown and kept.
+        url: its address.
+        headers: headers that each request carries.
+        written: the same as the user wrote it, with `${NAME}` for each variable; this is shown and stored.
     """
 
     transport: Transport
@@ -227,43 +227,48 @@ class Launch:
 
     @property
     def hash(self) -> str:
-        """Sha256 hex digest of all of it; any change gives another."""
+        """SHA-256 of all of it, as hexadecimal digits."""
         facts: list[Any] = [self.transport, self.argv, sorted(self.env.items()), self.cwd, self.url]
         facts += [sorted(self.headers.items()), self.program]
         return hashlib.sha256(json.dumps(facts, separators=(",", ":")).encode()).hexdigest()
 
     @property
     def shown(self) -> str:
-        """All of it for a reader, a line for each thing; what its name calls a secret is not shown, nor are headers.
+        """All of it for a reader, one line for each part.
 
-        Each argument stands in quotes of its own, in which nothing is invisible.
+        Values of headers are hidden, and so are variables whose name suggests a secret. Arguments are quoted, and
+        invisible characters escaped.
         """
-        said = self.written or self
-        lines = [f"runs {' '.join(map(_quoted, said.argv))}"] if self.argv else [f"connects to {_quoted(said.url)}"]
+        written = self.written or self
+        lines = (
+            [f"runs {' '.join(map(_quoted, written.argv))}"] if self.argv else [f"connects to {_quoted(written.url)}"]
+        )
         lines += [f"the program is {_quoted(self.program)}"] if self.program not in ("", *self.argv[:1]) else []
         lines += [f"in {_quoted(self.cwd)}"] if self.cwd else []
-        for name, value in sorted(said.env.items()):
+        for name, value in sorted(written.env.items()):
             lines.append(f"with {_quoted(name)}={_HIDDEN if _SECRET.search(name) else _quoted(value)}")
         lines += [f"with the header {_quoted(name)}: {_HIDDEN}" for name in sorted(self.headers)]
         return "\n".join(lines)
 
 
 def _program(command: str, here: str, path: str) -> str:
-    """The file that a command means in a directory; "" if there is none."""
+    """Return the file that a command runs in a directory; "" if there is none."""
     if os.path.dirname(command):
-        found: str | None = os.path.join(here, os.path.expanduser(command) if os.name == "nt" else command)
+        file: str | None = os.path.join(here, os.path.expanduser(command) if os.name == "nt" else command)
     else:
-        found = shutil.which(command, path=os.pathsep.join(os.path.join(here, one) for one in path.split(os.pathsep)))
-    return os.path.normpath(found) if found and os.path.exists(found) else ""
+        file = shutil.which(
+            command, path=os.pathsep.join(os.path.join(here, entry) for entry in path.split(os.pathsep))
+        )
+    return os.path.normpath(file) if file and os.path.exists(file) else ""
 
 
 def _value(argument: str) -> str:
-    """What an option that is written with = is set to."""
+    """Return the value of an option that is written with =, or any other argument as it is."""
     return argument.partition("=")[2] if argument.startswith("-") else argument
 
 
 def _depends(text: str, here: str) -> bool:
-    """Whether a word means something else in another directory: a path, or what programs look for where they are."""
+    """Return whether an argument depends on the directory: a path, or a name that programs look up there."""
     if not text or text.startswith("-") or os.path.isabs(text) or "://" in text:
         return False
     if "/" in text or os.sep in text or text in (".", ".."):
@@ -276,19 +281,19 @@ _HIDDEN = "(a secret)"
 
 
 def _quoted(text: str) -> str:
-    """Text that says where it begins and ends, if it has to; what a reader would not see stands as an escape."""
+    """Return text in quotes unless it is a plain word; invisible characters are escaped."""
     plain = text.isprintable() and text.isascii() and text and not set(text) & set(" \"'\\")
     return text if plain else json.dumps(text, ensure_ascii=True)
 
 
 def check_url(url: str) -> None:
-    """Refuse a URL that is none of a server.
+    """Refuse a URL that cannot be a server's.
 
     Raises:
-        ValueError: it is no http or https URL, names no host, names a user, or holds characters that are none of a URL.
+        ValueError: it is not an http or https URL, names no host, names a user, or has characters that no URL has.
     """
     if not url.isascii() or not url.isprintable() or re.search(r"[\s\\\"'`<>{}|^$]", url):
-        raise ValueError("a url has only characters that URLs are made of")
+        raise ValueError("a url contains only the characters of URLs")
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -303,11 +308,11 @@ def check_url(url: str) -> None:
 
 
 def load_servers(path: str | PathLike[str]) -> list[McpServer]:
-    """The servers that a file names.
+    """Return the servers that a file names.
 
-    A file whose name ends in `.json` holds them under `mcpServers` or `servers`, as other programs keep them; comments
-    are allowed. Keys that say nothing here are left aside, and so is what other programs let run without asking. Any
-    other file is TOML with tables `[mcp.servers.NAME]`, whose keys must all be known.
+    A file whose name ends in `.json` contains them under `mcpServers` or `servers`, as other programs write them;
+    comments are allowed. Unknown keys are ignored, and so are calls that other programs run without asking. Any other
+    file is TOML with tables `[mcp.servers.NAME]`, in which unknown keys are errors.
 
     Raises:
         ConfigurationError: it cannot be read; the message names the file, the line and the key.
@@ -319,8 +324,8 @@ def load_servers(path: str | PathLike[str]) -> list[McpServer]:
     servers = table.get("servers", {}) if isinstance(table, dict) else None
     if not isinstance(servers, dict) or set(table) - {"servers"}:
         line = toml_line(text, ["mcp"])
-        raise ConfigurationError(f"{path}:{line}: mcp: only tables [mcp.servers.NAME] stand here")
-    return _checked(path, servers, ("mcp", "servers"), lambda keys: toml_line(text, keys))
+        raise ConfigurationError(f"{path}:{line}: mcp: only tables [mcp.servers.NAME] are allowed here")
+    return _validated(path, servers, ("mcp", "servers"), lambda keys: toml_line(text, keys))
 
 
 _TRANSPORTS: dict[str, Transport] = {
@@ -338,26 +343,26 @@ _SAME_KEYS = ("command", "args", "env", "cwd", "headers")
 def _from_json(path: str | PathLike[str], text: str) -> list[McpServer]:
     try:
         value, lines = jsonc.read(text)
-    except jsonc.NotJson as error:
+    except jsonc.JsoncError as error:
         raise ConfigurationError(f"{path}:{error.line}: {error}") from error
-    above, found = _table(value)
-    if found is None:
-        raise ConfigurationError(f"{path}: no object mcpServers or servers stands in it")
+    above, table = _table(value)
+    if table is None:
+        raise ConfigurationError(f"{path}: it has no object mcpServers or servers")
     servers: dict[str, Any] = {}
     spelled: dict[str, str] = {}  # as the file spells them
-    for title, given in found.items():
+    for title, entry in table.items():
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", title).strip("-")[:64]
         if name in servers or not name:
             line = lines.get((*above, title), 0)
             other = f"; {spelled[name]!r} becomes the same" if name in servers else ""
             raise ConfigurationError(f"{path}:{line}: {title!r} cannot be a server's name{other}")
-        servers[name], spelled[name] = _translated(given), title
+        servers[name], spelled[name] = _translated(entry), title
 
     def line_of(keys: list[str]) -> int:
         real = tuple(spelled.get(key, key) if at == len(above) else key for at, key in enumerate(keys))
         return next((lines[real[:end]] for end in range(len(real), 0, -1) if real[:end] in lines), 0)
 
-    return _checked(path, servers, above, line_of)
+    return _validated(path, servers, above, line_of)
 
 
 def _table(value: Any) -> tuple[tuple[str, ...], dict[str, Any] | None]:
@@ -371,50 +376,50 @@ def _table(value: Any) -> tuple[tuple[str, ...], dict[str, Any] | None]:
 
 
 def _translated(given: Any) -> Any:
-    """An entry of another program's file in our keys."""
+    """Return an entry of another program's file with the keys of `McpServer`."""
     if not isinstance(given, dict):
         return given
-    ours: dict[str, Any] = {key: given[key] for key in _SAME_KEYS if given.get(key) is not None}
+    translated: dict[str, Any] = {key: given[key] for key in _SAME_KEYS if given.get(key) is not None}
     if (url := next((given[key] for key in _URL_KEYS if given.get(key) is not None), None)) is not None:
-        ours["url"] = url
+        translated["url"] = url
     kind = given.get("type", given.get("transport"))
     if kind is not None:
-        ours["transport"] = _TRANSPORTS.get(kind.casefold(), kind) if isinstance(kind, str) else kind
+        translated["transport"] = _TRANSPORTS.get(kind.casefold(), kind) if isinstance(kind, str) else kind
     if given.get("disabled") is True or given.get("enabled") is False:
-        ours["enabled"] = False
-    return ours
+        translated["enabled"] = False
+    return translated
 
 
-def _checked(
+def _validated(
     path: str | PathLike[str], servers: dict[str, Any], above: tuple[str, ...], line_of: Any
 ) -> list[McpServer]:
     source = os.path.abspath(path)
-    found: list[McpServer] = []
-    for name, given in servers.items():
-        if isinstance(given, dict):
+    checked: list[McpServer] = []
+    for name, entry in servers.items():
+        if isinstance(entry, dict):
             for key in ("name", "source"):
-                if key in given:
+                if key in entry:
                     line = line_of([*above, name, key])
-                    raise ConfigurationError(f"{path}:{line}: {'.'.join([*above, name, key])}: this key is none")
+                    raise ConfigurationError(f"{path}:{line}: {'.'.join([*above, name, key])}: unknown key")
         try:
-            values = {**given, "name": name, "source": source} if isinstance(given, dict) else given
-            found.append(McpServer.model_validate(values))
+            values = {**entry, "name": name, "source": source} if isinstance(entry, dict) else entry
+            checked.append(McpServer.model_validate(values))
         except ValidationError as error:
             raise refused(path, error, line_of, (*above, name)) from error
-    return found
+    return checked
 
 
 def by_name(servers: Iterable[McpServer]) -> dict[str, McpServer]:
-    """Servers by their names.
+    """Return servers by name.
 
     Raises:
-        ConfigurationError: two have the same, or one has none.
+        ConfigurationError: two servers have the same name, or one has none.
     """
-    known: dict[str, McpServer] = {}
+    named: dict[str, McpServer] = {}
     for server in servers:
         if not server.name:
             raise ConfigurationError("a server needs a name")
-        if server.name in known:
+        if server.name in named:
             raise ConfigurationError(f"two servers are called {server.name}")
-        known[server.name] = server
-    return known
+        named[server.name] = server
+    return named

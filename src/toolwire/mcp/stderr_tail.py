@@ -1,4 +1,4 @@
-"""What a server writes to its standard error: kept in case something goes wrong, and never shown by itself."""
+"""The end of a server's standard error: shown with an error of the server, and never by itself."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from toolwire.mcp.definitions import cleaned
+from toolwire.mcp.definitions import clean
 
 KEPT = 4_000
-"""Bytes of it that are kept: the last ones."""
+"""Bytes that are stored, counted from the end."""
 
 
-class Stderr:
-    """The end of what a process wrote; also a logger `toolwire.mcp.NAME`, at level DEBUG."""
+class StderrTail:
+    """The end of a process's output. All of it goes to the logger `toolwire.mcp.NAME`, at level DEBUG."""
 
     def __init__(self, name: str) -> None:
         self._log = logging.getLogger(f"toolwire.mcp.{name}")
         self._tail = b""
 
     def forget(self) -> None:
-        """A new process begins."""
+        """Clear it for a new process."""
         self._tail = b""
 
     def last(self, limit: int) -> str:
-        """Its last lines in one, made harmless; "" if it wrote nothing."""
-        text = cleaned(self._tail.decode("utf-8", "replace").strip(), KEPT)
+        """Return its end as one cleaned line; "" if the process wrote nothing."""
+        text = clean(self._tail.decode("utf-8", "replace").strip(), KEPT)
         text = " ".join(text.split())
         return text if len(text) <= limit else f"...{text[-limit:]}"
 
     @contextmanager
-    def taken(self) -> Iterator[TextIO]:
-        """A file for a process to write to; what comes is read until nobody can write any more."""
+    def capture(self) -> Iterator[TextIO]:
+        """Yield a file for a process to write to; it is read until no process can write to it any more."""
         reading, writing = os.pipe()
         thread = threading.Thread(target=self._read, args=(reading,), name=self._log.name, daemon=True)
         thread.start()
@@ -45,4 +45,4 @@ class Stderr:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             while piece := file.read(4_096):
                 self._tail = (self._tail + piece)[-KEPT:]
-                self._log.debug("%s", cleaned(piece.decode("utf-8", "replace"), KEPT))
+                self._log.debug("%s", clean(piece.decode("utf-8", "replace"), KEPT))

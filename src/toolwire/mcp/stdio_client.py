@@ -1,7 +1,7 @@
-"""Servers that are started: a program in a process group of its own, with a bound on each message that it sends.
+"""Client for servers that run as programs: each in a process group of its own, with a bound on its messages.
 
-The SDK's own transport looks through all that came of a line again with each piece of it, and has no bound; on Windows,
-where groups of processes need more than the standard library has, it is used all the same.
+The SDK's own transport has no such bound, and scans an unfinished line again with each piece that arrives. It is used
+on Windows alone, where process groups need more than the standard library offers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from toolwire.runtime.process_groups import signal_group
 from toolwire.runtime.processes import happens
 
 GRACE = 2.0
-"""Seconds that a program has to end in once nobody writes to it, and again once it was asked to."""
+"""Seconds that a program has to end after its input is closed, and again after SIGTERM."""
 PIECE = 1 << 16
+"""Bytes read at once from a program that is being ended."""
 
 _Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 _Outgoing = MemoryObjectReceiveStream[SessionMessage]
@@ -36,24 +37,24 @@ _Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 @asynccontextmanager
 async def open_program(
-    launch: Launch, errors: TextIO, *, limit: int, told: Callable[[str], None]
+    launch: Launch, errors: TextIO, *, limit: int, on_refusal: Callable[[str], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a server that is started, which ends with the block.
+    """Start a server and yield its streams; it is ended with the block.
 
     Args:
-        launch: how.
-        errors: where its standard error goes.
-        limit: bytes of one message that it sends; one that is longer ends the connection.
-        told: hears why the connection ended, if that was the reason.
+        launch: command, environment and directory.
+        errors: file for its standard error.
+        limit: maximum size of one message of the server, in bytes; a longer one ends the connection.
+        on_refusal: called with the reason if a message was too long.
 
     Raises:
         OSError: it cannot be started.
     """
-    command, *args = launch.argv  # the file that somebody agreed to, if it was there then
+    command, *args = launch.argv  # the approved file, if it existed at that time
     command = launch.program or command
     if os.name == "nt":
-        given = StdioServerParameters(command=command, args=args, env=dict(launch.env), cwd=launch.cwd or None)
-        async with stdio_client(given, errors) as streams:
+        parameters = StdioServerParameters(command=command, args=args, env=dict(launch.env), cwd=launch.cwd or None)
+        async with stdio_client(parameters, errors) as streams:
             yield streams
         return
     loop = asyncio.get_running_loop()
@@ -73,7 +74,7 @@ async def open_program(
         writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         with incoming, reading, writing, outgoing:
             async with anyio.create_task_group() as group:
-                group.start_soon(_read, program, incoming, limit, told)
+                group.start_soon(_read, program, incoming, limit, on_refusal)
                 group.start_soon(_write, program, outgoing, incoming)
                 try:
                     yield reading, writing
@@ -84,12 +85,12 @@ async def open_program(
                         await _stop(transport, program)
                     group.cancel_scope.cancel()
     finally:
-        signal_group(transport.get_pid(), signal.SIGKILL)  # what it left behind in its group
+        signal_group(transport.get_pid(), signal.SIGKILL)  # processes that it left in its group
         transport.close()
 
 
 class _Program(SubprocessStreamProtocol):
-    """A program's streams, and word of its end, which its children that hold the streams do not delay."""
+    """A program's streams, and an event for its end; children that still use the streams do not delay it."""
 
     def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit, loop)
@@ -100,7 +101,7 @@ class _Program(SubprocessStreamProtocol):
         self.ended.set()
 
 
-async def _read(program: _Program, incoming: _Incoming, limit: int, told: Callable[[str], None]) -> None:
+async def _read(program: _Program, incoming: _Incoming, limit: int, on_refusal: Callable[[str], None]) -> None:
     assert program.stdout is not None
     async with incoming:
         with suppress(asyncio.IncompleteReadError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -108,9 +109,9 @@ async def _read(program: _Program, incoming: _Incoming, limit: int, told: Callab
                 while True:
                     await incoming.send(_message(await program.stdout.readuntil(b"\n")))
             except asyncio.LimitOverrunError:
-                told(f"it sent a message of more than {limit} bytes")
+                on_refusal(f"it sent a message of more than {limit} bytes")
     with suppress(OSError):
-        while await program.stdout.read(PIECE):  # it may want to write before it can end
+        while await program.stdout.read(PIECE):  # a program that blocks on a full pipe could not end
             pass
 
 
@@ -124,16 +125,16 @@ def _message(line: bytes) -> SessionMessage | Exception:
 async def _write(program: _Program, outgoing: _Outgoing, incoming: _Incoming) -> None:
     assert program.stdin is not None
     try:
-        async for one in outgoing:
-            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+        async for message in outgoing:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             program.stdin.write(text.encode() + b"\n")
             await program.stdin.drain()
     except OSError:
-        incoming.close()  # nobody reads any more, so nothing is answered either
+        incoming.close()  # a program that reads nothing any more answers nothing either
 
 
 async def _stop(transport: asyncio.SubprocessTransport, program: _Program) -> None:
-    """Let the program end: by itself, then asked to."""
+    """End the program: close its input, then send SIGTERM."""
     assert program.stdin is not None
     program.stdin.close()
     if not await happens(program.ended, GRACE):

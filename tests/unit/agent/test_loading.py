@@ -18,7 +18,7 @@ from toolwire.agent.model_pool import Models, local_name
 from toolwire.agent.run_events import MemberEvent, ToolFinished
 from toolwire.config.tables import Configuration, ModelProfile, load_configuration
 from toolwire.events import Finish
-from toolwire.mcp.router import ServerQuestion
+from toolwire.mcp.server_status import ServerQuestion
 from toolwire.models.backends import ApiBackend, TextBackend
 from toolwire.policy.policy import Policy, Rule
 from toolwire.telemetry import CoachedBackend

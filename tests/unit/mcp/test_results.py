@@ -13,9 +13,9 @@ from toolwire.errors import ConfigurationError
 from toolwire.mcp import results
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.definitions import (
-    Declared,
-    Quarantined,
-    cleaned,
+    DeclaredTool,
+    QuarantinedTool,
+    clean,
     difference,
     from_stored,
     read_tools,
@@ -34,7 +34,7 @@ def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
     first = Approvals(path)
     assert path.stat().st_mode & 0o077 == 0
     assert first.server(A) is None
-    first.agree(A, A.launch())
+    first.approve(A, A.launch())
     first.pin(A, {"t": {"name": "t"}, "a": {"name": "a"}})
     second = Approvals(path)
     agreed = second.server(A)
@@ -71,13 +71,13 @@ def test_the_user_s_file_is_where_the_environment_says_and_theirs_alone(
 def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite3"
     path.write_text("something else" * 100)
-    with pytest.raises(ConfigurationError, match="without the file everything is asked again"):
+    with pytest.raises(ConfigurationError, match="Without the file, every approval is asked for again"):
         Approvals(path)
     with pytest.raises(ConfigurationError):
         Approvals(tmp_path)
 
 
-def declared(**more: Any) -> Declared:
+def declared(**more: Any) -> DeclaredTool:
     (found,), bad = read_tools([{**T, **more}], A)
     assert not bad
     return found
@@ -122,7 +122,7 @@ def test_no_two_names_are_one() -> None:
 def test_what_is_no_tool_is_set_aside(given: Any) -> None:
     found, (bad,) = read_tools([given], A)
     assert not found
-    assert isinstance(bad, Quarantined)
+    assert isinstance(bad, QuarantinedTool)
     assert bad.reason
 
 
@@ -143,7 +143,7 @@ def test_what_models_read_is_shown_first_and_nothing_is_cut() -> None:
     assert '"f999"' in text
     long = {f"f{at}": True for at in range(5_000)}
     assert read_tools([{**T, "inputSchema": {"type": "object", "properties": long}}], A)[1][0].reason.endswith(
-        "too long to be shown to anybody"
+        "too long to be shown"
     )
 
 
@@ -175,14 +175,14 @@ def test_a_schema_may_describe_itself() -> None:
 
 @pytest.mark.parametrize("unseen", ["\ufe00", "\u034f", "\u17b4", "\u180b", "\u180f", "\U000e0101", "\u200b"])
 def test_nothing_that_is_not_seen_stands_in_names_and_descriptions(unseen: str) -> None:
-    assert cleaned(f"a{unseen}b", 99) == "ab"
+    assert clean(f"a{unseen}b", 99) == "ab"
     assert not read_tools([{**T, "name": f"a{unseen}b"}], A)[0]
 
 
 def test_text_is_cleaned_and_bounded() -> None:
-    assert cleaned("a\tb\n\x1b[1mc\u2028d", 99) == "a\tb\n[1mc\nd"
-    assert cleaned("x" * 50, 10) == "xxxxxxxxxx… (40 characters left out)"
-    assert cleaned("naïve 天气 🙂", 99) == "naïve 天气 🙂"
+    assert clean("a\tb\n\x1b[1mc\u2028d", 99) == "a\tb\n[1mc\nd"
+    assert clean("x" * 50, 10) == "xxxxxxxxxx… (40 characters left out)"
+    assert clean("naïve 天气 🙂", 99) == "naïve 天气 🙂"
 
 
 def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
@@ -216,7 +216,7 @@ def resource(**more: Any) -> dict[str, Any]:
             0,
         ),
         (result(structuredContent=[1]), [1], 0),
-        (result(structuredContent=float("nan")), "The tool ran, but what it gave back is no JSON.", 0),
+        (result(structuredContent=float("nan")), "The tool ran, but its result is not JSON.", 0),
     ],
 )
 def test_results_of_servers(given: CallToolResult, told: Any, images: int) -> None:
@@ -254,7 +254,7 @@ def test_binary_parts_are_bounded_together_and_what_is_left_out_is_said(monkeypa
     assert [len(image.data) for image in made.images] == [4]
     assert made.result.splitlines() == [
         f"[an image was left out: image/png, 9 bytes{limit}",
-        "[a sound, which cannot be heard here: audio/wav, 3 bytes]",
+        "[a sound, which cannot be played here: audio/wav, 3 bytes]",
         f"[a sound was left out: audio/wav, 27 bytes{limit}",
         f"[resource test://a b was left out: text/plain, 6 bytes{limit}",
     ]
@@ -279,12 +279,12 @@ def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.Monk
         == f"x\n[structured content was left out: it has {MAX_TEXT + 9} characters, at most {MAX_TEXT} are taken]"
     )
     assert len(to_mcp(made).model_dump_json()) < MAX_TEXT
-    monkeypatch.setattr(results, "MAX_KEPT", 100)
+    monkeypatch.setattr(results, "MAX_STORED", 100)
     made = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
     assert made.extra is None
     own = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
     assert [one.model_dump()["text"] for one in to_mcp(own).content] == ["y"]
-    assert made.text.endswith("[what else came with this result was left out: it has more than 100 bytes]")
+    assert made.text.endswith("[the rest of this result was left out: it has more than 100 bytes]")
     sent = to_mcp(ToolResult("", "", {"a": "z" * MAX_TEXT}))
     assert (sent.structured_content, len(sent.content[0].model_dump()["text"]) < MAX_TEXT + 60) == (None, True)
 

@@ -73,8 +73,8 @@ def test_servers_in_toml(tmp_path: Path) -> None:
         ),
         ("[mcp.servers.a]\n", "servers.toml:1: mcp.servers.a: a server has either a command or a url"),
         ('[mcp.servers.a]\ncommand = "x"\nurl = "http://h"', "servers.toml:1: mcp.servers.a: a server has either"),
-        ('[mcp.servers.a]\ncommand = "x"\nheaders = { A = "b" }', "headers says nothing for a server with a command"),
-        ('[mcp.servers.a]\nurl = "http://h"\nargs = ["b"]', "args says nothing for a server with a url"),
+        ('[mcp.servers.a]\ncommand = "x"\nheaders = { A = "b" }', "headers has no meaning for a server with a command"),
+        ('[mcp.servers.a]\nurl = "http://h"\nargs = ["b"]', "args has no meaning for a server with a url"),
         ('[mcp.servers.a]\nurl = "http://h"\ntransport = "stdio"', "the transport stdio needs a command"),
         (
             '[mcp.servers.a]\nurl = "file:///x"',
@@ -82,12 +82,12 @@ def test_servers_in_toml(tmp_path: Path) -> None:
         ),
         ('[mcp.servers.a]\nurl = "http://u:p@h/"', "servers.toml:2: mcp.servers.a.url: the url must not name a user"),
         ('[mcp.servers."a b"]\ncommand = "x"', "a server's name is 1 to 64 letters, digits, _ and -, not 'a b'"),
-        ('[mcp.servers.a]\nname = "b"\ncommand = "x"', "servers.toml:2: mcp.servers.a.name: this key is none"),
+        ('[mcp.servers.a]\nname = "b"\ncommand = "x"', "servers.toml:2: mcp.servers.a.name: unknown key"),
         (
             '[mcp.servers.a]\ncommand = "x"\n[mcp.servers.a.tools.t]\ntiers = 1',
             "servers.toml:4: mcp.servers.a.tools.t.tiers",
         ),
-        ("[mcp]\nserver = 1", "servers.toml:1: mcp: only tables [mcp.servers.NAME] stand here"),
+        ("[mcp]\nserver = 1", "servers.toml:1: mcp: only tables [mcp.servers.NAME] are allowed here"),
         ("[mcp.servers]\na = 5", "servers.toml:2: mcp.servers.a: Input should be a valid dictionary"),
         ("[mcp", "servers.toml: "),
     ],
@@ -136,10 +136,10 @@ def test_the_shapes_of_other_programs(tmp_path: Path) -> None:
         ('{"servers": {\n"": {"command": "x"}}}', "a.json:2: '' cannot be a server's name"),
         (
             '{"servers": {"a": {"command": "x",\n"command": "y"}}}',
-            "a.json:2: the key 'command' stands here a second time",
+            "a.json:2: the key 'command' appears a second time",
         ),
-        ('{"other": 1}', "a.json: no object mcpServers or servers stands in it"),
-        ("[1]", "a.json: no object mcpServers or servers stands in it"),
+        ('{"other": 1}', "a.json: it has no object mcpServers or servers"),
+        ("[1]", "a.json: it has no object mcpServers or servers"),
         ('{"servers":\n{', "a.json:2: a key in double quotes is missing"),
     ],
 )
@@ -337,7 +337,7 @@ def test_comments_and_commas_and_lines() -> None:
     ],
 )
 def test_what_is_no_json_is_said_with_its_line(text: str, line: int) -> None:
-    with pytest.raises(jsonc.NotJson) as caught:
+    with pytest.raises(jsonc.JsoncError) as caught:
         jsonc.read(text)
     assert caught.value.line == line
 
