@@ -64,7 +64,7 @@ def needs_extra(feature: str, extra: str = "") -> Iterator[None]:
 
     Args:
         feature: the subject of the message, such as "Bedrock".
-        extra: the extra, if not the one in `EXTRAS`.
+        extra: the extra, if not the one in `EXTRAS`; then any import that fails counts.
 
     Raises:
         MissingExtra: an optional module cannot be imported.
@@ -75,10 +75,10 @@ def needs_extra(feature: str, extra: str = "") -> Iterator[None]:
         from toolwire.errors import MissingExtra
 
         module = (error.name or "").partition(".")[0]
-        if isinstance(error, MissingExtra) or module not in EXTRAS:
+        if isinstance(error, MissingExtra) or not (extra or module in EXTRAS):
             raise
         reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
-        raise MissingExtra(feature, module, reason, extra or EXTRAS[module]) from error
+        raise MissingExtra(feature, module or "a module", reason, extra or EXTRAS[module]) from error
 
 
 def wrong_type(argument: str, value: object, expected: str) -> TypeError:

@@ -121,7 +121,7 @@ class _Parts:
         self._text.append(text)
 
     def reasoned(self, part: ReasoningPart) -> None:
-        if self._kind is ReasoningPart:  # it holds this text
+        if self._kind is ReasoningPart:  # the part contains this text
             self._text.clear()
         self.add(part)
 

@@ -217,7 +217,7 @@ class ReplayTransport:
 
 
 def _recorded(request: HttpRequest) -> tuple[str, Any]:
-    """Return the URL and the body of a request as a recording holds them."""
+    """Return the URL and the body of a request as they are recorded."""
     url = urlsplit(request.url)
     host = url.netloc.rpartition("@")[2]
     return url._replace(netloc=host, query="", fragment="").geturl(), redact_value(json.loads(request.body))

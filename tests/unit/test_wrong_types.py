@@ -258,7 +258,10 @@ def use(make: Callable[[], Any]) -> None:
             "ApiBackend() has no argument 'temprature'; did you mean temperature?",
         ),
         (lambda: TextBackend("x", format="hermes"), "source must be a source, such as client_source(client), not 'x'"),
-        (lambda: local_source("1.5b"), "model must be a model in this process, such as open_model() gives, not '1.5b'"),
+        (
+            lambda: local_source("1.5b"),
+            "model must be a model in this process, such as open_model() returns, not '1.5b'",
+        ),
         (lambda: McpRouter(registry, []), "servers must be an iterable of McpServer, not list of ToolDefinition"),
         (lambda: McpRouter([3], registry), "servers must be an iterable of McpServer, not list of int"),
         (lambda: McpService([stock]), "registry must be a ToolRegistry, not list of Tool"),

@@ -27,7 +27,7 @@ class HttpAnswer:
 
     @property
     def good(self) -> bool:
-        """Whether the request succeeded; a redirection is not a success."""
+        """True if the request succeeded; a redirection is not a success."""
         return 200 <= self.status < 300
 
     async def read(self) -> bytes:

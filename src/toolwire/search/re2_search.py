@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from toolwire._surface import needs_extra
+from toolwire.errors import MissingExtra
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.search.query import MAX_LINE, Query, SearchError, Sink, shown_prefix
 
@@ -48,13 +50,11 @@ def compile_pattern(pattern: str, *, max_memory: int = MAX_MEMORY, ignore_case: 
         SearchError: RE2 is not installed, or does not take the pattern.
     """
     try:
-        import re2
-    except ImportError as error:
-        raise SearchError(
-            "ripgrep_not_found",
-            "searching needs RE2, which the extra `agent` installs (in a clone: pip install '.[agent]'); `te grep` "
-            "needs it only where ripgrep is not installed: pip install ripgrep",
-        ) from error
+        with needs_extra("Searching", "agent"):
+            import re2
+    except MissingExtra as error:
+        hint = "`te grep` needs it only where ripgrep is not installed: pip install ripgrep"
+        raise SearchError("ripgrep_not_found", f"{error}; {hint}") from error
     if _ANY_BYTE.search(pattern):
         raise SearchError(
             "invalid_pattern", r"not a pattern that RE2 can run: no \C, which matches bytes; use . for any character"

@@ -233,7 +233,7 @@ def test_profile_decides_how_its_model_is_asked(profile: dict[str, Any], kind: t
         ({"provider": "nobody", "model": "own"}, None, "the provider of 'own' is unknown"),
         ({"model": "local:1.5b"}, "openai", "its tools are in the text"),
         ({"url": "http://x", "model": "m", "tools": {"result_format": "hermes"}}, None, "do not go together"),
-        ({"provider": "azure", "model": "m"}, None, "no address of its own"),
+        ({"provider": "azure", "model": "m"}, None, "has no public endpoint"),
     ],
 )
 def test_unusable_profile_is_refused_with_a_reason(profile: dict[str, Any], format: str | None, why: str) -> None:
