@@ -1,6 +1,6 @@
-"""How questions come to whoever answers them: several as one, or one after the other.
+"""Confirmation hooks: ask several questions at once, or one after the other.
 
-The time to answer counts from when a question is shown: a hook that has it wait for others does so in `turn`.
+The time to answer counts from when a question is shown; a hook that lets questions wait for others uses `turn`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Answers = Sequence[Agreement | bool]
 
 @dataclass(frozen=True, slots=True)
 class _Deadline:
-    """When an answer comes too late."""
+    """The time limit of an answer."""
 
     scope: asyncio.Timeout
     seconds: float
 
     def move(self, *, counts: bool) -> None:
-        """Have the time begin now; or not count, until it does."""
+        """Restart the time limit now, or suspend it."""
         when = asyncio.get_running_loop().time() + self.seconds if counts else None
         with suppress(RuntimeError):  # it has passed, or nobody waits any more
             self.scope.reschedule(when)
@@ -35,23 +35,23 @@ class _Deadline:
 
 _Waiting = tuple[Approval, asyncio.Future[Agreement | bool]]
 _DEADLINE: ContextVar[_Deadline | None] = ContextVar("toolwire_deadline", default=None)
-"""Of the question that is asked in this context."""
+"""The time limit of the question that is asked in this context."""
 
 
 @asynccontextmanager
 async def answering(seconds: float) -> AsyncGenerator[None]:
-    """A block that waits for an answer, and gets `TimeoutError` if it takes longer; time in `turn` does not count."""
+    """Run a block that waits for an answer; raise `TimeoutError` if it takes longer, not counting time in `turn`."""
     async with asyncio.timeout(seconds) as scope:
-        held = _DEADLINE.set(_Deadline(scope, seconds))
+        token = _DEADLINE.set(_Deadline(scope, seconds))
         try:
             yield
         finally:
-            _DEADLINE.reset(held)
+            _DEADLINE.reset(token)
 
 
 @asynccontextmanager
 async def turn(lock: AbstractAsyncContextManager[object]) -> AsyncGenerator[None]:
-    """A block that asks when its turn has come, which a lock says; only then the time to answer begins.
+    """Run a block that asks once it has acquired a lock; only then the time to answer begins.
 
         async def confirm(approval):
             async with turn(lock):
@@ -107,16 +107,16 @@ class Together:
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._guard:
             waiting = self._waiting.pop(loop)
-        asked = [one for one in waiting if not one[1].done()]
-        if asked:
-            task = asyncio.ensure_future(self._settle(asked))
+        pending = [entry for entry in waiting if not entry[1].done()]
+        if pending:
+            task = asyncio.ensure_future(self._settle(pending))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
 
     async def _settle(self, asked: list[_Waiting]) -> None:
         answers: Answers = ()
         caught = capture_errors()
-        _DEADLINE.set(None)  # in this task alone: it goes on when they are over, so they do not wait for its turn
+        _DEADLINE.set(None)  # in this task alone: it continues when they are over, so they do not wait for its turn
         try:
             with caught:
                 answers = await self._ask([approval for approval, _ in asked])

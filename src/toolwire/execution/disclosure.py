@@ -1,8 +1,8 @@
-"""Which definitions go into a request: those of the session's tier, and of many tools only those that are asked for.
+"""Choose the definitions of a request: those of the session's tier, and of many tools only those that are needed.
 
-Definitions cost tokens in every request. Where those of a tier do not fit a budget, the model is told of a few, and of
-`find_tools`, with which it finds the others; what it found stays for the conversation. Hidden and disabled tools, and
-those above the tier, are never found.
+Definitions cost tokens in every request. If those of a tier do not fit a budget, the model gets a few and
+`find_tools`, with which it finds the others; the tools it found stay for the conversation. Hidden and disabled
+tools, and those above the tier, are never found.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from toolwire.text.word_set import word_set
 from toolwire.tools import Tier, ToolDefinition
 
 BUDGET_TOKENS = 8_000
-"""Tokens of definitions from which on they are found on demand."""
+"""Maximum size of all definitions in a request, in tokens; beyond it tools are found on demand."""
 FIND_TOOLS = "find_tools"
 FOUND = 5
-"""Tools that one search discloses."""
+"""Number of tools that one search discloses."""
 MAX_FOUND = 20
 SUMMARY = 200
-"""Characters of a description in a result of `find_tools`; the whole definition follows in the next request."""
+"""Maximum length of a description in a result of `find_tools`, in characters; the next request has all of it."""
 LISTED_SERVERS = 20
 
 
 def count_definitions(tools: Iterable[Any], *, format: str, tokenizer: Tokenizer | None = None) -> TokenCount:
-    """What definitions cost in every request.
+    """Count the tokens of definitions in a request.
 
     Args:
         tools: anything that `toolwire.parse` takes.
@@ -52,16 +52,16 @@ def count_definitions(tools: Iterable[Any], *, format: str, tokenizer: Tokenizer
         UnknownFormat: there is none of that name.
         DefinitionError: a tool cannot be used.
     """
-    made = DefinitionAdapter(format).render(list(tools))
-    return count_tokens(made if isinstance(made, str) else json.dumps(made, ensure_ascii=False), tokenizer)
+    rendered = DefinitionAdapter(format).render(list(tools))
+    return count_tokens(rendered if isinstance(rendered, str) else json.dumps(rendered, ensure_ascii=False), tokenizer)
 
 
 @dataclass(frozen=True, slots=True)
 class Disclosed:
-    """What the next request says of tools.
+    """The tools of the next request.
 
     Attributes:
-        definitions: in an order that keeps the beginning of the prompt as it was: what is new stands last.
+        definitions: new ones last, so that a provider's cache of the prompt stays valid.
         deferred: how many more can be found.
         tokens: what these definitions cost.
         whole: what all of them would cost.
@@ -80,7 +80,7 @@ class Disclosure:
         registry: the tools.
         format: how definitions are written; see `count_definitions`.
         budget_tokens: what definitions may cost before they are found on demand; 0: always on demand.
-        always: names of tools that the model is told of in any case.
+        always: names of tools that are always disclosed.
         tokenizer: counts the tokens; see `count_tokens`.
         name: of the tool that finds the others.
 
@@ -106,28 +106,28 @@ class Disclosure:
         self._registry = registry
         self._format = format
         self._budget = budget_tokens
-        self._always = tuple(dict.fromkeys(registry.lookup(one).definition.name for one in always))
+        self._always = tuple(dict.fromkeys(registry.lookup(tool_name).definition.name for tool_name in always))
         self._tokenizer = tokenizer
         self._counts = IdentityCache(16)
         self._found: dict[str, None] = {}  # in the order in which they were disclosed
 
     def request(self, tier: Tier) -> Disclosed:
-        """What the next request says, in a session of this tier.
+        """Return the tools of the next request, in a session of this tier.
 
         Raises:
             DefinitionError: a tool cannot be used.
         """
-        known = {one.name: one for one in self._registry.definitions(tier=tier)}
-        whole = self._count(known.values())
-        if whole.tokens <= self._budget:
-            return Disclosed(list(known.values()), 0, whole, whole)
-        early = [name for name in self._always if name in known]
-        late = [name for name in self._found if name in known and name not in self._always]
-        rest = [one for name, one in known.items() if name not in self._found and name not in self._always]
-        chosen = [*(known[name] for name in early), self.definition(rest), *(known[name] for name in late)]
+        definitions = {tool.name: tool for tool in self._registry.definitions(tier=tier)}
+        total = self._count(definitions.values())
+        if total.tokens <= self._budget:
+            return Disclosed(list(definitions.values()), 0, total, total)
+        early = [name for name in self._always if name in definitions]
+        late = [name for name in self._found if name in definitions and name not in self._always]
+        rest = [tool for name, tool in definitions.items() if name not in self._found and name not in self._always]
+        chosen = [*(definitions[name] for name in early), self.definition(rest), *(definitions[name] for name in late)]
         if not rest:
-            chosen = list(known.values())
-        return Disclosed(chosen, len(rest), self._count(chosen), whole)
+            chosen = list(definitions.values())
+        return Disclosed(chosen, len(rest), self._count(chosen), total)
 
     def _count(self, tools: Iterable[ToolDefinition]) -> TokenCount:
         counted = list(tools)
@@ -135,8 +135,8 @@ class Disclosure:
         return self._counts.get(count, counted)
 
     def definition(self, deferred: Sequence[ToolDefinition] = ()) -> ToolDefinition:
-        """What the model is told of the tool that finds the others."""
-        servers = sorted({one.server for one in deferred if one.server})[:LISTED_SERVERS]
+        """Return the definition of the tool that finds the others."""
+        servers = sorted({tool.server for tool in deferred if tool.server})[:LISTED_SERVERS]
         among = f" Some are of these servers: {', '.join(servers)}." if servers else ""
         return ToolDefinition(
             self.name,
@@ -161,17 +161,17 @@ class Disclosure:
         )
 
     def keep(self, names: Iterable[str]) -> None:
-        """Disclose these: a conversation that goes on has called them before."""
+        """Disclose tools that a resumed conversation has called before."""
         self._found |= {name: None for name in names if name in self._registry}
 
     def find(self, query: str, tier: Tier, *, limit: int = FOUND) -> list[ToolDefinition]:
-        """Disclose the tools that fit a query best, the best first; those disclosed before are among them."""
-        found = Index(self._registry.definitions(tier=tier)).search(query, limit=limit)
-        self._found |= dict.fromkeys(one.name for one in found)
-        return found
+        """Disclose and return the tools that fit a query best, the best first; including disclosed ones."""
+        matches = Index(self._registry.definitions(tier=tier)).search(query, limit=limit)
+        self._found |= dict.fromkeys(tool.name for tool in matches)
+        return matches
 
     def answer(self, call: ToolCall, tier: Tier) -> ToolResult | None:
-        """The result of a call of `find_tools`; None for a call of any other tool, which is an executor's."""
+        """Return the result of a call of `find_tools`; None for a call of any other tool, which is an executor's."""
         if call.name != self.name:
             return None
         definition = self.definition()
@@ -179,10 +179,10 @@ class Disclosure:
         if issues := validate(arguments, definition.parameters):
             why = "; ".join(map(str, issues))
             return ToolResult(call.id, call.name, error=f"The arguments of {self.name!r} are not valid: {why}")
-        found = self.find(arguments["query"], tier, limit=arguments.get("limit") or FOUND)
-        if not found:
+        matches = self.find(arguments["query"], tier, limit=arguments.get("limit") or FOUND)
+        if not matches:
             return ToolResult(call.id, call.name, "No tool fits these words. Try others, or fewer.")
-        tools = [{"name": one.name, "description": _summary(one.description)} for one in found]
+        tools = [{"name": tool.name, "description": _summary(tool.description)} for tool in matches]
         return ToolResult(call.id, call.name, {"found": tools, "note": "Their definitions follow; they can be called."})
 
 
@@ -193,7 +193,7 @@ def _summary(description: str) -> str:
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ers", "ed", "es", "er", "or", "s", "e", "y")
 _STEM = 3
-"""Letters that a word keeps when its ending goes."""
+"""Minimum length of a word without its ending, in letters."""
 _COMMON = word_set(
     """a an and any are as at be by can could do for from get give have how i if in into is it its me my need of on or
     our please should some that the their them this to tool tools use used using want was we what when where which will
@@ -214,19 +214,19 @@ class Index:
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools = list(tools)
-        self._words = [_weighted(one) for one in self._tools]
+        self._words = [_weighted(tool) for tool in self._tools]
         self._lengths = [sum(words.values()) for words in self._words]
         self._mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
         self._holding = Counter(word for words in self._words for word in words)
 
     def search(self, query: str, *, limit: int = FOUND) -> list[ToolDefinition]:
-        """The tools that fit best, the best first; a tool's exact name finds it before all others."""
-        asked = set(_stems(query))
+        """Return the tools that fit best, the best first; a tool's exact name finds it before all others."""
+        stems = set(_stems(query))
         exact = set(query.replace(",", " ").split())
         scored = [
-            (one.name in exact, self._score(asked, at), -at, one)
-            for at, one in enumerate(self._tools)
-            if one.name in exact or not asked.isdisjoint(self._words[at])
+            (tool.name in exact, self._score(stems, at), -at, tool)
+            for at, tool in enumerate(self._tools)
+            if tool.name in exact or not stems.isdisjoint(self._words[at])
         ]
         scored.sort(key=lambda entry: entry[:3], reverse=True)
         return [entry[3] for entry in scored[: max(limit, 0)]]
@@ -236,24 +236,24 @@ class Index:
         length = 1 - self.LENGTH + self.LENGTH * self._lengths[at] / self._mean
         score = 0.0
         for word in asked & words.keys():
-            held = self._holding[word]
-            rarity = math.log(1 + (total - held + 0.5) / (held + 0.5))
+            frequency = self._holding[word]
+            rarity = math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
             score += rarity * words[word] * (self.SATURATION + 1) / (words[word] + self.SATURATION * length)
         return score
 
 
 def _weighted(tool: ToolDefinition) -> Counter[str]:
-    """The words of a definition, each with its weight."""
+    """Return the words of a definition, each with its weight."""
     properties = tool.parameters.get("properties")
     inner = properties if isinstance(properties, dict) else {}
-    told = [
+    descriptions = [
         f"{name} {schema.get('description', '') if isinstance(schema, dict) else ''}" for name, schema in inner.items()
     ]
     texts = {
         "name": tool.name,
         "server": tool.server,
         "description": tool.description,
-        "parameters": " ".join(told),
+        "parameters": " ".join(descriptions),
     }
     words: Counter[str] = Counter()
     for place, text in texts.items():

@@ -35,10 +35,10 @@ from toolwire.tools import (
 )
 
 LOCAL = "local"
-"""What formats that name servers write for tools of no server; models write it for others too."""
+"""The server that some formats write for tools without a server; models write it for other tools too."""
 SUGGESTED = 3
 LISTED = 20
-"""Names that an answer to an unknown one lists."""
+"""Maximum number of names in the message for an unknown name."""
 
 Description = str | Callable[[], str]
 
@@ -55,7 +55,7 @@ class _Entry:
     behavior: ToolBehavior
     hidden: bool = False
     disabled: bool = False
-    made: ToolDefinition | None = None
+    definition: ToolDefinition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class Registered:
     """A tool that was looked up.
 
     Attributes:
-        definition: what models are told, under the name that they know.
+        definition: as models see it, under the name that they use.
         name: its own name.
         run: the function behind it, or None if only its definition is here.
-        read: makes what the function's signature asks for of JSON arguments; None where they are that already.
+        read: converts JSON arguments to the types of the function's signature; None if that changes nothing.
         behavior: how it is run.
         is_async: calling it returns an awaitable.
     """
@@ -82,7 +82,7 @@ class Registered:
 class ToolRegistry:
     """Tools by server and name; safe to use from several threads.
 
-    It is an iterable of the definitions that models may see, so it can stand wherever tools are asked for.
+    It is an iterable of the definitions that models may see, so it is accepted wherever tools are.
     """
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
@@ -131,8 +131,8 @@ class ToolRegistry:
             TypeError: an option is unknown.
         """
         check_options("register", options, BehaviorOptions.__annotations__)
-        own = name or _name_of(tool)
-        key = server, own
+        own_name = name or _name_of(tool)
+        key = server, own_name
         changes: dict[str, Any] = {"server": server} if server else {}
         own_tool = tool if isinstance(tool, Tool) else None
         entry = _Entry(
@@ -145,17 +145,17 @@ class ToolRegistry:
             hidden=hidden,
         )
         if entry.behavior.isolation is not None and entry.run is not None:
-            importable(entry.run, own)
+            importable(entry.run, own_name)
         if "." in server:
-            raise DefinitionError(f"the name of its server must not contain a dot, as {server!r} does", tool=own)
+            raise DefinitionError(f"the name of its server must not contain a dot, as {server!r} does", tool=own_name)
         with self._lock:
             if key in self._entries:
                 where = f"the server {server!r}" if server else "this registry"
-                raise DefinitionError(f"{where} has a tool of this name already", tool=own)
+                raise DefinitionError(f"{where} has a tool of this name already", tool=own_name)
             if (full := _full(key)) in {_full(other) for other in self._entries if other[0] != server}:
-                raise DefinitionError(f"another tool is known as {full!r}, which this one would be too", tool=own)
+                raise DefinitionError(f"another tool is known as {full!r}, which this one would be too", tool=own_name)
             self._entries[key] = entry
-            self._shared[own] += 1
+            self._shared[own_name] += 1
             self._changed()
         return tool
 
@@ -207,27 +207,29 @@ class ToolRegistry:
             DefinitionError: a tool cannot be used.
         """
         check_type("tier", tier, (Tier, NoneType), f"{TIER}, or None")
-        wanted = None if servers is None else set(servers)
+        selected = None if servers is None else set(servers)
         with self._lock:
             entries = [
                 entry
                 for entry in self._entries.values()
-                if not entry.disabled and (hidden or not entry.hidden) and (wanted is None or entry.key[0] in wanted)
+                if not entry.disabled
+                and (hidden or not entry.hidden)
+                and (selected is None or entry.key[0] in selected)
             ]
-            made = [self._definition(entry) for entry in entries]
-        return [one for one in made if tier is None or one.tier <= tier]
+            definitions = [self._definition(entry) for entry in entries]
+        return [definition for definition in definitions if tier is None or definition.tier <= tier]
 
     def known(self) -> list[ToolDefinition]:
-        """All tools, by which names are compared: also the hidden, those switched off, and those that cannot be used.
+        """Return all tools to compare names with, including hidden, disabled and unusable ones.
 
-        Of one that cannot be used this is its name alone.
+        An unusable tool is represented by its name alone.
         """
         with self._lock:
-            return [one for entry in self._entries.values() for one in self._named(entry)]
+            return [definition for entry in self._entries.values() for definition in self._named(entry)]
 
     @property
     def version(self) -> int:
-        """Another number after each change."""
+        """A number that grows with each change."""
         return self._version
 
     def __repr__(self) -> str:
@@ -237,20 +239,20 @@ class ToolRegistry:
         return f"<ToolRegistry of {len(names)} tools: {', '.join(names[:LISTED]) or 'none'}{more}>"
 
     def __iter__(self) -> Iterator[ToolDefinition]:
-        """The definitions that models may see."""
+        """Yield the definitions that models may see."""
         return iter(self.definitions())
 
     def __len__(self) -> int:
-        """How many tools there are, hidden and disabled ones included."""
+        """Return the number of tools, including hidden and disabled ones."""
         return len(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a tool can be called by this name."""
+        """Return whether a tool can be called by this name."""
         with self._lock:
             return isinstance(name, str) and any(not entry.disabled for entry in self._matching(name, ""))
 
     def lookup(self, name: str, server: str = "") -> Registered:
-        """The tool that a call names.
+        """Return the tool that a call names.
 
         Raises:
             UnknownTool: there is none, it is disabled, or several servers have one; the message lists what there is.
@@ -263,7 +265,7 @@ class ToolRegistry:
             entry = self._find(name, server)
             if entry.disabled:
                 raise UnknownTool(f"The tool {name!r} is switched off.{self._known()}")
-            found = Registered(
+            registered = Registered(
                 self._definition(entry),
                 entry.key[1],
                 entry.run,
@@ -271,19 +273,20 @@ class ToolRegistry:
                 entry.behavior,
                 inspect.iscoroutinefunction(entry.run),
             )
-            # A description that is a function is asked each time; servers that a model made up are not remembered.
+            # A description that is a function is called each time. Servers that a model made up are not cached: the
+            # cache would grow without a bound.
             if not callable(entry.description) and server in ("", entry.key[0]):
-                self._ready[server, name] = found
-            return found
+                self._ready[server, name] = registered
+            return registered
 
     # -- names ---------------------------------------------------------------------------------------------------
 
     def _find(self, name: str, server: str) -> _Entry:
-        found = self._matching(name, server)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            full = ", ".join(_full(entry.key) for entry in found)
+        matches = self._matching(name, server)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            full = ", ".join(_full(entry.key) for entry in matches)
             raise UnknownTool(f"Several tools are called {name!r}; say which: {full}.")
         names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
         hint = did_you_mean(closest(name, names, limit=SUGGESTED)) or "."
@@ -291,7 +294,7 @@ class ToolRegistry:
         raise UnknownTool(f"There is no tool {name!r}{of}{hint}{self._known()}")
 
     def _matching(self, name: str, server: str) -> list[_Entry]:
-        """The entries that a name may mean: exactly this one, or the only one that has it."""
+        """Return the entries that a name may mean: the exact one, or all that have the name."""
         if server == LOCAL and not any(key[0] == LOCAL for key in self._entries):
             server = ""
         exact = self._entries.get((server, name))
@@ -304,12 +307,12 @@ class ToolRegistry:
             return [
                 entry for entry in self._entries.values() if entry.key[0] == server and self._exposed(entry) == name
             ]
-        # Some formats write a server that there is not, and mean this program, or name the server with the tool. What
-        # was for a server that is gone is not for whoever has a tool of that name.
+        # Some formats write a server that there is not, and mean this program, or name the server with the tool. A
+        # call for a server that is gone must not reach another server's tool of that name.
         return [entry for entry in self._entries.values() if _full(entry.key) == name]
 
     def _exactly(self, name: str, server: str) -> _Entry:
-        """The entry of this very server.
+        """Return the entry of this very server.
 
         Raises:
             UnknownTool: there is none.
@@ -317,9 +320,9 @@ class ToolRegistry:
         entry = self._entries.get((server, name))
         if entry is not None:
             return entry
-        found = self._matching(name, server) if not server else []
-        if len(found) == 1:
-            return found[0]
+        matches = self._matching(name, server) if not server else []
+        if len(matches) == 1:
+            return matches[0]
         raise UnknownTool(f"There is no tool {name!r}{f' of the server {server!r}' if server else ''}.{self._known()}")
 
     def _exposed(self, entry: _Entry) -> str:
@@ -342,30 +345,30 @@ class ToolRegistry:
                 yield ToolDefinition(name, server=server)
 
     def _definition(self, entry: _Entry, *, described: bool = True) -> ToolDefinition:
-        if entry.made is None:
-            made = as_definition(entry.source, name=entry.key[1], strict=True)
-            entry.made = replace(made, **entry.changes)
+        if entry.definition is None:
+            definition = as_definition(entry.source, name=entry.key[1], strict=True)
+            entry.definition = replace(definition, **entry.changes)
         changes: dict[str, Any] = {}
-        if (name := self._exposed(entry)) != entry.made.name:
+        if (name := self._exposed(entry)) != entry.definition.name:
             changes["name"] = name
         if described and entry.description is not None:
             changes["description"] = entry.description if isinstance(entry.description, str) else entry.description()
-        return replace(entry.made, **changes) if changes else entry.made
+        return replace(entry.definition, **changes) if changes else entry.definition
 
 
 def _full(key: tuple[str, str]) -> str:
-    """A tool's name with its server's before it."""
+    """Return a tool's name with its server's name before it."""
     server, name = key
     return f"{server}.{name}" if server else name
 
 
 def _function(tool: Any) -> Callable[..., Any] | None:
-    """The function itself, where a function is registered."""
+    """Return the function, if a function is registered."""
     return tool if callable(tool) and not isinstance(tool, type) else None
 
 
 def _name_of(tool: Any) -> str:
-    """The name of a tool, without making its schema where that is not needed."""
+    """Return the name of a tool, without building its schema if possible."""
     if isinstance(tool, ToolDefinition):
         return tool.name
     if isinstance(tool, Tool):

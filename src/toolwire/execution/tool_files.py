@@ -1,4 +1,4 @@
-"""Tools from a Python file: those that it makes with `@toolwire.tool`."""
+"""Load the tools of a Python file, which it defines with `@toolwire.tool`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolwire.tools import Tool
 
 
 def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
-    """The tools that a Python file makes; it is run, as the program of whoever named it.
+    """Run a Python file and return the tools that it defines; the caller vouches for its code.
 
     Its module gets a name that no other has: `calendar.py` must not take the place of the standard library's.
 
@@ -36,7 +36,7 @@ def python_tools(path: str | os.PathLike[str]) -> list[Tool[..., Any]]:
         spec.loader.exec_module(module)
     if caught.error is not None:
         raise ToolError(f"{path} cannot be run: {caught.message}") from caught.error
-    found = list({id(one): one for one in vars(module).values() if isinstance(one, Tool)}.values())
-    if not found:
+    tools = list({id(value): value for value in vars(module).values() if isinstance(value, Tool)}.values())
+    if not tools:
         raise ConfigurationError(f"{path} makes no tool; put @toolwire.tool over its functions")
-    return found
+    return tools

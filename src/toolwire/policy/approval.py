@@ -1,14 +1,14 @@
-"""What somebody is asked to agree to, and how it is shown in a terminal.
+"""Approvals: the question to a person, the answer, and the view of a call in a terminal.
 
-The rules of the view, whatever stands in a call:
+Rules of the view, for any content of a call:
 
 - Every character that a terminal obeys, that is invisible, or that turns text around is written as an escape; so are
   letters of other scripts inside Latin words, which look like something else.
-- Text of the call stands behind a bar on every line and never runs over the edge, so it cannot pass for a line of ours.
-- Keys are text of the call too: all but plain short names stand behind the bar, quoted.
+- Text of the call is behind a bar on every line and never exceeds the width, so it cannot imitate a line of ours.
+- Keys are text of the call too: all except plain short names are behind the bar, quoted.
 - Padding is folded: a run of white space, of one character or of equal lines becomes one of them and a count.
 - What is too long is shown at both ends, with the number of characters left out, and that none of them is shown.
-- The last line names the tool again, with a digest of the whole: what scrolled away can be told from another.
+- The last line names the tool again, with a digest of the whole: a view that scrolled away is told apart from others.
 
 Work is linear in the size of the call.
 """
@@ -31,15 +31,15 @@ from toolwire.text.escape import escape_lookalikes
 from toolwire.tools import ToolDefinition
 
 LIMIT = 1_600
-"""Characters of one value that are shown, unless all are asked for."""
+"""Maximum length of one value that is shown, in characters, unless the whole is requested."""
 PREVIEW_LIMIT = 8_000
-"""Characters of a preview."""
+"""Maximum length of a preview, in characters."""
 LEAVES = 60
-"""Values that are shown."""
+"""Maximum number of values that are shown."""
 FIELD_LIMIT = 400
-"""Characters of a name or a reason."""
+"""Maximum length of a name or a reason, in characters."""
 DEEPEST = 6
-"""Plain keys that are shown as one path on our own line; together they are no longer than `FIELD_LIMIT`."""
+"""Maximum number of plain keys shown as one path on our own line; together they are shorter than `FIELD_LIMIT`."""
 MIN_WIDTH = 30
 
 _PLAIN = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,60}")
@@ -47,12 +47,12 @@ _PLAIN = re.compile(r"(?![0-9]+$)[A-Za-z0-9_.-]{1,60}")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What somebody is asked to agree to; `present` shows it.
+    """A question for approval; `present` shows it.
 
     Attributes:
-        call: exactly what would run.
+        call: exactly the call that would run.
         definition: the tool.
-        reason: why it is asked.
+        reason: why an approval is needed.
         preview: what it would do, in words or as a diff; "" if the tool has none.
     """
 
@@ -63,18 +63,18 @@ class Approval:
 
     @property
     def key(self) -> str:
-        """What the answer is bound to: sha256 hex digest of the tool's definition and the arguments."""
+        """The SHA-256 hex digest to which the answer is bound, of the tool's definition and the arguments."""
         return approval_key(self.call, self.definition)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """An answer.
+    """The answer to an approval request.
 
     Attributes:
         agreed: the call may run.
-        remember: it holds for the same tool with the same arguments as long as the session lasts, however often.
-        reason: for the model, if it is no.
+        remember: the answer is valid for the same tool with the same arguments until the session ends.
+        reason: for the model, if the call was refused.
         unanswered: nobody has said yes or no yet: the call does not run now, and is asked about when it comes again.
     """
 
@@ -87,19 +87,19 @@ class Agreement:
         """Check that it does not contradict itself.
 
         Raises:
-            ValueError: nobody has answered, and yet it is a yes, or holds for the session.
+            ValueError: an unanswered question is approved or remembered.
         """
         if self.unanswered and (self.agreed or self.remember):
             raise ValueError("an unanswered question is no yes, and there is nothing to remember")
 
 
 def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
-    """An approval as lines of plain text for a terminal, safe to print as they are.
+    """Return an approval as lines of plain text that are safe to print to a terminal.
 
     Args:
-        approval: what is asked.
+        approval: the question.
         width: cells of the terminal's lines.
-        whole: leave nothing out. What is folded stays so; its count says it all.
+        whole: show everything; runs of repeated characters stay folded with a count.
     """
     check_type("approval", approval, Approval, "an Approval")
     call, definition = approval.call, approval.definition
@@ -109,6 +109,7 @@ def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
     if definition.server:
         lines += _field("server", definition.server, edge)
     lines += _field("why", approval.reason, edge)
+    # The middle is left out, not the end: a model could hide the value that matters behind many harmless ones.
     hidden = 0 if whole else max(0, len(leaves) - LEAVES)
     for at, leaf in enumerate(leaves):
         if at == LEAVES // 2 and hidden:
@@ -134,9 +135,9 @@ def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:
 
 
 def left_out(approval: Approval) -> int:
-    """How many characters of the arguments and the preview `present` does not show unless it is told to.
+    """Return the number of characters of the arguments and the preview that `present` hides by default.
 
-    Where there are any, nobody should be able to agree before they saw the whole.
+    If there are any, an interface should not accept an approval before it has shown the whole.
     """
     leaves = list(_leaves(approval.call.arguments))
     hidden = max(0, len(leaves) - LEAVES)
@@ -151,7 +152,7 @@ def left_out(approval: Approval) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value stands: a key or an index, below another place; whole paths would take the square of the call."""
+    """The position of a value: a key or an index below another place. Whole paths would take quadratic memory."""
 
     key: str | int
     above: _Place | None
@@ -159,7 +160,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A value that holds no other; `keys` are the characters of the keys that no leaf before it stands below."""
+    """A value that contains no other; `keys` counts the characters of keys that no earlier leaf is below."""
 
     place: _Place
     text: str
@@ -167,7 +168,7 @@ class _Leaf:
     keys: int
 
     def path(self) -> tuple[str, bool]:
-        """The way to it, and whether its keys are plain names; if not they are quoted, so that no two look alike."""
+        """Return the path, and whether its keys are plain names; other keys are quoted, so that no two look alike."""
         parts: list[str | int] = []
         place: _Place | None = self.place
         while place:
@@ -183,13 +184,14 @@ class _Leaf:
 
 
 def _leaves(arguments: Mapping[str, Any]) -> Iterator[_Leaf]:
-    """Every value that holds no other; text as it is, all else as JSON."""
+    """Yield every value that contains no other; text as it is, all else as JSON."""
+    # A stack instead of recursion: the view has to work for any depth that the parser accepts.
     waiting = [(_Place(key, None), value, len(key)) for key, value in [*arguments.items()][::-1]]
     while waiting:
         place, value, keys = waiting.pop()
         if isinstance(value, dict | list) and value:
             inner = value.items() if isinstance(value, dict) else enumerate(value)
-            below = [(_Place(key, place), one, len(key) if isinstance(key, str) else 0) for key, one in inner]
+            below = [(_Place(key, place), item, len(key) if isinstance(key, str) else 0) for key, item in inner]
             below[0] = (below[0][0], below[0][1], below[0][2] + keys)
             waiting += reversed(below)
         elif isinstance(value, str):
@@ -204,38 +206,39 @@ def _kind(value: Any) -> str:
 
 
 def _barred(view: ApprovalView, width: int) -> list[str]:
-    """Text behind a bar on every line."""
+    """Return text behind a bar on every line."""
     if not view.start:
         return ["  (empty)"]
-    made: list[str] = []
+    lines: list[str] = []
     for part in (view.start, view.end) if view.hidden else (view.start,):
         for line in escape_lookalikes(part).split("\n"):
-            made += [f"  | {piece}" for piece in _wrapped(line, width - 4)]
+            lines += [f"  | {piece}" for piece in _wrapped(line, width - 4)]
         if view.hidden and part is view.start:
-            made.append(f"  ({view.hidden} characters are left out here: nothing of them is shown)")
-    return made
+            lines.append(f"  ({view.hidden} characters are left out here: nothing of them is shown)")
+    return lines
 
 
 def _field(name: str, text: str, width: int) -> list[str]:
-    """A line of ours, with its text wrapped below itself."""
+    """Return a line of ours, with its text wrapped below itself."""
     first, *rest = _wrapped(_line(text), width - 8)
     return [f"{name:<8}{first}", *(f"{'':8}{line}" for line in rest)]
 
 
 def _line(text: str) -> str:
-    """Text on one line, without its end if it is long."""
+    """Return text on one line, without its end if it is long."""
     line = " ".join(escape_lookalikes(text[: FIELD_LIMIT + 1]).split())
     return line if len(text) <= FIELD_LIMIT else f"{line}…"
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """A line cut where the terminal would, by the cells that its characters take."""
+    """Return the parts of a line that fit the width in cells of the terminal."""
     parts: list[str] = []
-    start = used = 0
+    start = width_used = 0
     for at, c in enumerate(line):
+        # Wide characters take two cells. Counted as one, they would run over the edge and escape the bar.
         size = get_character_cell_size(c)
-        if used + size > width:
+        if width_used + size > width:
             parts.append(line[start:at])
-            start, used = at, 0
-        used += size
+            start, width_used = at, 0
+        width_used += size
     return [*parts, line[start:]]

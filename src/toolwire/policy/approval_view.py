@@ -1,4 +1,4 @@
-"""Text as somebody sees it before approving a call: padding is folded, and what is too long is cut in the middle.
+"""Text as a person sees it before approving a call: padding is folded, and what is too long is cut in the middle.
 
 A run of white space, of one character or of equal lines becomes one of them and a count, so padding pushes nothing out
 of sight. Everything that is left out is counted. Work is linear in the size of the text.
@@ -24,7 +24,7 @@ MAX_TEXT = 60_000
 MAX_INDENTATION = 40
 """Maximum length of an indentation that is not folded, in characters."""
 _ALIKE = 3
-"""Lines like one another that are shown before they are counted."""
+"""Number of similar lines that are shown before the rest is counted."""
 
 _RUN = re.compile(rf"\s{{{MIN_RUN},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{MIN_RUN - 1},}}")
 _BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
@@ -47,7 +47,7 @@ class ApprovalView:
 
     @classmethod
     def of(cls, text: str, limit: int | None) -> ApprovalView:
-        """Return a view of at most so many characters; None for any number."""
+        """Return a view of at most `limit` characters; None for no maximum."""
         pieces = list(fold(text))
         if limit is None or sum(len(shown) for shown, _ in pieces) <= limit:
             return cls("".join(shown for shown, _ in pieces))
@@ -89,8 +89,8 @@ def show_lines(lines: Iterable[str], *, head: Iterable[str] = ()) -> str:
 def fold(text: str) -> Iterator[tuple[str, int]]:
     """Yield what is shown for each part of a text, and the number of characters that it represents."""
     unfolded: list[str] = []
-    for line, same in groupby(text.split("\n")):
-        times = sum(1 for _ in same)
+    for line, repeated in groupby(text.split("\n")):
+        times = sum(1 for _ in repeated)
         if times < 3 or not line.strip():
             unfolded += [line] * times
             continue
@@ -101,11 +101,11 @@ def fold(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _fold_runs(text: str) -> Iterator[tuple[str, int]]:
-    done = 0
+    position = 0
     for run in _RUN.finditer(text):
-        if run.start() > done:
-            yield text[done : run.start()], run.start() - done
-        part, done = run[0], run.end()
+        if run.start() > position:
+            yield text[position : run.start()], run.start() - position
+        part, position = run[0], run.end()
         if run[1]:
             yield f"{run[1]}[{len(part)} times]", len(part)
         else:
@@ -113,8 +113,8 @@ def _fold_runs(text: str) -> Iterator[tuple[str, int]]:
                 f"{part.count(c)} {_BLANKS.get(c, escape_invisible(c))}" for c in sorted(set(part), key=part.index)
             )
             yield f"[{counted}]" + ("\n" if "\n" in part else ""), len(part)
-    if done < len(text):
-        yield text[done:], len(text) - done
+    if position < len(text):
+        yield text[position:], len(text) - position
 
 
 def _take(pieces: Iterable[tuple[str, int]], room: int) -> tuple[str, int]:
@@ -122,17 +122,17 @@ def _take(pieces: Iterable[tuple[str, int]], room: int) -> tuple[str, int]:
 
     A piece that is folded fits as a whole or not at all.
     """
-    taken: list[str] = []
+    parts: list[str] = []
     represented = 0
     for shown, count in pieces:
         if len(shown) > room and len(shown) != count:
             break
-        taken.append(shown[:room])
+        parts.append(shown[:room])
         represented += count if len(shown) <= room else room
-        room -= len(taken[-1])
+        room -= len(parts[-1])
         if not room:
             break
-    return "".join(taken), represented
+    return "".join(parts), represented
 
 
 def _without_padding(line: str) -> str:

@@ -1,13 +1,13 @@
-"""Which commands a rule is about: those it surely describes, and those that may turn out to be one of them.
+"""Match command lines: those that a rule certainly describes, and those that may turn out to be one of them.
 
-To allow, a rule fits one plain command: words that no shell would change, and behind the words it names only operands.
-What begins with `-`, `+` or `@`, or sets a variable, can make harmless programs run others or write files
+To allow, a rule fits one plain command: words that no shell would change, and after the words it names only operands.
+A word that begins with `-`, `+` or `@`, or sets a variable, can make harmless programs run others or write files
 (`git -c core.pager=...`, `find -exec`, `tar --to-command`, `gcc @file`, `make SHELL=...`), so it has to be named too.
 Programs that run what they are given (`env`, `sudo`, `xargs`, `sh`, `awk`) take no operands that are not named.
 
-To deny or to ask, a rule fits all that a shell may make of a text: any command in it, behind any other (`sudo`, `env`),
-in quotes, with other options in between; and what cannot be known before it runs, where a command's name is a variable,
-or a shell reads what another command writes. What a program does by itself, no rule can see.
+To deny or to ask, a rule fits every expansion of a text by a shell: any command in it, after another one (`sudo`,
+`env`), in quotes, with other options in between. It also fits a command that is unknown before it runs, because its
+name is a variable or a shell reads the output of another command. The effects of a program are invisible to rules.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any
 from toolwire.text.word_set import word_set
 
 MAX_LENGTH = 1 << 16
-"""Characters of a command; a longer one may be anything."""
+"""Maximum length of a command that is analyzed, in characters; a longer one may be anything."""
 MAX_SKIPPED = 20
-"""Options between the words of a command; behind more of them anything may stand."""
+"""Maximum number of options between the words of a command; after more of them anything may follow."""
 MAX_DEPTH = 5
-"""Commands in the quotes of commands that are looked at."""
+"""Maximum depth of commands quoted in commands; a deeper one may be anything."""
 
 _SHELL = re.compile(r"[;&|<>`$(){}\[\]*?!#~\\'\"]|[^\S \t]|[\x00-\x08\x0e-\x1f\x7f]")
-"""What a text must not hold to be words and nothing else; any white space but blanks and tabs belongs to it."""
+"""Characters that a shell interprets; all white space except spaces and tabs is included."""
 _BREAKS = re.compile(r"&&|\|\||[;&|\n\r]")
 _INNER_BREAKS = re.compile(r"&&|\|\||[;&|\n\r`(){}<>]|\$\(")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
@@ -52,9 +52,9 @@ LAUNCHERS = SHELLS | word_set("""
 """)
 """Programs whose operands are programs to run, or text that can run some; without their version."""
 _READERS = SHELLS | word_set("eval ssh rsh su watch script at batch parallel mosh")
-"""Launchers that read their operands as a shell reads text."""
+"""Launchers that parse their operands as a shell does."""
 _RENAMING = word_set("alias hash enable abbr")
-"""Builtins after which a name may be another command's."""
+"""Builtins that can give a command another name."""
 _LONG = {"r": word_set("--recursive"), "f": word_set("--force"), "d": word_set("--delete"), "a": word_set("--all")}
 """Options that have a short name with most programs; they may be cut short."""
 _RUNS = {
@@ -80,16 +80,16 @@ _RUNS = {
     "micromamba": word_set("run config"),
     "bundle": word_set("exec e config"),
 }
-"""Programs of which only some subcommands run what they are given; a rule has to name such a one."""
+"""Subcommands that run their operands; a rule has to name them to allow them."""
 _RUNS_NOTHING = {
     "yarn": word_set("install add remove list outdated why audit info upgrade up"),
     "pnpm": word_set("install i add remove rm list ls outdated why audit update up"),
 }
-"""Programs that take a word which is none of theirs for a script's name; a rule has to name all but these."""
+"""Subcommands of programs that run a script for any other word; a rule has to name all other words."""
 _CUTTING = word_set("npm bundle")
-"""Programs that know a subcommand by its beginning."""
+"""Programs that accept an abbreviated subcommand."""
 MIN_CUT = 3
-"""Letters of such a beginning; of shorter ones each has a meaning of its own."""
+"""Minimum length of such an abbreviation, in letters; shorter words are subcommands of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ class Command:
     options: tuple[str, ...] = ()
 
     def surely(self, value: Any) -> bool:
-        """One plain command without anything that a shell would read, or that may make its program run another."""
+        """Return whether it is one plain command, without shell syntax or words that make its program run another."""
+        # A list is not parsed by a shell, so only text is searched for shell syntax.
         if isinstance(value, str):
             if _SHELL.search(value) or len(value) > MAX_LENGTH:
                 return False
@@ -132,21 +133,22 @@ class Command:
         return True
 
     def maybe(self, value: Any) -> bool:
-        """Any command in it, or none that can be read."""
+        """Return whether any command in it may match, or it cannot be parsed."""
         return self._maybe(value, MAX_DEPTH)
 
     def _maybe(self, value: Any, depth: int, *, run: bool = True) -> bool:
-        """The same, for what stands so deep in quotes.
+        """Return whether a command, which may be quoted in another one, may match.
 
         Args:
             value: a command.
-            depth: how many commands in commands are still looked at.
-            run: it is run, as far as can be told; else it is text that may be.
+            depth: the number of nested commands that are still analyzed.
+            run: it is certainly run; else it is text that may be.
         """
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return sum(map(len, value)) > MAX_LENGTH or self._in_words(value, depth)
         if not isinstance(value, str) or len(value) > MAX_LENGTH or not depth:
             return True
+        # A shell joins lines that end in a backslash before it parses, so `r\\<newline>m` is `rm`.
         text = value.replace("\\\n", "")
         parts = dict.fromkeys([*_BREAKS.split(text), *_INNER_BREAKS.split(text)])
         for part in parts:
@@ -156,12 +158,12 @@ class Command:
         return False
 
     def _in_words(self, words: Sequence[str], depth: int, *, read: bool = False) -> bool:
-        """Whether one of the words of a command may begin what is meant, or hold it.
+        """Return whether a matching command may begin at one of the words, or may be contained in one.
 
         Args:
             words: the command.
             depth: see `_maybe`.
-            read: a shell reads them, so some may become others.
+            read: a shell parses them, so some may expand to others.
         """
         folded = [word.casefold() for word in words]
         options = [glob.casefold() for glob in self.words[1:] if glob.startswith("-")]
@@ -170,23 +172,23 @@ class Command:
             return True
         programs = {_program(word) for word in words}
         run, inner = not programs.isdisjoint(LAUNCHERS), not programs.isdisjoint(_READERS)
-        held = [word for word in words if _SEPARATING.search(word) or (inner and _SHELL.search(word))]
-        return any(self._maybe(word, depth - 1, run=run) for word in held)
+        nested = [word for word in words if _SEPARATING.search(word) or (inner and _SHELL.search(word))]
+        return any(self._maybe(word, depth - 1, run=run) for word in nested)
 
     def _begins(self, words: Sequence[str], start: int, *, read: bool) -> bool:
-        """Whether a command that may be meant begins at this word; its options may stand anywhere."""
+        """Return whether a command that may match begins at this word; its options may be anywhere."""
         program, *rest = (word.casefold() for word in self.words)
         if not (fnmatchcase(posixpath.basename(words[start]), program) or fnmatchcase(words[start], program)):
             return False
         at = start + 1
         for glob in rest:
             if not glob.startswith("-"):
-                found = _operand(words, at, glob, read=read)
-                if found < 0:
+                position = _operand(words, at, glob, read=read)
+                if position < 0:
                     return False
-                if read and found < len(words) and _EXPANDED & set(words[found]):
+                if read and position < len(words) and _EXPANDED & set(words[position]):
                     return True  # it may become all the words that are left
-                at = found + 1
+                at = position + 1
         near = words[start : start + 2 * len(self.words) + MAX_SKIPPED]
         return not self.exact or sum(word[:1] not in ("<", ">") for word in near) <= len(self.words)
 
@@ -199,7 +201,7 @@ def _is_program(word: str, glob: str) -> bool:
 
 
 def _is_named(word: str, glob: str) -> bool:
-    """A word that a glob names; a wildcard means no option, no variable, and no step up."""
+    """Return whether a glob names a word; a wildcard never fits an option, a variable or `..`."""
     if word == glob:
         return True
     odd = (word[:1] in ("-", "+", "@") and word[:1] != glob[:1]) or (_ASSIGNMENT.match(word) and "=" not in glob)
@@ -207,18 +209,19 @@ def _is_named(word: str, glob: str) -> bool:
 
 
 def _runs(named: Sequence[str], globs: Sequence[str], further: Sequence[str]) -> bool:
-    """Whether words that a rule does not name are run by the program that it names."""
-    known = _program(named[0])
-    if further and known in LAUNCHERS:
+    """Return whether the program that a rule names runs words that the rule does not name."""
+    program = _program(named[0])
+    if further and program in LAUNCHERS:
         return True
     subcommand = named[1] if len(named) > 1 else further[0] if further else ""
     if len(globs) > 1 and globs[1] == subcommand:
         return False
-    if known in _RUNS_NOTHING:
-        return bool(subcommand) and subcommand not in _RUNS_NOTHING[known]
-    cut = known in _CUTTING and len(subcommand) >= MIN_CUT
+    if program in _RUNS_NOTHING:
+        return bool(subcommand) and subcommand not in _RUNS_NOTHING[program]
+    cut = program in _CUTTING and len(subcommand) >= MIN_CUT
     return any(
-        subcommand == one or (cut and "-" not in one and one.startswith(subcommand)) for one in _RUNS.get(known, ())
+        subcommand == name or (cut and "-" not in name and name.startswith(subcommand))
+        for name in _RUNS.get(program, ())
     )
 
 
@@ -230,12 +233,12 @@ def _words(part: str) -> list[str]:
 
 
 def _program(word: str) -> str:
-    """A program's name, without its place and its version."""
+    """Return a program's name, without its directory and its version."""
     return _VERSION.sub("", posixpath.basename(word).casefold().removesuffix(".exe"))
 
 
 def _is_unknown(words: Sequence[str], bare: str) -> bool:
-    """Whether it can only be known when it runs what these words run; `bare` is what stands outside quotes."""
+    """Return whether it is unknown before they run what these words run; `bare` is the text outside quotes."""
     at = 0
     while at < len(words) and (
         words[at] in _RESERVED or _ASSIGNMENT.match(words[at]) or words[at][:1] in ("<", ">", "!", "")
@@ -255,7 +258,7 @@ def _is_unknown(words: Sequence[str], bare: str) -> bool:
 
 
 def _operand(words: Sequence[str], at: int, glob: str, *, read: bool) -> int:
-    """Where a word stands behind nothing but options, each of which may have a value; -1 if it does not."""
+    """Return the position of a word that follows only options, each of which may have a value; -1 if it does not."""
     after_option = False
     for position in range(at, min(len(words), at + MAX_SKIPPED)):
         word = words[position]
@@ -269,14 +272,14 @@ def _operand(words: Sequence[str], at: int, glob: str, *, read: bool) -> int:
 
 
 def _has_option(words: Sequence[str], glob: str, *, read: bool) -> bool:
-    """Whether an option is among words, also as letters of several short ones, by its long name, or what may be it."""
+    """Return whether an option is among words: alone, in a group of short ones, by its long name, or by expansion."""
     if any(fnmatchcase(word.partition("=")[0], glob) or fnmatchcase(word, glob) for word in words):
         return True
     if read and any(word[:1] in ("$", "`", "{") or (word[:1] == "-" and _EXPANDED & set(word)) for word in words):
         return True
     short = {letter for word in words if _SHORT.fullmatch(word) for letter in word[1:]}
     long = [word.partition("=")[0] for word in words if word[:2] == "--" and len(word) > 2]
-    short |= {letter for letter, names in _LONG.items() if any(one.startswith(cut) for one in names for cut in long)}
+    short |= {letter for letter, names in _LONG.items() if any(name.startswith(cut) for name in names for cut in long)}
     if any(glob in names and letter in short for letter, names in _LONG.items()):
         return True
     return bool(_SHORT.fullmatch(glob)) and set(glob[1:]) <= short

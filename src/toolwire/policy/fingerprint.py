@@ -1,4 +1,4 @@
-"""What an approval is bound to: the tool as it was described, and the arguments as they would run."""
+"""Keys of approvals: digests of a tool's definition and of the arguments that would run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from toolwire.tools import ToolDefinition
 
 
 def definition_hash(definition: ToolDefinition) -> str:
-    """Sha256 hex digest of all that a model and a user are told of a tool; any change gives another."""
+    """Return the SHA-256 hex digest of a tool's definition; any change gives another digest."""
+    # Everything that the person sees or that decides what runs. A server that rewrites a description after the approval
+    # (a rug pull) has to be approved again.
     facts = [
         definition.server,
         definition.name,
@@ -22,5 +24,5 @@ def definition_hash(definition: ToolDefinition) -> str:
 
 
 def approval_key(call: ToolCall, definition: ToolDefinition) -> str:
-    """Sha256 hex digest of a tool's definition and a call's arguments: agreement to one is none to another."""
+    """Return the SHA-256 hex digest of a tool's definition and a call's arguments."""
     return digest([definition_hash(definition), call.arguments])

@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 MAX_HOST = 253
-"""Characters of a host's name."""
+"""Maximum length of a host's name, in characters."""
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
-"""IPv6 addresses whose last 32 bits are an IPv4 address: compatible ones, and those of translators."""
+"""Networks of IPv6 addresses whose last 32 bits are an IPv4 address: compatible addresses, and those of NAT64."""
 _OPEN = ipaddress.IPv6Network("2000::/3")
-"""All IPv6 addresses that were ever given out to the world; addresses of links and sites, say, are others."""
+"""The global unicast addresses of IPv6; addresses of links and sites, for example, are outside."""
 _INSIDE = tuple(
     map(
         ipaddress.ip_network,
@@ -27,10 +27,10 @@ _INSIDE = tuple(
         ),
     )
 )
-"""What the registries of special addresses at IANA keep from the world, with multicast and what is reserved.
+"""Networks that are not on the open internet: IANA's special-purpose registries, multicast and reserved addresses.
 
-Whole blocks, also where single addresses of one are reached from everywhere. The standard library has such a list too,
-which is another one in each version.
+Whole blocks, even if single addresses of a block are globally reachable. The list of the standard library is not used,
+because it differs between versions of Python.
 """
 _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.arpa", "metadata", "metadata.*")
 
@@ -39,14 +39,14 @@ _PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.a
 class Host:
     """URLs of hosts that a glob fits; `private` is every address that is not on the open internet.
 
-    Names are compared as they are looked up: without case, other scripts in ASCII (IDNA). Whoever fetches has to look
-    again at the address that a name leads to.
+    Names are compared as they are looked up: without case, other scripts in ASCII (IDNA). The code that fetches has to
+    check the address that a name resolves to again.
     """
 
     glob: str
 
     def surely(self, value: Any) -> bool:
-        """An http URL of such a host, written plainly. A wildcard never means a private one."""
+        """Return whether it is an http URL of such a host, written plainly; a wildcard never fits a private host."""
         host = _host(value)
         if not host:
             return False
@@ -56,7 +56,7 @@ class Host:
         return host == glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, glob))
 
     def maybe(self, value: Any) -> bool:
-        """A URL that may lead there, or none that can be read."""
+        """Return whether the URL may lead there, or cannot be parsed."""
         host = _host(value)
         if not host:
             return True
@@ -67,13 +67,14 @@ class Host:
 
 
 def _host(value: Any) -> str:
-    """The host of an http URL, in small letters; "" if it is none or is written to mislead."""
+    """Return the host of an http URL in lower case; "" if it is not one, or is written to mislead."""
+    # Clients disagree about spaces, backslashes and control characters, so `http://good\\@evil` has several hosts.
     if not isinstance(value, str) or re.search(r"[\s\\\0-\x20\x7f]", value):
         return ""
     try:
         parts = urlsplit(value)
         host = parts.hostname or ""
-        _ = parts.port
+        _ = parts.port  # reading it raises ValueError for a port that other parsers may take for a part of the host
     except ValueError:
         return ""
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host or len(host) > MAX_HOST:
@@ -83,7 +84,7 @@ def _host(value: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def _as_dns(host: str) -> str:
-    """A host, or a glob of one, as it is looked up: other scripts, full-width letters and dots in ASCII; "" if none."""
+    """Return a host, or a glob of hosts, in ASCII as it is looked up; "" if it has no such form."""
     if host.isascii():
         return host
     try:
@@ -93,11 +94,12 @@ def _as_dns(host: str) -> str:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a host is, in any spelling that C libraries read: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
+    """Return the address that a host is, in any spelling that C libraries parse, such as `0x7f.1` or `2130706433`."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
         pass
+    # Libraries that connect accept these spellings, so `http://2130706433/` would otherwise pass as a public name.
     numbers: list[int] = []
     for part in host.split("."):
         if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", part):
@@ -120,6 +122,7 @@ def _is_private(host: str) -> bool:
     if address is None:
         return "." not in host or any(fnmatchcase(host, name) for name in _PRIVATE_NAMES)
     if isinstance(address, ipaddress.IPv6Address):
+        # `::ffff:127.0.0.1` and `2002:7f00:1::` reach an IPv4 address: that one decides.
         inner = address.ipv4_mapped or address.sixtofour
         if inner is None and any(address in network for network in _CARRIERS):
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -59,9 +59,9 @@ class IntentDetector:
         """The highest tier that a part of the question asks for. Linear in the question's length."""
         best = Intent(Tier.CRAWL)
         for sentence in intent_words.sentences(question):
-            found = _Sentence(self, question, sentence).read()
-            if found.tier > best.tier:
-                best = found
+            intent = _Sentence(self, question, sentence).read()
+            if intent.tier > best.tier:
+                best = intent
             if best.tier is Tier.RUN:
                 break
         return best
@@ -129,12 +129,12 @@ class _Sentence:
 
     def _clause(self, at: int) -> int:
         """The beginning of a clause: what stands before the first verb, and the verb."""
-        start, opened, mine = at, False, False
+        start, opened, by_user = at, False, False
         while True:
             length = self._opener(at)
             if length:
-                opened, mine = True, tuple(self._text[at : at + length]) in intent_words.MINE
-                start = at if not mine else start
+                opened, by_user = True, tuple(self._text[at : at + length]) in intent_words.MINE
+                start = at if not by_user else start
                 at += length
             elif self._fills(at) or (at > start and self._at(at) == ","):
                 at += 1
@@ -145,7 +145,7 @@ class _Sentence:
         word = self._at(at)
         if word in intent_words.CLAUSE_NEGATIONS or (word.endswith("n't") and word not in intent_words.ASKING):
             return self._negation(at)
-        if mine and self._is_change(at):
+        if by_user and self._is_change(at):
             self._mode = "asking"
         elif soft and not self._has_object(at):
             pass
@@ -344,7 +344,11 @@ class TierGate:
             question: the user's own words; never those of a tool or a document.
             held: the tier of the question before; counts where the gate is sticky.
         """
-        found = self.detect(question)
-        intent = found if isinstance(found, Intent) else Intent(found, why="a detector of the program's own says so")
+        detected = self.detect(question)
+        intent = (
+            detected
+            if isinstance(detected, Intent)
+            else Intent(detected, why="a detector of the program's own says so")
+        )
         tier = min(max(intent.tier, self.min_tier, held if self.sticky else self.min_tier), self.max_tier)
         return replace(intent, tier=tier)

@@ -1,8 +1,8 @@
-"""Names in a policy that name nothing: a rule that denies a tool by a misspelt name denies nothing, and nobody hears.
+"""Lint a policy: find names of tools and arguments that do not exist, so that a misspelled rule has no effect.
 
-A policy may know of tools that are not here: of other programs, or of servers that come later. So a glob, and a name
-on a server without tools yet, are only told of if they are nearly the name of a tool that is here; and a glob is never
-called a mistake.
+A policy may name tools that are not registered: those of other programs, or of servers that connect later. So a glob,
+and a name on a server without tools yet, are only reported if they resemble the name of a registered tool. A glob is
+never certain to be a mistake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import ToolDefinition
 
 NEAR = 0.8
-"""From which likeness on (`difflib`, case aside) one name is taken for another that was misspelt."""
+"""Minimum similarity (`difflib`, ignoring case) of a misspelled name and the name that was meant."""
 BUILTIN = frozenset({"list_dir", "read_file", "search_files", "write_file", "apply_diff", "execute_command"}) | {
     "task_completion",
     "ask_question",
@@ -38,11 +38,11 @@ class Misnomer:
 
     Attributes:
         where: the rule or the limit, as "policy.rules.0".
-        name: what it names.
-        near: what there is of nearly that name; "" if nothing is.
+        name: the name in the policy.
+        near: the existing name that it resembles; "" if there is none.
         certain: it is a mistake, and lets calls run: the rule was to deny or ask, or it is a limit, and a tool of
-            this program was surely meant. No tool of a server makes it certain: strangers choose their names.
-        message: all of it in words.
+            this program was surely meant. Tools of servers never make it certain: their authors choose their names.
+        message: a description of the problem.
     """
 
     where: str
@@ -57,62 +57,70 @@ class Misnomer:
 
 
 def misnomers(policy: Policy, tools: Iterable[ToolDefinition]) -> list[Misnomer]:
-    """What in a policy names no tool, or no argument of the tools that it names.
+    """Return the names in a policy of tools, or of arguments of its tools, that do not exist.
 
     Args:
         policy: the rules.
-        tools: all that there are, also those that are hidden or switched off: `registry.known()`.
+        tools: all tools, also those that are hidden or disabled: `registry.known()`.
     """
-    known = list(tools)
-    found: list[Misnomer] = []
+    definitions = list(tools)
+    problems: list[Misnomer] = []
     for at, rule in enumerate(policy.rules):
-        found += _of(f"policy.rules.{at}", rule, rule.effect, known)
+        problems += _of(f"policy.rules.{at}", rule, rule.effect, definitions)
     for at, limit in enumerate(policy.limits):
-        found += _of(f"policy.limits.{at}", limit, "limit", known)
-    return found
+        problems += _of(f"policy.limits.{at}", limit, "limit", definitions)
+    return problems
 
 
 def checked(policy: Policy, tools: Iterable[ToolDefinition]) -> list[Misnomer]:
-    """`misnomers` of which none is certain.
+    """Return the misnomers of a policy, none of which is certain.
 
     Raises:
-        ConfigurationError: one is.
+        ConfigurationError: one of them is certain.
     """
-    found = misnomers(policy, tools)
-    for one in found:
-        if one.certain:
-            raise ConfigurationError(str(one))
-    return found
+    problems = misnomers(policy, tools)
+    for misnomer in problems:
+        if misnomer.certain:
+            raise ConfigurationError(str(misnomer))
+    return problems
 
 
 def _of(where: str, one: Rule | Limit, does: str, known: Sequence[ToolDefinition]) -> list[Misnomer]:
-    meant = [tool for tool in known if one.names(tool)]
-    if not meant:
+    targets = [tool for tool in known if one.names(tool)]
+    if not targets:
         return _tool(where, one.tool, does, known)
     if isinstance(one, Limit):
         return []
-    found = [_argument(where, key, one, meant) for key in one.arguments]
-    if not one.confirm and all(tool.server for tool in meant):
-        said = "confirm = false is for tools of this program; for a server's, say it at the server"
-        found.append(Misnomer(where, one.tool, "", False, said))
-    return [misnomer for misnomer in found if misnomer is not None]
+    problems = [_argument(where, key, one, targets) for key in one.arguments]
+    if not one.confirm and all(tool.server for tool in targets):
+        message = "confirm = false is for tools of this program; for a server's, say it at the server"
+        problems.append(Misnomer(where, one.tool, "", False, message))
+    return [misnomer for misnomer in problems if misnomer is not None]
 
 
 def _tool(where: str, name: str, does: str, known: Sequence[ToolDefinition]) -> list[Misnomer]:
     if name.casefold() in BUILTIN or not known:
         return []
     full = [full_name(tool) for tool in known]
-    same = [one for one in full if one.rpartition(".")[2].casefold() == name.casefold()]  # it lacks its server
+    same_name = [
+        candidate for candidate in full if candidate.rpartition(".")[2].casefold() == name.casefold()
+    ]  # it lacks its server
     bare = [] if does == "allow" else [tool.name for tool in known]
-    own = _near(name, [tool.name for tool in known if not tool.server])
-    near = same[0] if same else own or _near(name, [*full, *bare])
+    nearest_own = _near(name, [tool.name for tool in known if not tool.server])
+    near = same_name[0] if same_name else nearest_own or _near(name, [*full, *bare])
     server, dot, _ = name.partition(".")
     elsewhere = bool(dot) and not any(tool.server.casefold() == server.casefold() for tool in known)
     if not near and (_is_glob(name) or elsewhere):
         return []
-    said = f"no tool is called {name!r}, {_NOTHING[does]}"
+    message = f"no tool is called {name!r}, {_NOTHING[does]}"
     return [
-        Misnomer(where, name, near, bool(own) and does != "allow" and not _is_glob(name), said + did_you_mean([near]))
+        Misnomer(
+            where,
+            name,
+            near,
+            bool(nearest_own) and does != "allow" and not _is_glob(name),
+            message + did_you_mean([near]),
+        )
     ]
 
 
@@ -135,9 +143,9 @@ def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition])
     strange = any(tool.server for tool in meant)
     certain = rule.effect != "allow" and not _is_glob(rule.tool) and not strange and (bool(near) or closed)
     whose = f"{full_name(meant[0])} has" if len(meant) == 1 else f"the tools that {rule.tool!r} names have"
-    said = f"{whose} no argument {key!r}, {_NOTHING[rule.effect]}"
-    there = f" (there {'is' if len(arguments) == 1 else 'are'} {', '.join(sorted(arguments))})"
-    return Misnomer(where, key, near, certain, said + (did_you_mean([near]) or there))
+    message = f"{whose} no argument {key!r}, {_NOTHING[rule.effect]}"
+    existing = f" (there {'is' if len(arguments) == 1 else 'are'} {', '.join(sorted(arguments))})"
+    return Misnomer(where, key, near, certain, message + (did_you_mean([near]) or existing))
 
 
 def _is_glob(name: str) -> bool:

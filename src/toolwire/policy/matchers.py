@@ -1,7 +1,7 @@
-"""What a rule says about one argument: text, paths, values, numbers; commands and hosts have modules of their own.
+"""Matchers of arguments in rules: text, paths, values and numbers.
 
-Each is asked in two ways. `surely` is for rules that allow, and is false in doubt; `maybe` is for rules that ask or
-deny, and is true in doubt.
+Each has two methods. `surely` is for rules that allow, and is false in doubt. `maybe` is for rules that ask or deny,
+and is true in doubt.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from urllib.parse import unquote
 
 
 class Matcher(Protocol):
-    """Whether a rule fits an argument."""
+    """A condition on an argument."""
 
     def surely(self, value: Any) -> bool:
-        """It certainly does: for rules that allow."""
+        """Return whether the value certainly matches; for rules that allow."""
         ...
 
     def maybe(self, value: Any) -> bool:
-        """It cannot be ruled out: for rules that deny or ask."""
+        """Return whether a match cannot be ruled out; for rules that deny or ask."""
         ...
 
 
@@ -32,11 +32,11 @@ class Text:
     glob: str
 
     def surely(self, value: Any) -> bool:
-        """The whole text fits."""
+        """Return whether the whole text fits."""
         return isinstance(value, str) and fnmatchcase(value, self.glob)
 
     def maybe(self, value: Any) -> bool:
-        """The text fits, case aside; or it is no text."""
+        """Return whether the text fits, ignoring case, or the value is not text."""
         return not isinstance(value, str) or fnmatchcase(value.casefold(), self.glob.casefold())
 
 
@@ -44,7 +44,7 @@ class Text:
 class PathGlob:
     """Paths below a place: `*` is any name, `**` any number of them.
 
-    It is the path that a call says which is looked at, and no file: where a link leads, it does not know.
+    It compares the path in the call and reads no file, so symbolic links are not followed.
 
     Attributes:
         glob: the pattern, `/` between names.
@@ -56,20 +56,21 @@ class PathGlob:
     base: str = "/"
 
     def surely(self, value: Any) -> bool:
-        """The path fits, and says plainly where it leads."""
+        """Return whether the path fits and is spelled plainly."""
         if not isinstance(value, str) or "\0" in value or "\\" in value or value.startswith("~"):
             return False
         return _path_fits(self._names(value), self._pattern())
 
     def maybe(self, value: Any) -> bool:
-        """The path fits in some spelling; or it is no path."""
+        """Return whether the path fits in some spelling, or the value is not a path."""
         if not isinstance(value, str) or "\0" in value or value.startswith("~"):
             return True
+        # Tools may decode, strip or accept backslashes, so a rule that denies has to catch all of these spellings.
         spellings = {value, value.replace("\\", "/"), unquote(value), value.strip()}
         pattern = [name.casefold() for name in self._pattern()]
         if self.base == "/" and not self.glob.startswith("/"):
             pattern = ["**", *pattern]
-        return any(_path_fits([name.casefold() for name in self._names(one)], pattern) for one in spellings)
+        return any(_path_fits([name.casefold() for name in self._names(spelling)], pattern) for spelling in spellings)
 
     def _names(self, path: str) -> list[str]:
         return [name for name in posixpath.normpath(posixpath.join(self.base, path)).split("/") if name]
@@ -80,20 +81,21 @@ class PathGlob:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Values that are equal to one of these; 1 is not true, and text is no number."""
+    """Values that are equal to one of these; 1 is not true, and text is not a number."""
 
     values: tuple[Any, ...]
 
     def surely(self, value: Any) -> bool:
-        """It is one of them."""
-        return any(_same(value, one) for one in self.values)
+        """Return whether the value is one of them."""
+        return any(_same(value, allowed) for allowed in self.values)
 
     def maybe(self, value: Any) -> bool:
-        """It is one of them, case aside; or it holds other values."""
-        return isinstance(value, list | dict) or any(_same(_folded(value), _folded(one)) for one in self.values)
+        """Return whether the value is one of them, ignoring case, or contains other values."""
+        return isinstance(value, list | dict) or any(_same(_folded(value), _folded(allowed)) for allowed in self.values)
 
 
 def _same(a: Any, b: Any) -> bool:
+    # Python takes True for equal to 1, which JSON does not.
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
 
@@ -109,19 +111,22 @@ class Number:
     at_most: float | None = None
 
     def surely(self, value: Any) -> bool:
-        """A number in the range."""
+        """Return whether it is a number in the range."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def maybe(self, value: Any) -> bool:
-        """A number in the range, or none that can be compared."""
+        """Return whether it is a number in the range, or cannot be compared."""
+        # NaN compares false with both ends, so it would slip through a rule that denies.
         comparable = isinstance(value, int | float) and not isinstance(value, bool) and value == value
         return self.surely(value) or not comparable
 
 
 def _path_fits(names: list[str], pattern: list[str]) -> bool:
-    """Whether names fit a pattern in which `**` is any number of names; in time of their product."""
+    """Return whether names fit a pattern in which `**` is any number of names."""
+    # All positions of the pattern at once. Backtracking would take exponential time for a pattern with many `**`,
+    # and the model chooses the path.
     reached = {0}
     for name in [*names, None]:
         closed = set(reached)

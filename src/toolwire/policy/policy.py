@@ -1,12 +1,12 @@
-"""May this call run? A pure decision about a call that was read, repaired and validated.
+"""Decide whether a call may run: a pure function of a call that was parsed, repaired and validated.
 
-`Deny` beats `Ask` beats `Allow`. What a tool's definition asks for always counts: its tier, and confirmation. Rules add
-to that; without a rule that fits, the tier decides alone. Rules that allow fit only what they surely describe; rules
-that deny or ask fit everything that they may describe.
+`Deny` beats `Ask` beats `Allow`. The tier of a tool and its request for confirmation always count. Rules add to that;
+without a rule that fits, the tier decides alone. Rules that allow fit only calls that they certainly describe; rules
+that deny or ask fit all calls that they may describe.
 
-Once text of strangers is in the conversation, whoever wrote it may have written the call. Then tools from a tier on
-ask, unless what is called was settled before (a plan), a rule allows it whatever was read, or it says no more than the
-user said (`provenance`). What such text holds never makes a call more likely to run.
+Once untrusted content is in the conversation, its author may have dictated the call. Tools of a high tier then ask,
+with three exceptions: the call was planned before, a rule allows it in spite of such content, or it contains no more
+than the user said (see `provenance`). Untrusted content never makes a call more likely to run.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from toolwire.policy.provenance import vouched
 from toolwire.tools import TIER, Tier, ToolDefinition
 
 HEURISTIC = 0.5
-"""Calls read with less confidence were guessed from prose: they never run without confirmation."""
+"""Minimum confidence of a call that may run unasked; calls below it were guessed from prose."""
 REMEMBERED = 10_000
-"""Calls of a tool that a session remembers with their times: what a limit per so many seconds can count."""
+"""Number of calls of a tool whose times a session remembers; a limit per time span cannot count more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The call may run once somebody has agreed to exactly this.
+    """The call may run once a person has approved exactly this call.
 
     Attributes:
-        reason: for whoever is asked.
+        reason: for the person who is asked.
         preview: what the call would do. A decision looks at nothing and leaves it empty; the executor has the tool
             show it before anybody is asked, and where it cannot, the call is denied.
     """
@@ -80,7 +80,7 @@ Effect = Literal["allow", "ask", "deny"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What holds for some calls.
+    """An effect for some calls.
 
     Attributes:
         effect: "allow", "ask" or "deny".
@@ -88,12 +88,12 @@ class Rule:
             A rule that allows has to name the server; one that asks or denies need not, and does not look at case.
         arguments: what each of these arguments has to be; all have to fit. One that is left out is its default for
             rules that ask or deny, and fits no rule that allows.
-        reason: for those who are asked, and for the model.
-        only_untrusted: for rules that ask or deny: they hold only once text of strangers is in the conversation.
-        even_untrusted: for rules that allow: nobody is asked because of such text either.
+        reason: for the person who is asked, and for the model.
+        only_untrusted: for rules that ask or deny: they apply only once untrusted content is in the conversation.
+        even_untrusted: for rules that allow: untrusted content raises no question either.
         asked_for: for rules that allow: the user asked for this call, with one of these words and every value of it in
-            one sentence; see `provenance`. Such a rule holds even then, and once for each call.
-        confirm: for rules that allow: False: nobody is asked because the tool wants to be agreed to each time. Tools of
+            one sentence; see `provenance`. Such a rule applies even then, and once for each call.
+        confirm: for rules that allow: False: the tool's own request for confirmation raises no question. Tools of
             servers ask all the same: how they describe themselves may change, and what they ask is said with the
             server.
     """
@@ -121,43 +121,49 @@ class Rule:
         check_type("arguments", self.arguments, Mapping, "a mapping from arguments to matchers")
 
     def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
-        """Whether the rule is about this call; what was said and read aside."""
+        """Return whether the rule describes this call; the session is not considered."""
         if not self.names(definition):
             return False
-        given = call.arguments
+        arguments = call.arguments
         if self.effect == "allow":
-            return all(key in given and one.surely(given[key]) for key, one in self.arguments.items())
-        if not self.arguments.keys() <= given.keys():
-            given = {**_defaults(definition), **given}
-        return all(key in given and one.maybe(given[key]) for key, one in self.arguments.items())
+            return all(key in arguments and matcher.surely(arguments[key]) for key, matcher in self.arguments.items())
+        # A tool runs with its defaults. Without them, a model could evade a rule by leaving the argument out.
+        if not self.arguments.keys() <= arguments.keys():
+            arguments = {**_defaults(definition), **arguments}
+        return all(key in arguments and matcher.maybe(arguments[key]) for key, matcher in self.arguments.items())
 
     def names(self, definition: ToolDefinition) -> bool:
-        """Whether the rule is about calls of this tool."""
+        """Return whether the rule describes calls of this tool."""
         if self.tool == "*":
             return True
         name = full_name(definition)
         if self.effect != "allow":
             return _may_be(name, self.tool)
+        # A server chooses its tools' names, so "read_*" must not allow the `read_all` of a server added tomorrow.
         return fnmatchcase(name, self.tool) and ("." in self.tool or not definition.server)
 
 
 def _defaults(definition: ToolDefinition) -> dict[str, Any]:
-    """What arguments are that a call leaves out."""
+    """Return the default values that a schema declares."""
     declared = definition.parameters.get("properties")
     if not isinstance(declared, Mapping):
         return {}
-    return {key: one["default"] for key, one in declared.items() if isinstance(one, Mapping) and "default" in one}
+    return {
+        key: schema["default"]
+        for key, schema in declared.items()
+        if isinstance(schema, Mapping) and "default" in schema
+    }
 
 
 def full_name(definition: ToolDefinition) -> str:
-    """A tool's name with its server's before it, however models know it."""
+    """Return a tool's name with its server's name before it, independent of the name that models see."""
     name, server = definition.name, definition.server
     return name if not server or name.startswith(f"{server}.") else f"{server}.{name}"
 
 
 @lru_cache(maxsize=4096)
 def _may_be(name: str, glob: str) -> bool:
-    """Whether a glob fits a full name, case aside, or what is left of it without a server."""
+    """Return whether a glob fits a full name, or the name without its server; case is ignored."""
     name, glob = name.casefold(), glob.casefold()
     while not fnmatchcase(name, glob):
         _, dot, name = name.partition(".")
@@ -168,14 +174,14 @@ def _may_be(name: str, glob: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much a session may use: calls that were allowed count, whatever became of them.
+    """A bound on the calls of a session; calls that were allowed count, also if they failed.
 
     Attributes:
-        calls: so many calls; None: any number,
-        seconds: in so many seconds; 0: in the whole session.
-        tool: a glob over the tool's name, with or without its server; all that it fits count together.
-        running: so many seconds of running, in the whole session, those of calls that run now included; None: any.
-            A call that runs already is not stopped.
+        calls: maximum number of calls; None for no maximum.
+        seconds: length of the window, in seconds; 0 for the whole session.
+        tool: a glob over the tool's name, with or without its server; all tools that it fits count together.
+        running: maximum running time in the whole session, in seconds; None for no maximum. The time of calls that run
+            now is included, and they are not stopped.
     """
 
     calls: int | None = None
@@ -195,28 +201,27 @@ class Limit:
         check_type("running", self.running, (int, float, NoneType), "a number of seconds or None")
 
     def names(self, definition: ToolDefinition) -> bool:
-        """Whether calls of this tool count."""
+        """Return whether calls of this tool count."""
         return self.concerns(full_name(definition))
 
     def concerns(self, name: str) -> bool:
-        """Whether calls of the tool of this full name count."""
+        """Return whether calls of the tool with this full name count."""
         return self.tool == "*" or _may_be(name, self.tool)
 
 
-@dataclass(slots=True)  # made anew for each call, and nobody changes it: frozen it takes three times as long
+@dataclass(slots=True)  # one for each call; frozen it takes three times as long to make
 class Context:
-    """What a decision may know of the session.
+    """The state of a session, as far as decisions depend on it.
 
     Attributes:
-        tier: how far the session is unlocked.
-        untrusted: text of strangers (a web page, a file, a server's answer) was in the conversation when the model
+        tier: the highest tier that the session may use.
+        untrusted: untrusted content (a web page, a file, a server's answer) was in the conversation when the model
             wrote the call.
         now: seconds on any clock.
         ran: by a tool's full name, when its calls ran lately, on that clock and in order.
-        agreed, refused: approval keys that somebody has decided about for the session; see `approval_key`.
+        agreed, refused: approval keys of calls that were approved or refused for the session; see `approval_key`.
         said: the user's sentences of this question; see `provenance.sentences`.
-        planned: by approval key, how often the model wrote that it would make the call, before it read any text of
-            strangers.
+        planned: by approval key, how often the model planned the call before it read any untrusted content.
         spent: by approval key, how often a permission for once was used.
         counts: by a tool's full name, its calls in the whole session.
         running: by a tool's full name, the seconds that those of its calls ran which are over.
@@ -244,7 +249,7 @@ class Policy:
     Attributes:
         rules: in any order; the strictest that fits counts.
         limits: how much a session may use.
-        ask_when_untrusted: the tier from which tools ask once text of strangers is in the conversation; None: never.
+        ask_when_untrusted: the tier from which tools ask once untrusted content is in the conversation; None: never.
         ask_by_default: tiers whose tools ask where no rule allows them.
         deny_by_default: tiers whose tools are denied where no rule allows them.
     """
@@ -266,12 +271,12 @@ class Policy:
         check_type("ask_when_untrusted", self.ask_when_untrusted, (Tier, NoneType), f"{TIER}, or None")
 
     def decide(self, call: ToolCall, definition: ToolDefinition, context: Context) -> Decision:
-        """Whether the call may run.
+        """Decide whether the call may run.
 
         Args:
-            call: repaired and validated; exactly this would run.
-            definition: the tool's, as it is registered.
-            context: what is known of the session.
+            call: repaired and validated; exactly this call would run.
+            definition: the tool, as it is registered.
+            context: the state of the session.
         """
         return _Case(self, call, definition, context).decision()
 
@@ -287,12 +292,14 @@ class _Case:
 
     def decision(self) -> Decision:
         call, context = self._call, self._context
+        # Denials come first: nothing that is decided below may overrule one.
         reason = self._denied()
         if reason:
             return Deny(reason)
         allowing, lifting, settling = self._allowing() if self._policy.rules else (None, None, None)
         if allowing is None and self._definition.tier in self._policy.deny_by_default:
             return Deny(f"No rule allows this call of {call.name}.")
+        # Before any permission: rules and approvals are meant for calls that the model made, and prose may quote one.
         if call.confidence < HEURISTIC:
             return Ask("The call was guessed from prose.")
         if context.agreed and self.key in context.agreed:
@@ -302,23 +309,24 @@ class _Case:
             return Ask(reason)
         chosen = allowing if settling is None else settling
         once = chosen is not None and bool(chosen.asked_for)
+        # Last, because a plan or a vouching sentence answers only this question, and none of those above.
         if self._is_suspect():
             if lifting is None and self._is_planned():
-                return Allow("it was planned before text of strangers was read", once=True)
+                return Allow("it was planned before untrusted content was read", once=True)
             if lifting is None:
-                return Ask(f"Text of strangers is in the conversation, and {call.name} can change things.")
+                return Ask(f"Untrusted content is in the conversation, and {call.name} can change things.")
             chosen, once = lifting, bool(lifting.asked_for) or (settling is not None and once)
         return Allow("" if chosen is None else chosen.reason, once=once)
 
     @property
     def key(self) -> str:
-        """What agreements and plans are bound to; made when it is first needed."""
+        """The approval key, to which approvals and plans are bound; computed on first use."""
         if not self._key:
             self._key = approval_key(self._call, self._definition)
         return self._key
 
     def _denied(self) -> str:
-        """Why the call must not run; "" if nothing says so but the tier's default may."""
+        """Return why the call must not run; "" if only the default of its tier could deny it."""
         call, definition, context = self._call, self._definition, self._context
         if context.refused and self.key in context.refused:
             return f"{call.name} with these arguments was refused before. Do not ask again."
@@ -334,7 +342,7 @@ class _Case:
         return ""
 
     def _asked(self, allowing: Rule | None, settling: Rule | None) -> str:
-        """Why somebody is asked, whatever was read; "" if nothing says so."""
+        """Return why an approval is needed, apart from untrusted content; "" if none is."""
         name = self._call.name
         rule = self._rule("ask")
         if rule is not None:
@@ -346,7 +354,7 @@ class _Case:
         return ""
 
     def _rule(self, effect: Effect) -> Rule | None:
-        """A rule that asks or denies and holds for this call."""
+        """Return the first rule with this effect that applies to the call."""
         if not self._policy.rules:
             return None
         untrusted = self._context.untrusted
@@ -357,10 +365,14 @@ class _Case:
         return None
 
     def _allowing(self) -> tuple[Rule | None, Rule | None, Rule | None]:
-        """Rules that allow the call: at all, whatever was read, and unasked; those without conditions first."""
+        """Return rules that allow the call: at all, in spite of untrusted content, and without confirmation.
+
+        Rules without `asked_for` come first, because the others are used up by a call.
+        """
         allowing: Rule | None = None
         lifting: Rule | None = None
         settling: Rule | None = None
+        # A server may change its tools' definitions after the rule was written, so its request stays.
         unasked = self._definition.requires_confirmation and not self._definition.server
         for rule in self._policy.rules:
             if rule.effect != "allow" or not rule.fits(self._call, self._definition):
@@ -376,13 +388,13 @@ class _Case:
         return allowing, lifting, settling
 
     def _is_asked_for(self, rule: Rule) -> bool:
-        said = self._context.said
-        if not said or not vouched(self._call.arguments, self._definition.parameters, said, rule.asked_for):
+        sentences = self._context.said
+        if not sentences or not vouched(self._call.arguments, self._definition.parameters, sentences, rule.asked_for):
             return False
         return self.key not in self._context.spent
 
     def _is_suspect(self) -> bool:
-        """Whether a stranger may be behind the call."""
+        """Return whether untrusted content may have dictated the call."""
         least = self._policy.ask_when_untrusted
         return self._context.untrusted and least is not None and self._definition.tier >= least
 
@@ -392,22 +404,24 @@ class _Case:
 
 
 def _met(limit: Limit, tool: str, context: Context) -> str:
-    """Why a limit forbids one more call of a tool; "" if it does not."""
+    """Return why a limit forbids one more call of a tool; "" if it does not."""
     concerns = limit.concerns
     if not concerns(tool):
         return ""
     if limit.calls is not None:
         if limit.seconds:
             since = context.now - limit.seconds
-            done = sum(len(times) - bisect_left(times, since) for name, times in context.ran.items() if concerns(name))
+            calls = sum(len(times) - bisect_left(times, since) for name, times in context.ran.items() if concerns(name))
         else:
-            done = sum(count for name, count in context.counts.items() if concerns(name))
-        if done >= limit.calls:
+            calls = sum(count for name, count in context.counts.items() if concerns(name))
+        if calls >= limit.calls:
             span = f" in {limit.seconds:g} seconds" if limit.seconds else " in this session"
             return f"{limit.tool} may run {limit.calls} times{span}, and did."
     if limit.running is not None:
-        used = sum(seconds for name, seconds in context.running.items() if concerns(name))
-        used += sum(count * context.now - since for name, (count, since) in context.busy.items() if concerns(name))
-        if used >= limit.running:
+        seconds_used = sum(seconds for name, seconds in context.running.items() if concerns(name))
+        seconds_used += sum(
+            count * context.now - since for name, (count, since) in context.busy.items() if concerns(name)
+        )
+        if seconds_used >= limit.running:
             return f"{limit.tool} may run for {limit.running:g} seconds in this session, and did."
     return ""

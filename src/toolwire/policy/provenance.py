@@ -1,10 +1,10 @@
-"""Whose words a call is made of: does it say no more than the user said?
+"""Provenance of calls: does a call contain no more than the user said?
 
-Text of strangers never vouches for anything, so it does not matter what it holds. What the user said is cut into
-sentences, and one sentence has to hold the whole call: a word that asks for it, and every value as it stands, not a
-piece of a longer word, path, address or number. What says little (a letter, a digit, a flag) vouches for nothing, and
-neither does what stands with a "not" or a question between two blank lines. The words are English: in other languages
-nothing tells a "not". Whatever is in doubt is not vouched for: then somebody is asked.
+Only the user's sentences vouch for a call, and untrusted content never does. One sentence has to contain the whole
+call: a word that asks for it, and every value, not as a piece of a longer word, path, address or number. Short values
+(a letter, a digit, a flag) are not vouched for, and neither is anything in a paragraph with a negation or a question.
+The negations are English; those of other languages are not recognized. In doubt a call is not vouched for, and a person
+is asked.
 
 Work is linear in what was said, for values up to `MAX_VALUE`; nothing backtracks.
 """
@@ -20,17 +20,17 @@ from typing import Any
 from toolwire.policy.intent_words import QUESTIONS, REFUSALS, is_negation
 
 MAX_VALUE = 2_000
-"""Characters of a value that is looked for; longer ones are not vouched for."""
+"""Maximum length of a value that can be vouched for, in characters."""
 MIN_CHARACTERS = 3
-"""Letters and digits that text needs to vouch for something."""
+"""Minimum number of letters and digits of a text that can be vouched for."""
 MIN_DIGITS = 2
-"""Digits that a number needs."""
+"""Minimum number of digits of a number that can be vouched for."""
 
 _END = re.compile(r"[.!?;](?=\s|$)|[\u3002\uff01\uff1f\uff1b\n\r\x0b\x0c\x85\u2028\u2029]")
 _JOINING = frozenset("_-./\\@:#%+&=~,^$|*")
-"""Besides letters and digits, what holds a word together when it stands inside one."""
+"""Characters that join what is on both sides of them into one word, besides letters and digits."""
 _TRAILING = frozenset(".,:")
-"""What may follow a word without being of it, where the word ends there."""
+"""Punctuation that may follow a word without belonging to it."""
 _NUMBER = re.compile(r"\$?([0-9]+(?:\.[0-9]+)?)")
 _APOSTROPHES = str.maketrans(dict.fromkeys("`\u2019\u2018\u00b4\u02bc\u2032\uff07\u02b9", "'"))
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -38,21 +38,22 @@ _ASKED = re.compile("[?\uff1f\u037e\u061f]")
 
 
 def vouching_sentences(text: str) -> tuple[str, ...]:
-    """The sentences and lines of what somebody said that may vouch for something.
+    """Return the sentences and lines of a question that may vouch for a call.
 
-    Where a negation or a question stands, nothing does from one blank line to the next: a line end or the stop of an
-    abbreviation may stand between "not" and what is not wanted.
+    None of a paragraph with a negation or a question does: a line end or the period of an abbreviation may separate a
+    "not" from what it negates.
     """
-    kept: list[str] = []
+    sentences: list[str] = []
     doubtful, ended = False, True
     for paragraph in _paragraphs(text):
-        parts = [one for part in _END.split(paragraph) if (one := part.strip())]
+        parts = [sentence for part in _END.split(paragraph) if (sentence := part.strip())]
+        # "Do not do the following:" and a blank line: the negation reaches into the next paragraph.
         goes_on = doubtful and not ended
         doubtful = goes_on or bool(_ASKED.search(paragraph)) or any(map(_is_doubtful, parts))
         ended = paragraph.rstrip().endswith((".", "!", "?"))
         if not doubtful:
-            kept += parts
-    return tuple(kept)
+            sentences += parts
+    return tuple(sentences)
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -71,7 +72,7 @@ def _heard(sentence: str) -> list[str]:
 
 
 def _is_doubtful(sentence: str) -> bool:
-    """Whether a sentence may say that something is not wanted, or ask."""
+    """Return whether a sentence may negate something, or ask a question."""
     first, *rest = [word for word in _heard(sentence) if word != "please"] or [""]
     return first in QUESTIONS or any(map(is_negation, (first, *rest))) or not REFUSALS.isdisjoint(rest)
 
@@ -79,31 +80,31 @@ def _is_doubtful(sentence: str) -> bool:
 def vouched(
     arguments: Mapping[str, Any], parameters: Mapping[str, Any], said: Iterable[str], asking: Sequence[str]
 ) -> bool:
-    """Whether one sentence asks for a call and holds all of its values.
+    """Return whether one sentence asks for a call and contains all of its values.
 
     Args:
-        arguments: of the call; at least one has to stand in the sentence.
+        arguments: of the call; at least one has to appear in the sentence.
         parameters: the tool's schema; what equals its default may as well be left out.
         said: the user's sentences.
-        asking: words or phrases of which the sentence has to hold one; case is ignored.
+        asking: words or phrases, one of which the sentence has to contain; case is ignored.
     """
     values = list(_values(arguments, parameters))
     if not values or any(isinstance(value, _Doubt) for value in values):
         return False
-    return any(_asks(one, asking) and all(stands_in(value, one) for value in values) for one in said)
+    return any(_asks(sentence, asking) and all(stands_in(value, sentence) for value in values) for sentence in said)
 
 
 def stands_in(value: Any, sentence: str) -> bool:
-    """Whether text or a number stands in a sentence as a whole; other values do not, and neither do short ones."""
+    """Return whether a sentence contains a text or a number as a whole; False for short and for other values."""
     if isinstance(value, str):
         if len(value) > MAX_VALUE or sum(map(str.isalnum, value)) < MIN_CHARACTERS:
             return False
         return _found(value, sentence)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        wanted = Decimal(repr(value))
+        number = Decimal(repr(value))
         return any(
             sum(map(str.isdigit, match[1])) >= MIN_DIGITS
-            and Decimal(match[1]) == wanted
+            and Decimal(match[1]) == number
             and _whole(sentence, match.start(), match.end())
             for match in _NUMBER.finditer(sentence)
         )
@@ -115,10 +116,11 @@ class _Doubt:
 
 
 def _values(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[Any]:
-    """What has to stand in the sentence; a doubt where that cannot be said."""
+    """Yield the values that the sentence has to contain; a `_Doubt` for those that cannot be vouched for."""
     declared = parameters.get("properties")
     for name, value in arguments.items():
         schema = declared.get(name) if isinstance(declared, Mapping) else None
+        # The schema does not say what an undeclared argument does, so no sentence vouches for it.
         if schema is None:
             yield _Doubt()
         elif not _is_default(value, schema):
@@ -143,8 +145,8 @@ def _is_default(value: Any, schema: Any) -> bool:
 
 def _asks(sentence: str, words: Sequence[str]) -> bool:
     asking = [word.casefold() for word in words]
-    heard = _heard(sentence)
-    if any(map(is_negation, heard)) or any(word in REFUSALS and word not in asking for word in heard):
+    words_said = _heard(sentence)
+    if any(map(is_negation, words_said)) or any(word in REFUSALS and word not in asking for word in words_said):
         return False
     folded = sentence.casefold()
     return any(_found(word, folded) for word in asking)
@@ -160,7 +162,8 @@ def _found(text: str, sentence: str) -> bool:
 
 
 def _whole(sentence: str, start: int, end: int) -> bool:
-    """Whether nothing before or after belongs to the same word; a stop or a comma behind it does not."""
+    """Return whether a span is not a piece of a longer word; a period or a comma behind it is allowed."""
+    # "pay bob@evil.example" must not vouch for `bob`, nor "10,000" for 10.
     if start and _joins(sentence[start - 1]) and _joins(sentence[start]):
         return False
     if end == len(sentence) or not (_joins(sentence[end - 1]) and _joins(sentence[end])):
@@ -170,7 +173,7 @@ def _whole(sentence: str, start: int, end: int) -> bool:
 
 
 def _joins(character: str) -> bool:
-    """Whether a character makes one word of what stands on both sides; marks and invisible ones do."""
+    """Return whether a character joins what is on both sides into one word; marks and invisible characters do."""
     if character.isalnum() or character in _JOINING:
         return True
     return not character.isascii() and unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")

@@ -1,8 +1,8 @@
-"""A policy in a TOML file: whatever code can say about calls, it can say.
+"""Policies in a TOML file, with all features that policies in code have.
 
     [policy]
-    ask_when_untrusted = "run"        # the tier from which tools ask after text of strangers; or "never"
-    default = { run = "ask" }         # by tier, what holds where no rule allows a call: "allow", "ask" or "deny"
+    ask_when_untrusted = "run"        # the tier from which tools ask after untrusted content; or "never"
+    default = { run = "ask" }         # by tier, where no rule allows a call: "allow", "ask" or "deny"
 
     [[policy.rules]]
     effect = "allow"                  # or "ask", "deny"
@@ -15,7 +15,7 @@
     calls = 5
     seconds = 3600                    # without it: in the whole session
 
-What cannot be meant is an error: a glob that never fits anything, a key that a rule of this effect ignores.
+A value that has no effect is an error: a glob that never fits anything, a key that a rule of this effect ignores.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class _Strict(BaseModel):
 
 
 def _tier(value: Any) -> Any:
-    found = _TIERS.get(value.lower()) if isinstance(value, str) else value if isinstance(value, Tier) else None
-    if found is None:
+    tier = _TIERS.get(value.lower()) if isinstance(value, str) else value if isinstance(value, Tier) else None
+    if tier is None:
         raise ValueError(f"a tier is one of {', '.join(_TIERS)}, not {value!r:.40}")
-    return found
+    return tier
 
 
 def _tier_or_never(value: Any) -> Any:
@@ -60,8 +60,8 @@ _TierOrNever = Annotated[Tier | None, PlainValidator(_tier_or_never)]
 def _tool(value: Any) -> Any:
     if not isinstance(value, str) or not value:
         raise ValueError("a tool is named by text that is not empty")
-    if found := _NEVER_IN_NAMES.search(value):
-        raise ValueError(f"{value!r} fits no tool: no name holds {found.group()!r}")
+    if match := _NEVER_IN_NAMES.search(value):
+        raise ValueError(f"{value!r} fits no tool: no name holds {match.group()!r}")
     if value.count("[") != value.count("]"):
         raise ValueError(f"{value!r} fits no tool: its bracket is not closed")
     return value
@@ -115,8 +115,10 @@ def _words(value: Any) -> tuple[str, ...]:
         raise ValueError('a command is a list of its words, such as ["npm", "install"]')
     if " " in value[0].strip() or "\t" in value[0]:
         raise ValueError(f"{value[0]!r} is several words; each is an item of its own: {value[0].split()}")
-    if found := next((word for word in value if word in _OPERATORS), ""):
-        raise ValueError(f"{found!r} is the shell's, and no part of a command that a rule fits; write a rule for each")
+    if operator := next((word for word in value if word in _OPERATORS), ""):
+        raise ValueError(
+            f"{operator!r} is the shell's, and no part of a command that a rule fits; write a rule for each"
+        )
     return tuple(value)
 
 
@@ -161,22 +163,22 @@ _MATCHERS: dict[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Matcher
     "at_least": (frozenset({"at_least", "at_most"}), _number),
     "at_most": (frozenset({"at_least", "at_most"}), _number),
 }
-"""By the key that tells a matcher: the keys that go together, and what makes it."""
+"""By the key that identifies a matcher: the keys that may be combined, and the function that builds it."""
 
 
 def _matcher(value: Any) -> Any:
-    known = ", ".join(_MATCHERS)
+    names = ", ".join(_MATCHERS)
     if not isinstance(value, Mapping) or not value:
-        raise ValueError(f'an argument is described by a table such as {{ text = "a*" }}; known are {known}')
-    told = [key for key in value if key in _MATCHERS]
+        raise ValueError(f'an argument is described by a table such as {{ text = "a*" }}; known are {names}')
+    kinds = [key for key in value if key in _MATCHERS]
     unknown = [key for key in value if key not in _MATCHERS and key not in ("base", "options")]
-    if unknown or not told:
+    if unknown or not kinds:
         key = str((unknown or list(value))[0])
         hint = did_you_mean(closest(key, _MATCHERS))
-        raise ValueError(f"unknown matcher {key!r}{hint} (known are {known})")
-    together, make = _MATCHERS[told[0]]
+        raise ValueError(f"unknown matcher {key!r}{hint} (known are {names})")
+    together, make = _MATCHERS[kinds[0]]
     if odd := [key for key in value if key not in together]:
-        raise ValueError(f"{told[0]} and {odd[0]} do not go together; write a rule for each")
+        raise ValueError(f"{kinds[0]} and {odd[0]} do not go together; write a rule for each")
     return make(value)
 
 
@@ -224,7 +226,7 @@ class RuleTable(_Strict):
         return self
 
     def made(self) -> Rule:
-        """The rule."""
+        """Return the rule."""
         return Rule(
             self.effect,
             self.tool,
@@ -256,12 +258,12 @@ class LimitTable(_Strict):
         return self
 
     def made(self) -> Limit:
-        """The limit."""
+        """Return the limit."""
         return Limit(self.calls, self.seconds, self.tool, self.running)
 
 
 class Defaults(_Strict):
-    """The table `policy.default`: what holds where no rule allows a call, by tier."""
+    """The table `policy.default`: the effect where no rule allows a call, by tier."""
 
     crawl: Effect = "allow"
     walk: Effect = "allow"
@@ -269,7 +271,7 @@ class Defaults(_Strict):
 
 
 class PolicyTable(_Strict):
-    """The table `[policy]`; `made` gives the policy."""
+    """The table `[policy]`; `made` returns the policy."""
 
     ask_when_untrusted: _TierOrNever = Tier.RUN
     default: Defaults = Field(default_factory=Defaults)
@@ -277,7 +279,7 @@ class PolicyTable(_Strict):
     limits: tuple[LimitTable, ...] = ()
 
     def made(self) -> Policy:
-        """The policy that the table describes."""
+        """Return the policy that the table describes."""
         effects = {tier: getattr(self.default, name) for name, tier in _TIERS.items()}
         return Policy(
             tuple(rule.made() for rule in self.rules),
@@ -292,10 +294,10 @@ class PolicyTable(_Strict):
 
 
 def as_table(policy: Policy) -> dict[str, Any]:
-    """The table `[policy]` that says the same; plain values, as TOML and JSON have them.
+    """Return the table `[policy]` of a policy, in plain values of TOML and JSON.
 
     Raises:
-        ConfigurationError: a rule has a matcher of the program's own, or names null, which TOML does not have.
+        ConfigurationError: a rule has a custom matcher, or contains null, which TOML does not have.
     """
     table: dict[str, Any] = {}
     if policy.ask_when_untrusted is not Tier.RUN:
@@ -320,7 +322,7 @@ def as_table(policy: Policy) -> dict[str, Any]:
 def _rule_table(rule: Rule) -> dict[str, Any]:
     table: dict[str, Any] = {"effect": rule.effect, "tool": rule.tool}
     if rule.arguments:
-        table["arguments"] = {name: _matcher_table(one) for name, one in rule.arguments.items()}
+        table["arguments"] = {name: _matcher_table(matcher) for name, matcher in rule.arguments.items()}
     if rule.reason:
         table["reason"] = rule.reason
     if rule.only_untrusted and rule.effect != "allow":

@@ -1,4 +1,4 @@
-"""What a conversation has come to: how far it is unlocked, what was read, said, planned, agreed to, and used up."""
+"""The state of a conversation that decisions depend on: tier, taint, approvals, plans and use of limits."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NONE = 0, 0.0
 
 @dataclass(slots=True)
 class Session:
-    """What a conversation has come to; kept by its program from call to call.
+    """The state of a conversation; the program keeps it from call to call.
 
     Attributes:
-        tier: how far it is unlocked.
-        untrusted: text of strangers has entered it.
-        handed_on: its tasks are a model's words; see `hand_on`.
-        ceiling: no words of a task unlock more.
+        tier: the highest tier that its calls may use.
+        untrusted: untrusted content has entered it.
+        handed_on: a model wrote its tasks; see `hand_on`.
+        ceiling: the highest tier that a task can unlock.
     """
 
     tier: Tier = Tier.CRAWL
@@ -43,7 +43,7 @@ class Session:
         """Check the tier.
 
         Raises:
-            TypeError: it is none.
+            TypeError: it is not a `Tier`.
         """
         check_type("tier", self.tier, Tier, TIER)
 
@@ -54,7 +54,7 @@ class Session:
         return f"<Session: {', '.join(filter(None, state))}, {calls} calls>"
 
     def context(self, *, now: float, untrusted: bool | None = None) -> Context:
-        """What a decision may know; for this moment, and for calls that the model wrote when it had read so much."""
+        """Return the state for a decision; `untrusted`, if given, is the taint from when the model wrote the call."""
         return Context(
             self.tier,
             self.untrusted if untrusted is None else untrusted,
@@ -71,12 +71,13 @@ class Session:
         )
 
     def hand_on(self) -> Session:
-        """A session for a task that a model hands on.
+        """Return a session for a task that a model delegates.
 
-        What the user said and what was read hold there. Both sessions are of one user: what is agreed to, refused and
-        used up in one is so in the other, and calls of both count against one limit. The task itself is a model's
-        words: they vouch for nothing, and unlock no more than is unlocked here.
+        The user's sentences and the taint apply there too. Both sessions share approvals, refusals and limits. The
+        task itself is written by a model: it vouches for nothing, and unlocks no tier above this session's.
         """
+        # The collections are shared, not copied. With a fresh budget and no refusals in each delegated task, a model
+        # could evade both by delegating again. Plans are not shared, because the other model did not make them.
         return Session(
             untrusted=self.untrusted,
             handed_on=True,
@@ -93,9 +94,9 @@ class Session:
         )
 
     def said(self, text: str) -> None:
-        """The user asks this: their own words, nothing that was pasted or quoted.
+        """Record the user's question: their own words, nothing that was pasted or quoted.
 
-        Earlier words, plans, and refusals that were not for the whole session are over.
+        Earlier words, plans, and refusals that were not for the whole session expire.
         """
         self._said = vouching_sentences(text)
         self._declined.clear()
@@ -103,42 +104,44 @@ class Session:
         self._spent.clear()
 
     def planned(self, key: str) -> None:
-        """The model wrote that it would make a call, before it had read any text of strangers."""
+        """Record that the model planned a call before it had read any untrusted content."""
         self._planned[key] += 1
 
     def spent(self, key: str) -> None:
-        """A permission for once is used up."""
+        """Record that a permission for one call was used."""
         self._spent[key] += 1
 
     def ran(self, name: str, at: float) -> None:
-        """A call may run now, and counts."""
+        """Record that a call was allowed; it counts from now on."""
         times = self._ran.setdefault(name, [])
         times.append(at)
+        # Half of the list goes at once, so that the cost of a deletion is spread over as many calls.
         if len(times) >= 2 * REMEMBERED:
             del times[:REMEMBERED]
         self._counts[name] += 1
 
     def began(self, name: str, at: float) -> None:
-        """A call that was counted begins to run."""
+        """Record that a call that was counted begins to run."""
+        # The sum of the start times is enough to know the time of all running calls: count * now - sum.
         count, since = self._busy.get(name, _NONE)
         self._busy[name] = count + 1, since + at
 
     def ended(self, name: str, at: float, now: float) -> None:
-        """A call that began then runs no more."""
+        """Record that a call that began at `at` has ended."""
         count, since = self._busy.pop(name, (1, at))
         if count > 1:
             self._busy[name] = count - 1, since - at
         self._running[name] = self._running.get(name, 0.0) + now - at
 
     def declined(self, key: str) -> None:
-        """Somebody has refused a call; the same one is not asked about again before the user asks something else."""
+        """Record a refusal; the same call is not asked about again before the user's next question."""
         self._declined.add(key)
 
     @property
     def account(self) -> int:
-        """The same for sessions of one user; see `hand_on`."""
+        """Identifier shared by a session and the sessions delegated from it; see `hand_on`."""
         return id(self._declined)
 
     def decided(self, key: str, *, agreed: bool) -> None:
-        """Somebody has decided for the session."""
+        """Record a decision that a person made for the whole session."""
         (self._agreed if agreed else self._refused).add(key)

@@ -95,7 +95,7 @@ def test_a_planned_call_may_run_as_often_as_it_was_planned() -> None:
     key = approval_key(run("ls"), RUN)
     planned = Context(tier=Tier.RUN, untrusted=True, planned={key: 2}, spent={key: 1})
     assert Policy().decide(run("ls"), RUN, planned) == Allow(
-        "it was planned before text of strangers was read", once=True
+        "it was planned before untrusted content was read", once=True
     )
     assert decide(Policy(), run("ls -a"), RUN, planned) is Ask
     used = Context(tier=Tier.RUN, untrusted=True, planned={key: 2}, spent={key: 2})
