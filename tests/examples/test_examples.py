@@ -1,0 +1,296 @@
+"""Every program in `examples` runs and prints what its reader expects, without a network."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import contextlib
+import importlib.util
+import io
+import json
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from tests.integration.models import calling, scripted
+
+from toolwire import ParsedResponse, ProviderError, Tier, ToolCall, get_api, replay
+from toolwire.models import WEIGHTS, fetch
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PROGRAMS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb"))
+PUBLIC = {"toolwire"} | {
+    f"toolwire.{name}" for name in ("agent", "mcp", "models", "policy", "telemetry", "testing", "wire")
+}
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    yield
+
+
+def call(name: str, /, *, call_id: str = "call_1", **arguments: Any) -> ToolCall:
+    return ToolCall(name, arguments, call_id)
+
+
+def run(
+    name: str,
+    *arguments: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> str:
+    """Return what a program prints, run in this process."""
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return capsys.readouterr().out
+
+
+def start(name: str, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run a program in a process of its own."""
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
+
+
+def test_agent_with_api_calls_the_tool_and_prints_the_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scripted(calling(call("get_weather", city="Paris", days=7)), ParsedResponse("Yes, take one.")) as server:
+        options = ("--base-url", server.url, "--model", "m")
+        assert run("agent_with_api.py", *options, monkeypatch=monkeypatch, capsys=capsys) == "Yes, take one.\n"
+    assert server.said(1)[-1] == "Paris: rain for 7 days"
+
+
+@pytest.mark.model
+def test_agent_with_local_model_ends_with_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        fetch(WEIGHTS["0.5b"])
+    except ProviderError as error:
+        pytest.skip(f"no model: {error}")
+    (tmp_path / "notes.txt").write_text("The meeting is on Tuesday at noon.\n")
+    options = ("When is the meeting? Read notes.txt.", "--root", str(tmp_path), "--model", "0.5b")
+    assert run("agent_with_local_model.py", *options, monkeypatch=monkeypatch, capsys=capsys).strip()
+
+
+async def get(app: Starlette, path: str, query: str) -> list[str]:
+    """Return the pieces of the body that an ASGI app sends."""
+    pieces: list[str] = []
+    asked = False
+
+    async def receive() -> dict[str, Any]:
+        nonlocal asked
+        if asked:
+            await asyncio.Event().wait()  # the client stays connected
+        asked = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body" and message["body"]:
+            pieces.append(message["body"].decode())
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
+    await app(scope, receive, send)
+    return pieces
+
+
+def test_streaming_app_sends_one_event_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = calling(call("get_weather", city="Paris")), ParsedResponse("Yes.")
+    with scripted(*answers) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        app = runpy.run_path(str(EXAMPLES / "streaming_app.py"))["app"]
+        pieces = asyncio.run(get(app, "/ask", "question=Is+it+raining"))
+    assert [json.loads(piece.removeprefix("data: ")) for piece in pieces] == [
+        {"type": "call", "tool": "get_weather"},
+        {"type": "result", "text": "Paris: rain"},
+        {"type": "text", "text": "Yes."},
+        {"type": "end", "reason": "answered"},
+    ]
+
+
+async def run_cells(cells: list[str]) -> str:
+    """Run the cells of a notebook in one namespace, with top-level `await`, and return what they print."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        for number, cell in enumerate(cells):
+            pending = eval(compile(cell, f"cell {number}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+            if pending is not None:
+                await pending
+    return output.getvalue()
+
+
+def test_notebook_runs_cell_by_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = json.loads((EXAMPLES / "notebook.ipynb").read_text("utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    answers = (
+        calling(call("mean", numbers=[2, 4, 9])),
+        ParsedResponse("It is 5."),
+        calling(call("mean", numbers=[1, 2])),
+        ParsedResponse("It is 1.5."),
+        ParsedResponse("You are welcome."),
+    )
+    with scripted(*answers) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        output = asyncio.run(run_cells(cells))
+    assert output == "It is 5.\nresult: 1.5\nIt is 1.5.\nYou are welcome.\n"
+    assert "It is 1.5." in server.said(4)  # the history was passed on
+    assert all(not cell.get("outputs") for cell in notebook["cells"])
+
+
+def test_mcp_client_uses_the_tools_of_the_mcp_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions: list[str] = []
+    monkeypatch.setattr(builtins, "input", lambda question: questions.append(question) or "y")
+    with scripted(calling(call("read_stock", item="tea")), ParsedResponse("3 are left.")) as server:
+        output = run("mcp_client.py", "--base-url", server.url, monkeypatch=monkeypatch, capsys=capsys)
+    assert output == "shop ready ['read_stock']\n3 are left.\n"
+    assert server.said(1)[-1] == "3"
+    assert questions == ["Start the MCP server shop? [y/n] "]
+
+
+def test_mcp_server_prints_its_address_and_token(capsys: pytest.CaptureFixture[str]) -> None:
+    main = runpy.run_path(str(EXAMPLES / "mcp_server.py"))["main"]
+    announce = main.__globals__["announce"]
+
+    async def serve_until_announced() -> None:
+        announced = asyncio.Event()
+        main.__globals__["announce"] = lambda listening: (announce(listening), announced.set())
+        server = asyncio.create_task(main(Tier.WALK, 0))
+        await announced.wait()
+        server.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await server
+
+    asyncio.run(serve_until_announced())
+    output = capsys.readouterr().out
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp  Authorization: Bearer \S{16,}\n", output)
+
+
+def test_durable_worker_resumes_after_a_crash_without_a_second_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = (
+        calling(call("order", item="tea", call_id="call_1")),
+        calling(call("order", item="milk", call_id="call_2")),
+        ParsedResponse("Both are on their way."),
+    )
+    with scripted(*answers) as server:
+        options = ("--database", str(tmp_path / "runs.sqlite3"), "--base-url", server.url)
+        crashed = start("durable_worker.py", "begin", "order-7", "Order tea, then milk.", "--crash", *options)
+        assert crashed.returncode == 1
+        assert crashed.stdout.decode() == "ordering tea\ntea is on its way\n"
+        output = run("durable_worker.py", "resume", "order-7", *options, monkeypatch=monkeypatch, capsys=capsys)
+    assert output.splitlines() == [
+        "tea is on its way",
+        "-- what follows is new",
+        "ordering milk",
+        "milk is on its way",
+        "Both are on their way.",
+    ]
+    assert len(server.asked) == 3
+
+
+def test_team_shows_the_work_of_its_members(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = (
+        calling(call("counter", task="How much tea?")),
+        calling(call("count_stock", item="tea")),
+        ParsedResponse("3"),
+        calling(call("buyer", task="What does tea cost?")),
+        calling(call("find_price", item="tea")),
+        ParsedResponse("4.50 EUR"),
+        ParsedResponse("There are 3; more cost 4.50 EUR each."),
+    )
+    with scripted(*answers) as server:
+        output = run("team.py", "--base-url", server.url, monkeypatch=monkeypatch, capsys=capsys)
+    assert output.splitlines() == [
+        "counter: count_stock -> 3",
+        "buyer: find_price -> 4.50 EUR",
+        "There are 3; more cost 4.50 EUR each.",
+    ]
+
+
+def test_reread_log_prints_a_row_for_each_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [line.split() for line in run("reread_log.py", monkeypatch=monkeypatch, capsys=capsys).splitlines()]
+    assert rows[0] == ["id", "hermes", "pythonic", "auto"]
+    assert rows[1] == ["a", "get_weather(Paris,", "2)", "text", "get_weather(Paris,", "2)"]
+    assert rows[4] == ["d", "truncated", "text", "truncated"]
+    assert rows[5] == ["e", "text", "get_weather(Lima,", "1)", "get_weather(Lima,", "1)"]
+
+
+def test_translate_stream_writes_the_events_of_the_other_api() -> None:
+    response = calling(call("get_weather", city="Paris"), content="I look it up.")
+    source = b"".join(get_api("openai_chat").encode_stream(replay(response)))
+    translated = start("translate_stream.py", stdin=source).stdout.decode()
+    events = re.findall(r"^event: (\w+)$", translated, re.MULTILINE)
+    assert (events[0], events[-1]) == ("message_start", "message_stop")
+    assert '"name":"get_weather"' in translated
+    assert '"stop_reason":"tool_use"' in translated
+
+
+def test_own_format_renders_streams_and_reports_truncation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("own_format.py", monkeypatch=monkeypatch, capsys=capsys).splitlines() == [
+        '@@call get_weather => {"city": "Paris"} @@end',
+        "'I look it up. ' {'city': 'Paris', 'days': 3} ('coerced',)",
+        "() truncated",
+    ]
+
+
+def test_own_policy_allows_asks_and_denies(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    questions: list[str] = []
+    monkeypatch.setattr(builtins, "input", lambda question: questions.append(question) or "y")
+    names = ("old.txt", "build.log", "notes.txt")
+    calls = [call("delete_file", call_id=f"call_{number}", name=name) for number, name in enumerate(names)]
+    with scripted(calling(*calls), ParsedResponse("I kept notes.txt.")) as server:
+        output = run("own_policy.py", "--base-url", server.url, monkeypatch=monkeypatch, capsys=capsys)
+    assert questions == ["Run it? [y/n] "]
+    assert "old.txt" in output
+    assert output.endswith("I kept notes.txt.\nleft: notes.txt\n")
+    assert server.said(1)[-3:] == ["old.txt is deleted", "build.log is deleted", "Error: Notes are never deleted."]
+
+
+def test_test_an_agent_passes() -> None:
+    spec = importlib.util.spec_from_file_location("test_an_agent", EXAMPLES / "test_an_agent.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tests = [value for name, value in vars(module).items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
+
+
+def test_readme_lists_every_example() -> None:
+    text = (EXAMPLES / "README.md").read_text("utf-8")
+    assert sorted(re.findall(r"^\| \[`(\S+)`\]\(\1\) \|", text, re.MULTILINE)) == PROGRAMS
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_example_imports_only_public_modules(name: str) -> None:
+    text = (EXAMPLES / name).read_text("utf-8")
+    imported = set(re.findall(r"(?:from|import) (toolwire[\w.]*)", text))
+    assert imported
+    assert imported <= PUBLIC
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.endswith(".py")])
+def test_example_says_how_to_run_it(name: str) -> None:
+    docstring = ast.get_docstring(ast.parse((EXAMPLES / name).read_text("utf-8"))) or ""
+    assert f"examples/{name}" in docstring or f"examples.{name.removesuffix('.py')}:app" in docstring
+    assert len((EXAMPLES / name).read_text("utf-8").splitlines()) <= 75
