@@ -1,9 +1,9 @@
-"""What a question asks for: to look around, to read, or to change; and the tier that it unlocks.
+"""Detect the intent of a question: to look around, to read, or to change something; and the tier that it unlocks.
 
-The rules are those of English grammar, in small: words count whole, and a word counts as a wish only where a wish
-stands, at the beginning of a clause or behind words such as "please" or "could you". So "address" holds no "add",
-"how do I delete a file?" asks for an explanation, "the update" is a thing, and what somebody quotes is not wished.
-What decided can be shown. Work grows with the question's length alone; any callable can stand in its place.
+The rules are a small part of English grammar. Only whole words count, and a word is a request only at the beginning of
+a clause or after words such as "please" or "could you". So "address" does not contain "add", "how do I delete a file?"
+asks for an explanation, "the update" is a noun, and quoted text is not a request. The deciding words are reported.
+Work is linear in the question's length. Any callable can replace the detector.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from toolwire.tools import TIER, Tier
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a question asks for.
+    """The intent of a question.
 
     Attributes:
         tier: the tier that it needs.
-        phrase: the words that decided, as they stand in the question; "" if none did.
+        phrase: the deciding words, as they are in the question; "" if there are none.
         why: the same in a sentence, for a log or a user.
     """
 
@@ -37,11 +37,11 @@ Detector = Callable[[str], "Intent | Tier"]
 
 @dataclass(frozen=True, slots=True)
 class IntentDetector:
-    """The rules of this module, with other words if need be.
+    """The rules of this module, optionally with other words.
 
     Attributes:
-        run: verbs that wish for a change.
-        walk: verbs that wish for something to be opened.
+        run: verbs that request a change.
+        walk: verbs that request that something is opened.
     """
 
     run: frozenset[str] = intent_words.RUN_WORDS
@@ -50,13 +50,13 @@ class IntentDetector:
     _participles: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Know the verbs in their other forms."""
+        """Derive the other forms of the verbs."""
         verbs = self.run | intent_words.RUN_OF_THINGS
         object.__setattr__(self, "_gerunds", {intent_words.gerund(verb): verb for verb in verbs})
         object.__setattr__(self, "_participles", frozenset(map(intent_words.participle, verbs)))
 
     def __call__(self, question: str) -> Intent:
-        """The highest tier that a part of the question asks for. Linear in the question's length."""
+        """Return the intent of the sentence that asks for the highest tier."""
         best = Intent(Tier.CRAWL)
         for sentence in intent_words.sentences(question):
             intent = _Sentence(self, question, sentence).read()
@@ -78,7 +78,7 @@ class _Sentence:
         self._shouting = question.isupper()
         self._asks = tokens[-1].text.endswith("?")
         self._best = Intent(Tier.CRAWL)
-        self._fresh: Literal["", "soft", "hard"] = "hard"  # may a wish begin here; soft: only a verb with its object
+        self._fresh: Literal["", "soft", "hard"] = "hard"  # may a request begin here; soft: only a verb with its object
         self._mode: Literal["statement", "wish", "asking", "how_to", "subordinate"] = "statement"
         self._negated = False
         self._last = self._places()
@@ -95,7 +95,7 @@ class _Sentence:
         return self._text[at] if 0 <= at < len(self._text) else ""
 
     def _inside(self, at: int) -> int:
-        """A word inside a clause: may a wish begin behind it?"""
+        """Read a word inside a clause, and note whether a request may begin after it."""
         match self._at(at):
             case "," | "and" | "&" | "or" | "then" as link if not (self._negated and self._lists_on(at)):
                 if self._mode == "subordinate":
@@ -118,7 +118,7 @@ class _Sentence:
         return at + 1
 
     def _lists_on(self, at: int) -> bool:
-        """Whether what is not wished goes on: "don't add, change or delete anything"."""
+        """Return whether a negation continues: "don't add, change or delete anything"."""
         nearby = self._text[at : at + 12]
         return "or" in nearby or "nor" in nearby or self._at(at) == "and"
 
@@ -128,7 +128,7 @@ class _Sentence:
     # -- a clause ------------------------------------------------------------------------------------------------
 
     def _clause(self, at: int) -> int:
-        """The beginning of a clause: what stands before the first verb, and the verb."""
+        """Read the beginning of a clause: the words before the first verb, and the verb."""
         start, opened, by_user = at, False, False
         while True:
             length = self._opener(at)
@@ -183,13 +183,13 @@ class _Sentence:
             return False
         return self._tokens[at + 1].kind not in ("word", "end") or self._at(at + 1) in intent_words.DETERMINERS
 
-    # -- wishes --------------------------------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------------------------
 
     def _is_change(self, at: int) -> bool:
         return self._at(at) in self._words.run or self._at(at) in intent_words.RUN_OF_THINGS
 
     def _wish(self, start: int, at: int, *, gerund: bool) -> bool:
-        """Take a verb in the place of a wish for one; False if it is none."""
+        """Take a verb for a request; return False if it is not one."""
         word, after = self._at(at), self._at(at + 1)
         verb = self._words._gerunds.get(word, word) if gerund else word
         if after in intent_words.NOUN_AFTER or (self._acronym(at) and not self._has_object(at)):
@@ -206,12 +206,12 @@ class _Sentence:
         return True
 
     def _acronym(self, at: int) -> bool:
-        """Whether a word is shouted among others that are not: PUT and PATCH are no wishes."""
+        """Return whether a word is in capitals among others that are not: PUT and PATCH are not requests."""
         token = self._tokens[at] if at < len(self._tokens) else None
         return token is not None and self._question[token.start : token.stop].isupper() and not self._shouting
 
     def _changes(self, verb: str, at: int, *, gerund: bool) -> bool:
-        """Whether a verb asks for a change, with what follows it."""
+        """Return whether a verb and the words after it ask for a change."""
         after = self._at(at + 1)
         rest = self._text[at + 1 : at + 8]
         match verb:
@@ -235,12 +235,12 @@ class _Sentence:
         return not whether_able
 
     def _phrase(self, at: int) -> bool:
-        """Verbs that mean to open something only together with what follows."""
+        """Return whether words begin here that only together ask to open something."""
         words = self._text[at : at + 5]
         return words[:3] in (["have", "a", "look"], ["take", "a", "look"]) or words[:2] == ["go", "through"]
 
     def _only_seeks(self, at: int) -> bool:
-        """Whether files are to be shown as a list, not opened."""
+        """Return whether files are to be listed and not opened."""
         return any(word in intent_words.COUNTED for word in self._text[at + 1 : at + 5]) and not self._file(at + 1)
 
     def _passive(self, at: int) -> None:
@@ -275,23 +275,24 @@ class _Sentence:
             self._take(Tier.WALK, at, at, "asks what something says")
 
     def _file(self, at: int) -> bool:
-        """Whether a file or a name of code follows."""
+        """Return whether a file or a name of code follows."""
         return at <= self._last["file"]
 
     def _thing(self, at: int) -> bool:
-        """Whether something follows that lies in a file."""
+        """Return whether something follows that is in a file."""
         return at <= max(self._last["file"], self._last["document"])
 
     def _within(self, at: int) -> bool:
-        """Whether a file follows as the place to look in, not as what to look for."""
+        """Return whether a file follows as the place to search in, not as the thing to search for."""
         return at <= self._last["within"]
 
     def _told(self, at: int) -> bool:
-        """Whether only a file can tell: it is named, or a document is, with what it says."""
+        """Return whether only a file has the answer: it is named, or a document and its content are."""
         return at <= max(self._last["file"], self._last["told"])
 
     def _places(self) -> dict[str, int]:
-        """Where the last of each stands; each question about a place is one comparison then."""
+        """Return the last position of each kind."""
+        # Computed once for the sentence. A search for each verb would take quadratic time for a long question.
         last = dict.fromkeys(("file", "document", "within", "told"), -1)
         for at, token in enumerate(self._tokens):
             before = self._at(at - 1)
@@ -306,7 +307,7 @@ class _Sentence:
         return last
 
     def _document(self, at: int) -> bool:
-        """Whether a determiner and a document begin here: "the second table"."""
+        """Return whether a determiner and a document begin here: "the second table"."""
         return self._at(at) in intent_words.DEFINITE and any(
             word in intent_words.DOCUMENTS for word in self._text[at + 1 : at + 4]
         )
@@ -314,13 +315,13 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class TierGate:
-    """Which tier a question begins with.
+    """The choice of the tier in which a question is answered.
 
     Attributes:
-        detect: tells what a question asks for; any callable.
-        max_tier: how far a question can unlock; the program's word, which no question overrules.
-        min_tier: what is there without asking.
-        sticky: what was unlocked stays so for later questions.
+        detect: returns the intent of a question; any callable.
+        max_tier: the highest tier that a question can unlock.
+        min_tier: the tier that needs no request.
+        sticky: an unlocked tier stays unlocked for later questions.
     """
 
     detect: Detector = IntentDetector()
@@ -338,11 +339,11 @@ class TierGate:
         check_type("min_tier", self.min_tier, Tier, TIER)
 
     def begin(self, question: str, held: Tier = Tier.CRAWL) -> Intent:
-        """What a question asks for, its `tier` being the one to work in until the next question.
+        """Return the intent of a question; its `tier` is the one to work in until the next question.
 
         Args:
             question: the user's own words; never those of a tool or a document.
-            held: the tier of the question before; counts where the gate is sticky.
+            held: the tier of the previous question; used if the gate is sticky.
         """
         detected = self.detect(question)
         intent = (
@@ -350,5 +351,6 @@ class TierGate:
             if isinstance(detected, Intent)
             else Intent(detected, why="a detector of the program's own says so")
         )
+        # The maximum is applied last: neither a detector nor an earlier question may exceed what the program allows.
         tier = min(max(intent.tier, self.min_tier, held if self.sticky else self.min_tier), self.max_tier)
         return replace(intent, tier=tier)

@@ -1,4 +1,4 @@
-"""English as far as it tells what a question asks for: kinds of words, and a question cut into sentences of them."""
+"""English words by their role in a question, and the splitting of a question into sentences and words."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ RUN_WORDS = word_set(
     approve ban block buy cancel decline forward invite notify pay purchase refund
     reject remind reschedule reserve subscribe transfer unsubscribe withdraw"""
 )
-"""Verbs that wish for a change, or for something to be executed."""
+"""Verbs that request a change, or that something is executed."""
 RUN_OF_THINGS = word_set("convert transform translate test sum group port automate lock unlock comment")
-"""Verbs that do so only of something that lies in a file."""
+"""Verbs that request a change only if their object is in a file."""
 WALK_WORDS = word_set(
     """show read view see open display print look cat check examine head inspect less preview proofread reread review
     skim study summarise summarize tail verify"""
 )
-"""Verbs that wish for something to be opened."""
+"""Verbs that request that something is opened."""
 WALK_OF_THINGS = word_set(
     """analyse analyze assess audit compare count critique debug describe diff dump evaluate explain give go interpret
     outline point quote recite report say tell trace walk explore parse investigate diagnose list find"""
 )
-"""Verbs that do so only of something that lies in a file."""
+"""Verbs that request to open something only if their object is in a file."""
 CRAWL_WORDS = word_set("find search list locate grep rg ls tree name recommend suggest count dir")
-"""Verbs that wish for a search."""
+"""Verbs that request a search."""
 
 
 _IRREGULAR = {
@@ -49,14 +49,14 @@ _DOUBLED = word_set("cut drop get pin put reset run set split strip submit swap 
 
 
 def gerund(verb: str) -> str:
-    """The form of "adding"."""
+    """Return the gerund of a verb, such as "adding"."""
     if verb in _DOUBLED:
         return f"{verb}{verb[-1]}ing" if verb != "format" else "formatting"
     return f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
 
 
 def participle(verb: str) -> str:
-    """The form of "added"."""
+    """Return the participle of a verb, such as "added"."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if verb in _DOUBLED:
@@ -71,7 +71,7 @@ FILLERS = word_set(
     third finally maybe perhaps well actually simply quickly afterwards instead thanks right great cool additionally
     again still only lastly otherwise therefore thus too to-do todo once - – — *"""
 )
-"""Words that may stand before a wish without changing what it is."""
+"""Words that may precede a request without changing it."""
 OPENERS = tuple(
     tuple(phrase.split())
     for phrase in (
@@ -92,11 +92,11 @@ OPENERS = tuple(
         "i think we should", "there you go", "want you to", "need you to", "like you to",
     )
 )  # fmt: skip
-"""Behind these a wish stands."""
+"""Phrases that introduce a request."""
 LONGEST = max(map(len, OPENERS))
 OPENER_SET = frozenset(OPENERS)
 MINE = frozenset({("can", "i"), ("could", "i"), ("may", "i"), ("might", "i"), ("let", "me")})
-"""Openers of those who do it themselves: they wish to see, and do not ask for a change."""
+"""Openers of users who act themselves: they ask to see something, and not for a change."""
 
 ASKING = word_set(
     """how what what's whats why who whose who's whom which where where's when is are am was were does did do has have
@@ -107,16 +107,16 @@ ASKING = word_set(
 SUBORDINATE = word_set(
     "if when whenever once after before while since because as unless until although though for in at"
 )
-"""Words that begin a clause which is no wish itself; behind its comma there may be one."""
+"""Words that begin a clause which is not a request itself; one may follow its comma."""
 AUXILIARY = word_set("do does did is are was were can could should shall will would may might has have had am")
 CLAUSE_NEGATIONS = word_set(
     "don't dont not never without nor no can't cannot won't mustn't shouldn't needn't avoid stop"
 )
 NONE = word_set("nothing none nobody never not no")
 INDEED = word_set("just only forget hesitate")
-"""Behind a negation these say that more is wished, not less."""
+"""Words after a negation that make it a request: "don't forget to"."""
 NOUN_AFTER = word_set("of is was are were has had : works worked")
-"""Behind these a verb that begins a clause is a noun: "change of address", "update: done"."""
+"""Words before which a verb that begins a clause is a noun: "change of address", "update: done"."""
 DETERMINERS = word_set(
     """the a an all any every each this that these those my our your his her its their it them him me us both some
     everything something"""
@@ -132,9 +132,9 @@ DOCUMENTS = word_set(
     thesis ticket tickets transcript workbook workflow config changelog dockerfile makefile implementation email's
     output pull results error data function's csv"""
 )
-"""What lies in files, and so can be opened."""
+"""Contents of files, which can be opened."""
 TALK = word_set("poem joke story limerick haiku song riddle tale rhyme sonnet pun toast quiz verse lullaby slogan")
-"""What is written into the answer alone."""
+"""Texts that are written into the answer and not into a file."""
 GENERIC = word_set("files documents folders images code emails spreadsheets things data pictures programs text tests")
 CONTENT = word_set(
     """say says mention mentions mentioned state states stated contain contains cover covers list lists change return
@@ -148,7 +148,7 @@ PROGRAMS = {
     "pip": word_set("list show freeze"),
     "docker": word_set("ps images logs"),
 }
-"""Command lines, with the words behind which they only look."""
+"""Command lines, with the subcommands that change nothing."""
 
 NEGATIONS = word_set(
     "not never no nobody nothing none neither nor without except but cannot nope nah unless until whether instead "
@@ -211,7 +211,7 @@ def _tokens(question: str) -> Iterator[Token]:
 
 
 def _chunk(chunk: str, start: int) -> Iterator[Token]:
-    """What stands between two spaces: a file, a name, or words; and the punctuation behind it."""
+    """Yield the tokens between two spaces: a file, a name or words, and the punctuation after it."""
     core = chunk.rstrip(".,;:!?)]}>…*'")
     if core.endswith("(") and chunk[len(core) : len(core) + 1] == ")":
         core += ")"
@@ -245,7 +245,7 @@ def is_negation(word: str) -> bool:
 
 
 def sentences(question: str) -> Iterator[list[Token]]:
-    """A question, cut where sentences, paragraphs and items of lists end. Linear."""
+    """Yield the sentences of a question, split also at paragraphs and items of lists."""
     sentence: list[Token] = []
     for token in _tokens(question):
         sentence.append(token)
