@@ -125,9 +125,9 @@ def test_tools_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_what_rests_on_nothing_is_said(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with scripted(ParsedResponse("I guess.")) as model:
         assert run(["ask", "How long?", "--root", str(root), *model.options]) == 0
-        assert "rests on nothing" in capsys.readouterr().err
+        assert "is not based on any file or lookup" in capsys.readouterr().err
         assert run(["ask", "How long?", "--root", str(root), "--require-tool-call", *model.options]) == 1
-        assert "no tool call was read and run" in capsys.readouterr().err
+        assert "no tool call was parsed and run" in capsys.readouterr().err
         assert run(["ask", "How long?", *model.options]) == 0
         assert "cannot look anything up" in capsys.readouterr().err
 
@@ -172,8 +172,8 @@ def test_an_agent_and_a_team_of_a_file(root: Path, capsys: pytest.CaptureFixture
     ("options", "said"),
     [
         (["--agent", "x"], "--agent needs --config"),
-        (["--config", "x.toml", "--model", "m"], "--model does not go with --config"),
-        (["--tier", "fly"], "no tier 'fly'"),
+        (["--config", "x.toml", "--model", "m"], "--model cannot be combined with --config"),
+        (["--tier", "fly"], "unknown tier 'fly'"),
         (["--tools", "missing.py"], "no Python file is there"),
         (["--api", "nobody", "--model", "m"], "nobody"),
     ],

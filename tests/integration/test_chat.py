@@ -73,11 +73,11 @@ def test_lines_in_answers_out(folder: Path) -> None:
     for part in (
         'call    read_file {"path": "a.txt"}',
         "result  one",
-        "no command /bogus",
+        "unknown command /bogus",
         "execute_command  run, asks",
     ):
         assert part in notes
-    assert "forgotten: How long is a.txt?" in notes
+    assert "removed: How long is a.txt?" in notes
     assert [message["role"] for message in model.asked[3]["messages"]] == ["system", "user", "assistant", "user"]
     assert oct(kept.stat().st_mode & 0o777) == "0o600"
 
@@ -117,7 +117,7 @@ def test_the_last_conversation_can_be_taken_up(folder: Path) -> None:
             check=False,
         )
     assert done.returncode != 0
-    assert "no conversation is kept" in done.stderr
+    assert "no conversation is saved" in done.stderr
 
 
 def test_formats_can_be_changed_and_the_last_answer_looked_at(folder: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_coach_of_a_conversation_chooses_turn_by_turn(folder: Path) -> None:
     with scripted(ParsedResponse("Hello.")) as model:
         out, notes = piped(folder, model, ["/format coach", "Hi"])
     assert out == ["Hello."]
-    assert "the coach chooses; hermes by now" in notes
+    assert "the coach chooses; at present hermes" in notes
     (turn,) = Archive(folder / "state" / "turns.db").run().turns
     assert turn["choice"]
 
@@ -342,7 +342,7 @@ def test_ctrl_c_at_once_after_a_stop_leaves(folder: Path) -> None:
                 screen.type("Hi" + ENTER)
                 screen.wait("the model reads")
                 screen.type(CTRL_C)
-                screen.wait("the question is forgotten")
+                screen.wait("the question was removed")
                 screen.wait(READY)
                 screen.type(CTRL_C)
                 assert screen.leave() == 0

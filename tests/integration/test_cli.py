@@ -207,7 +207,7 @@ def test_json_that_python_does_not_read_is_one_line(tmp_path: Path) -> None:
         ("render", "calls", str(path), "--format", "hermes"),
         ("render", "results", str(path), "--format", "hermes"),
     ):
-        assert f"{path} has a number of too many digits" in fails(2, *arguments)
+        assert f"{path} has a number with too many digits" in fails(2, *arguments)
     for inner in ("1" * 5000, "[" * 100_000):
         call = json.dumps({"name": "x", "arguments": inner})
         said = fails(2, "render", "calls", "-", "--format", "hermes", stdin=call)
@@ -269,7 +269,19 @@ def test_render_writes_what_parse_reads(tmp_path: Path, tools: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("parse",), ("render",), ("formats",), ("profile",), ("ask",), ("chat",), ("init",)]
+    "command",
+    [
+        (),
+        ("parse",),
+        ("render",),
+        ("formats",),
+        ("profile",),
+        ("ask",),
+        ("chat",),
+        ("init",),
+        ("mcp", "serve"),
+        ("runs", "list"),
+    ],
 )
 def test_help_has_examples(command: tuple[str, ...]) -> None:
     done = toolwire_cli(*command, "--help")
@@ -283,7 +295,7 @@ def test_ask_without_a_model_says_what_to_do(tmp_path: Path) -> None:
     assert "not a directory" in fails(2, "ask", "x", "--root", str(tmp_path / "missing"))
     root = ("--root", str(tmp_path))
     for name in ("7b", str(tmp_path / "m.gguf"), str(tmp_path)):
-        assert "neither a size (0.5b, 1.5b), a GGUF file that is there, nor hf:" in fails(
+        assert "expected a size (0.5b, 1.5b), an existing GGUF file or hf:" in fails(
             2, "ask", "x", *root, "--model", name
         )
     assert "auto cannot be asked for" in fails(2, "ask", "x", "--format", "auto")
@@ -354,12 +366,12 @@ def test_convert_translates_and_tells_what_is_lost(tmp_path: Path) -> None:
     assert "tool_use" in streamed
     for text in ("", "hello", '{"foo": 1}', '{"error": {"message": "quota"}}'):
         answer.write_text(text)
-        assert "holds no answer of openai_chat" in fails(1, "convert", *ways, str(answer))
+        assert "does not contain a response of openai_chat" in fails(1, "convert", *ways, str(answer))
     assert "unknown provider API 'x'" in fails(2, "convert", "--from", "x", "--to", "openai", str(answer))
 
 
 def test_ask_a_server_needs_the_name_of_its_model() -> None:
-    assert "say with --model" in fails(2, "ask", "x", "--base-url", "http://127.0.0.1:9/v1")
+    assert "need --model" in fails(2, "ask", "x", "--base-url", "http://127.0.0.1:9/v1")
     refused = toolwire_cli("ask", "x", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     assert refused.returncode == 1
     assert "cannot be reached" in refused.stderr

@@ -94,7 +94,7 @@ def test_definitions_are_checked_one_by_one(tmp_path: Path) -> None:
         (["fire", '{"target": "x"}'], 3, "needs the tier RUN"),
         (["fire", '{"target": "x"}', "--tier", "RUN"], 3, "nobody is at the terminal"),
         (["fire", '{"target": "x"}', "--tier", "RUN", "--yes"], 0, "fired at x"),
-        (["add", '{"a": 1}', "--tier", "FLY"], 2, "no tier 'FLY'"),
+        (["add", '{"a": 1}', "--tier", "FLY"], 2, "unknown tier 'FLY'"),
     ],
 )
 def test_a_call_and_its_status(own: str, arguments: list[str], status: int, said: str) -> None:
@@ -177,7 +177,12 @@ def test_a_python_file_that_cannot_be_run_is_told_in_a_line(tmp_path: Path) -> N
         ("\n", 3, "refused", "moon"),
         ("maybe\nw\nn\n", 3, "refused", "moon"),
         ("abort\nyep\na\nNo\n", 3, "refused", "moon"),
-        ("y\nyes\nwhole\nYES\n", 0, "w shows the whole, then you can agree", "moon " + " ".join(map(str, range(1500)))),
+        (
+            "y\nyes\nwhole\nYES\n",
+            0,
+            "answer w to see all of it, then approve",
+            "moon " + " ".join(map(str, range(1500))),
+        ),
         ("n\n", 3, "refused", "moon " + " ".join(map(str, range(1500)))),
     ],
 )

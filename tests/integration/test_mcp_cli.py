@@ -67,7 +67,7 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert (status, starts(tmp_path)) == (1, 0)
     assert "raw not approved" in out
     assert f"runs {sys.executable} -I -S" in err
-    assert "nobody can be asked here" in err
+    assert "there is no terminal to ask at" in err
     assert cli("call", "raw", "echo", '{"n": 1}', *run_)[0] == 3
 
     status, _, err = cli("approve", "raw", "--yes", "--config", file)
@@ -166,7 +166,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
     assert status == 3
     assert "`toolwire mcp approve raw t` does" in err
     status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
-    assert (status, "`toolwire mcp approve raw t` asks about its description" in err) == (3, True)
+    assert (status, "`toolwire mcp approve raw t` shows its description" in err) == (3, True)
     assert not calls(tmp_path)
     assert cli("approve", "raw", "--config", file)[0] == 3
     status, _, err = cli("approve", "raw", "t", "--yes", "--config", file)
@@ -187,14 +187,18 @@ def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["list"], 2, "say with --config which file names the servers"),
+        (["list"], 2, "name the file with the servers with --config"),
         (["list", "--config", "FILE", "nobody"], 2, "there is no MCP server 'nobody'; there are: raw"),
         (["list", "--config", "none.json"], 2, "none.json: cannot be read"),
         (["call", "raw", "none", "--config", "FILE"], 2, "raw has no tool 'none'; it has t"),
         (["call", "raw", "t", "{", "--config", "FILE"], 2, "the arguments cannot be used"),
-        (["call", "raw", "t", "--tier", "FLY", "--config", "FILE"], 2, "no tier 'FLY'; there are CRAWL, WALK, RUN"),
+        (
+            ["call", "raw", "t", "--tier", "FLY", "--config", "FILE"],
+            2,
+            "unknown tier 'FLY'; the tiers are CRAWL, WALK, RUN",
+        ),
         (["approve", "raw", "none", "--config", "FILE"], 2, "the server raw has no tool 'none'"),
-        (["serve"], 2, "there is nothing to serve"),
+        (["serve"], 2, "there are no tools to serve"),
         (["serve", "--root", "none"], 2, "none"),
     ],
 )
@@ -254,7 +258,7 @@ def test_somebody_at_the_terminal_is_asked(tmp_path: Path) -> None:
 
 def test_a_server_over_http_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": SOURCE, "TOOLWIRE_MCP_TOKEN": "", "COLUMNS": "200"}
-    for more, wanted in ((["--no-token"], "without a token"), ([], "Authorization: Bearer ")):
+    for more, wanted in ((["--no-token"], "there is no token"), ([], "Authorization: Bearer ")):
         command = [sys.executable, "-m", "toolwire", "mcp", "serve", "--root", str(tmp_path), "--http", "0", *more]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         assert process.stderr is not None

@@ -465,7 +465,7 @@ def test_a_process_serves_results_in_envelopes(tmp_path: Path) -> None:
 def test_there_has_to_be_something_to_serve() -> None:
     done = subprocess.run([sys.executable, "-m", "toolwire", "mcp", "serve"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there is nothing to serve" in done.stderr
+    assert "there are no tools to serve" in done.stderr
 
 
 def test_the_same_call_twice_waits_for_its_question_and_takes_no_place() -> None:

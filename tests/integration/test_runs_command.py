@@ -94,7 +94,7 @@ def test_show(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown[-1].startswith("ended   answered (4 rounds, 3 calls, ")
     shown, hint = lines(capsys, "show", "last")
     assert shown[0] == "half  stopped"
-    assert "`toolwire runs resume half --agent MODULE:NAME` goes on with it." in hint
+    assert "`toolwire runs resume half --agent MODULE:NAME` resumes it." in hint
     events = objects(capsys, "show", "whole")
     assert [one["event"] for one in events if one["event"] in ("run", "turn", "result", "end")] == [
         *("run", "turn", "result", "turn", "result", "turn", "result", "turn", "end")
@@ -107,7 +107,11 @@ def test_show(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_resume(recorded: Path, capsys: pytest.CaptureFixture[str], program: str) -> None:
     said, told = lines(capsys, "resume", "half", "--agent", f"{program}:agent")
     assert said == ["Done."]
-    assert told.index("result  wrote 1") < told.index("now     from here on it goes on") < told.index("result  wrote 3")
+    assert (
+        told.index("result  wrote 1")
+        < told.index("now     the run continues from here")
+        < told.index("result  wrote 3")
+    )
     assert written(recorded)[-1] == "3"
     events = objects(capsys, "resume", "whole", "--agent", f"{program}:make")
     assert events[0] == {"event": "resumed"}
@@ -117,8 +121,8 @@ def test_resume(recorded: Path, capsys: pytest.CaptureFixture[str], program: str
 @pytest.mark.parametrize(
     ("agent", "message"),
     [
-        ("", "say which agent: --agent MODULE:NAME"),
-        ("nothing", "'nothing' names no agent: write MODULE:NAME"),
+        ("", "name the agent: --agent MODULE:NAME"),
+        ("nothing", "'nothing' is not of the form MODULE:NAME"),
         ("no_such_module:agent", "'no_such_module' cannot be imported"),
         ("{}:nobody", "has no 'nobody'"),
         ("{}:number", "is a int, not an agent or a team"),
@@ -147,7 +151,7 @@ def program(recorded: Path) -> str:
 
 
 def test_delete(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "say which runs" in lines(capsys, "delete", status=2)[1]
+    assert "name the runs" in lines(capsys, "delete", status=2)[1]
     assert objects(capsys, "delete", "--older-than", "1") == []
     assert objects(capsys, "delete", "--older-than", "0") == [{"deleted": "whole"}]
     assert [row["id"] for row in objects(capsys, "list")] == ["half"]

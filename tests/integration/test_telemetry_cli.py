@@ -104,7 +104,7 @@ def test_stats_count_per_model_and_format(recorded: Path, capsys: pytest.Capture
     assert (row["tool_success"], row["mismatches"]) == (1.0, {"pythonic": 1})
     assert run(capsys, "stats", "--json", "--model", "other") == ""
     assert "no such answer" in run(capsys, "stats", "--since", "2100-01-01", status=1)
-    assert "'yesterday' is no time" in run(capsys, "stats", "--since", "yesterday", status=2)
+    assert "'yesterday' is not a time" in run(capsys, "stats", "--since", "yesterday", status=2)
 
 
 def test_coach_recommends_with_its_bounds(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:

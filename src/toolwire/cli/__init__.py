@@ -16,28 +16,26 @@ _WRITE_ERRORS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errn
 """Errors of standard output; the messages of other errors name their own subject."""
 
 SUMMARY: Final = "Tool calling with any language model."
-EXIT_STATUS: Final = (
-    "Exit status: 0 done, 1 it failed, 2 wrong usage or bad input, 3 a call was denied, 130 interrupted."
-)
+EXIT_STATUS: Final = "Exit status: 0 done, 1 failed, 2 wrong usage or bad input, 3 a call was denied, 130 interrupted."
 COMMANDS: Final[Mapping[str, str]] = {
     "parse": "Read the tool calls in a model's text.",
     "render": "Write definitions, calls or results as a model expects them.",
     "formats": "List the wire formats, or show one: a sample and its description.",
     "convert": "Translate between provider APIs.",
-    "profile": "Say in which format a model writes calls, and how that is known.",
-    "tools": "List tools, show what models are told of one, check definitions.",
+    "profile": "Show the format in which a model writes calls, and the evidence for it.",
+    "tools": "List tools, show the definition of one, check a file of definitions.",
     "call": "Call a tool by hand, through the same checks as a model's call.",
     "ask": "Ask a model; it may list, read and search files below --root, and more with --tier run.",
     "chat": "Chat with a model that uses tools below --root; approvals are asked for here.",
-    "init": "Write a commented TOML file with profiles of the models that are there, agents, and a policy.",
+    "init": "Write a commented TOML file: profiles of the available models, agents, and a policy.",
     "mcp": "Use the tools of MCP servers, and serve tools to MCP clients.",
-    "te": "Run a command and show what it gives in an envelope; `te` is the same and starts faster.",
+    "te": "Run a command and show its output in an envelope; `te` is the same and starts faster.",
     "trace": "Show a run: the text of the model, the calls parsed from it, their approvals and their results.",
-    "stats": "Figures per model and format.",
-    "coach": "Which format suits which model, by what was recorded.",
-    "runs": "List recorded runs of agents, show what happened in one, go on with one.",
+    "stats": "Show statistics for each model and format.",
+    "coach": "Recommend a format for each model, from the recorded runs.",
+    "runs": "List, show, resume and delete recorded runs of agents.",
 }
-"""The commands and their summaries, as the help lists them; each module holds a function of its name or an `app`."""
+"""The commands and their summaries for the help; the module of a command has a function of its name or an `app`."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -16,8 +16,8 @@ from toolwire.providers.api_registry import get_api
 from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
-BY_WORDS = "auto"
-"""Value of --tier: the words of each task decide."""
+AUTO_TIER = "auto"
+"""Value of --tier: the words of each task decide its tier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,46 +29,50 @@ class AgentOptions:
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", "-f", help="Wire format to ask the model for, or coach; by default the best known one."
+            "--format",
+            "-f",
+            help="Wire format to ask the model for, or coach; by default, the best known format of the model.",
         ),
     ] = None
     model: Annotated[
         str | None,
-        typer.Option(help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name."),
+        typer.Option(
+            help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name there."
+        ),
     ] = None
     api: Annotated[
-        str | None, typer.Option(help="The API of a model that is not on this machine; the key is in the environment.")
+        str | None, typer.Option(help="The provider API of a remote model; its key is read from the environment.")
     ] = None
     base_url: Annotated[
-        str | None, typer.Option(help="The server's address; its API is openai_chat unless --api names another.")
+        str | None, typer.Option(help="The server's base URL; its API is openai_chat unless --api names another.")
     ] = None
-    key_env: Annotated[str, typer.Option(help="The environment variable with the key for --base-url.")] = ""
+    key_env: Annotated[str, typer.Option(help="The environment variable that contains the key for --base-url.")] = ""
     tier: Annotated[
         str | None,
         typer.Option(
-            help="What tasks may do: crawl (search), walk (read), run (change); auto: run if their words ask for it."
+            help="The highest permitted tier: crawl (search), walk (read), run (change); auto: as the task's words ask."
         ),
     ] = None
     policy: PolicyFile = None
     yes: Approve = False
     config: Annotated[
-        str | None, typer.Option("--config", "-c", help="A TOML file with agents and teams, see `toolwire init`.")
+        str | None, typer.Option("--config", "-c", help="A TOML file with agents and teams; see `toolwire init`.")
     ] = None
     agent: Annotated[str | None, typer.Option(help="The agent or team of --config.")] = None
-    max_rounds: Annotated[int | None, typer.Option(min=1, max=1000, help="How many times the model may write.")] = None
-    trace: Annotated[bool, typer.Option(help="Show everything: raw calls, repairs, decisions, whole results.")] = False
+    max_rounds: Annotated[int | None, typer.Option(min=1, max=1000, help="Maximum number of model turns.")] = None
+    trace: Annotated[bool, typer.Option(help="Show raw calls, repairs, decisions and whole results.")] = False
 
     @property
     def remote(self) -> bool:
-        """Whether the options name a model on another machine."""
+        """True if the options name a model on another machine."""
         return self.api is not None or self.base_url is not None
 
-    def checked(self) -> AgentOptions:
+    def validate(self) -> AgentOptions:
         """Return these options if they can be combined.
 
         Raises:
-            CliError: they cannot.
-            UnknownFormat, UnknownApi: the name is not known.
+            CliError: they cannot be combined.
+            UnknownFormat, UnknownApi: a name is unknown.
         """
         if self.format is not None:
             if self.format.lower() in (AUTO, "plain"):
@@ -77,18 +81,18 @@ class AgentOptions:
                 )
             if self.format != COACH:
                 get_format(self.format)
-        if self.tier is not None and self.tier.lower() != BY_WORDS:
+        if self.tier is not None and self.tier.lower() != AUTO_TIER:
             tier_of(self.tier)
         if self.config is not None:
             for name, value in (("--model", self.model), ("--api", self.api), ("--base-url", self.base_url)):
                 if value is not None:
-                    raise CliError(f"{name} does not go with --config, whose profiles say which model it is")
+                    raise CliError(f"{name} cannot be combined with --config, whose profiles name the model")
         elif self.agent is not None:
-            raise CliError("--agent needs --config, the file that describes the agent")
+            raise CliError("--agent needs --config, the file that defines the agent")
         if self.api is not None:
             get_api(self.api)
         if self.remote and self.model is None:
-            raise CliError("say with --model what the server calls the model")
+            raise CliError("--api and --base-url need --model, the name of the model on the server")
         if not self.remote and self.config is None:
             _check_local(self.model or DEFAULT_MODEL)
         return self
@@ -100,6 +104,4 @@ def _check_local(name: str) -> None:
 
     if not name.startswith(HUB) and name.lower() not in WEIGHTS and not os.path.isfile(os.path.expanduser(name)):
         sizes = ", ".join(WEIGHTS)
-        raise CliError(
-            f"no model {name!r}: it is neither a size ({sizes}), a GGUF file that is there, nor hf:REPO/FILE"
-        )
+        raise CliError(f"unknown model {name!r}: expected a size ({sizes}), an existing GGUF file or hf:REPO/FILE")

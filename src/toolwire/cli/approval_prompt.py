@@ -1,4 +1,4 @@
-"""Ask whoever sits at the terminal whether a call may run."""
+"""Ask for the approval of a call at the terminal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ try:
 except ImportError:  # on Windows
     termios = None  # type: ignore[assignment]
 
-ONCE = {
+ONE_CALL_ANSWERS = {
     "y": Agreement(agreed=True),
     "yes": Agreement(agreed=True),
     "n": Agreement(agreed=False),
     "no": Agreement(agreed=False),
 }
-FOR_THE_SESSION = {
+SESSION_ANSWERS = {
     "a": Agreement(agreed=True, remember=True),
     "always": Agreement(agreed=True, remember=True),
     "d": Agreement(agreed=False, remember=True),
@@ -29,64 +29,67 @@ FOR_THE_SESSION = {
 
 
 class ApprovalPrompt:
-    """Shows on standard error exactly what would run, and reads the answer from the terminal.
+    """A prompt that shows on standard error exactly what would run, and reads the answer from the terminal.
 
     Args:
-        agree: agree to everything without asking; what would run is shown all the same.
-        remember: offer answers that hold for the session; of no use where it ends with the call.
+        agree: approve every call without asking; each call is still shown.
+        remember: offer answers that apply to the whole session.
     """
 
     def __init__(self, *, agree: bool = False, remember: bool = False) -> None:
-        self._agree = agree
-        self._answers = ONCE | FOR_THE_SESSION if remember else ONCE
+        self._approve_all = agree
+        self._answers = ONE_CALL_ANSWERS | SESSION_ANSWERS if remember else ONE_CALL_ANSWERS
         session = "[a]lways or [d]eny this very call for the session, " if remember else ""
         self._question = f"Run it? [y]es, [n]o, {session}[w]hole text: "
         self._hint = f"Please answer y, n, {'a, d ' if remember else ''}or w; an empty line is no."
         self._lock = asyncio.Lock()  # one question at a time
 
     async def __call__(self, approval: Approval) -> Agreement:
-        """The answer; with nobody at the terminal, that it does not run."""
+        """Return the answer; without a terminal the call is refused."""
         async with turn(self._lock):
             screen = console(stderr=True)
             screen.print(present(approval, width=screen.width))
-            if self._agree:
+            if self._approve_all:
                 return Agreement(agreed=True)
-            if not somebody():
-                return Agreement(False, reason="nobody is at the terminal; --yes agrees beforehand", unanswered=True)
-            unseen = left_out(approval)
+            if not is_interactive():
+                return Agreement(
+                    False, reason="nobody is at the terminal; --yes approves calls beforehand", unanswered=True
+                )
+            hidden = left_out(approval)
             while True:
-                answer = (await _line(self._question)).strip().casefold()
+                answer = (await _read_line(self._question)).strip().casefold()
                 if answer in ("w", "whole"):
                     screen.print(present(approval, width=screen.width, whole=True))
-                    unseen = 0
+                    hidden = 0
                 elif not answer:
-                    return ONCE["n"]
+                    return ONE_CALL_ANSWERS["n"]
                 elif answer not in self._answers:
                     say(self._hint)
-                elif unseen and self._answers[answer].agreed:
-                    say(f"{unseen} characters of it were not shown: w shows the whole, then you can agree.")
+                elif hidden and self._answers[answer].agreed:
+                    say(f"{hidden} characters of the call were not shown: answer w to see all of it, then approve.")
                 else:
                     return self._answers[answer]
 
 
-def somebody() -> bool:
-    """Whether anybody is at the terminal who could be asked, and would see the question."""
+def is_interactive() -> bool:
+    """Return whether standard input and standard error are terminals, so that a user sees and answers questions."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-async def _line(question: str) -> str:
-    """A line typed after the question was asked; waiting for it can be cancelled."""
+async def _read_line(question: str) -> str:
+    """Return a line typed after the question was asked; waiting for it can be cancelled."""
+    # Keys that were typed before the question must not answer it.
     if termios is not None:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     sys.stderr.write(question)
     sys.stderr.flush()
-    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop, line_ready = asyncio.get_running_loop(), asyncio.Event()
     try:
-        loop.add_reader(sys.stdin.fileno(), typed.set)
+        loop.add_reader(sys.stdin.fileno(), line_ready.set)
     except NotImplementedError:  # an event loop without it, on Windows
         return sys.stdin.readline()
     try:
-        await typed.wait()
+        await line_ready.wait()
     finally:
         loop.remove_reader(sys.stdin.fileno())
     return sys.stdin.readline()

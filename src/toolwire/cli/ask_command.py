@@ -1,4 +1,4 @@
-"""`toolwire ask`: an agent answers a question, with whatever model and tools the options name."""
+"""`toolwire ask`: let an agent answer one question, with the model and tools that the options name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.agent_options import AgentOptions
-from toolwire.cli.console import CliError, output_is_ours, say
+from toolwire.cli.console import CliError, claim_output, say
 from toolwire.cli.option_groups import takes_options
 
 EXAMPLES = """Examples:
@@ -26,8 +26,8 @@ toolwire ask "Correct the spelling in README.md." --root . --api anthropic --mod
 
 toolwire ask "Which invoices are open?" --config toolwire.toml --agent clerk
 
-The answer goes to standard output, what happens meanwhile to standard error. Models as small as those on this machine
-read little and err often: ask them for one fact, and name the folder or the words to look for.
+The answer goes to standard output, progress to standard error. Small local models have a short context and make many
+mistakes: ask them for one fact, and name the folder or the words to look for.
 
 Exit status 1: the question was not answered."""
 
@@ -37,21 +37,23 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question to answer, or the task to do.")],
     options: AgentOptions,
     require_tool_call: Annotated[
-        bool, typer.Option("--require-tool-call", help="Fail unless a tool call was read and run.")
+        bool, typer.Option("--require-tool-call", help="Fail unless a tool call was parsed and run.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Ask a model; it may list, read and search files below --root, and more with --tier run."""
-    options = options.checked()
+    options = options.validate()
     with needs_extra("An agent"):
-        from toolwire.cli.ask_run import answered  # here, since an agent is much to load for a command that needs none
+        from toolwire.cli.ask_run import (
+            ask_and_show,  # here, because agents are slow to import
+        )
 
-    with output_is_ours():
-        end, ran, tooled = asyncio.run(answered(question, options, json=json))
-    if require_tool_call and not ran:
-        raise CliError("no tool call was read and run", status=1)
-    if tooled and end.good and not ran:
-        say("toolwire: no tool was run, so the answer rests on nothing that was looked up", "yellow")
+    with claim_output():
+        end, tool_ran, has_tools = asyncio.run(ask_and_show(question, options, json=json))
+    if require_tool_call and not tool_ran:
+        raise CliError("no tool call was parsed and run", status=1)
+    if has_tools and end.good and not tool_ran:
+        say("toolwire: no tool was run, so the answer is not based on any file or lookup", "yellow")
     if end.reason == "error":
         raise CliError(end.detail, status=1)
     if not end.good:

@@ -9,17 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from toolwire.cli.approval_prompt import ApprovalPrompt
-from toolwire.cli.console import CliError, console, emit, output_is_ours, plain, safe, say
+from toolwire.cli.console import CliError, claim_output, console, emit, plain, safe, say
 from toolwire.cli.input_files import loads, read_json
 from toolwire.cli.option_groups import takes_options
-from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, gather
+from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, load_policy, load_registry
 from toolwire.cli.tools_command import tier_of
-from toolwire.config.tables import load_configuration
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall
-from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
 
 EXAMPLES = """Examples:
@@ -32,9 +30,9 @@ toolwire call add '{"a": 1, "b": 2}' --tools my_tools.py --json
 
 jq -n '{a: 1, b: 2}' | toolwire call add - --tools my_tools.py
 
-What the tool itself prints goes to standard error.
+Anything that the tool itself prints goes to standard error.
 
-Exit status: 0 done, 1 the tool failed, 2 no such tool or wrong arguments, 3 denied."""
+Exit status: 0 done, 1 the tool failed, 2 unknown tool or invalid arguments, 3 denied."""
 
 DENIED = 3
 STATUS = {"denied": DENIED, "confirmation": DENIED, "unknown_tool": 2, "invalid_arguments": 2, "not_runnable": 2}
@@ -46,38 +44,41 @@ class CallOptions:
 
     root: Roots = None
     tools: ToolFiles = None
-    tier: Annotated[str, typer.Option(help="What the call may do: CRAWL, WALK or RUN.")] = "CRAWL"
+    tier: Annotated[str, typer.Option(help="The highest permitted tier: CRAWL, WALK or RUN.")] = "CRAWL"
     policy: PolicyFile = None
     yes: Approve = False
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Time limit of the tool, in seconds.")] = None
     json: Annotated[
-        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
+        bool, typer.Option("--json", help="Print one JSON object: the call as it ran, its result, the exit status.")
     ] = False
 
 
 @takes_options(CallOptions)
 def call(
-    name: Annotated[str, typer.Argument(help="The tool.")],
+    name: Annotated[str, typer.Argument(help="The name of the tool.")],
     options: CallOptions,
     arguments: Annotated[
-        str, typer.Argument(help="Its arguments, as a JSON object; - reads it from standard input.")
+        str, typer.Argument(help="The arguments, as a JSON object; - reads them from standard input.")
     ] = "{}",
 ) -> None:
     """Call a tool by hand, through the same checks as a model's call."""
-    given = read_json("-") if arguments == "-" else loads(arguments, "the second argument")
-    if not isinstance(given, dict):
+    arguments_object = read_json("-") if arguments == "-" else loads(arguments, "the second argument")
+    if not isinstance(arguments_object, dict):
         raise CliError('the arguments must be a JSON object, such as \'{"path": "."}\'')
     session = Session(tier=tier_of(options.tier))
-    rules = load_configuration(options.policy).policy.made() if options.policy else Policy()
-    with output_is_ours():
-        registry = gather(options.root, options.tools)
+    policy = load_policy(options.policy)
+    with claim_output():
+        registry = load_registry(options.root, options.tools)
         executor = ToolExecutor(
-            registry, policy=rules, confirm=ApprovalPrompt(agree=options.yes), timeout=options.timeout
+            registry,
+            policy=policy,
+            confirm=ApprovalPrompt(agree=options.yes),
+            timeout=options.timeout,
         )
-        outcome = asyncio.run(executor.run(ToolCall(name, given, "call_1"), session))
-        status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+        outcome = asyncio.run(executor.run(ToolCall(name, arguments_object, "call_1"), session))
+        status = exit_status(outcome)
         if options.json:
-            emit(described(outcome, status))
+            emit(outcome_json(outcome, status))
         elif outcome.result.success:
             console().print(safe(outcome.result.text))
     if not options.json and not outcome.result.success:
@@ -87,15 +88,20 @@ def call(
 
 
 def _higher(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
-    """How to allow what the tier alone forbids, to be said behind the refusal."""
+    """Return a hint to raise the tier, if the tier alone forbids the call."""
     if outcome.issue is None or outcome.issue.kind != "denied":
         return ""
     needed = registry.lookup(outcome.call.name).definition.tier
     return f" Add --tier {needed.name}." if needed > session.tier else ""
 
 
-def described(outcome: Outcome, status: int) -> dict[str, Any]:
-    """What became of a call, as a JSON object."""
+def exit_status(outcome: Outcome) -> int:
+    """Return the exit status of the process for the outcome of a call."""
+    return STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+
+
+def outcome_json(outcome: Outcome, status: int) -> dict[str, Any]:
+    """Return the outcome of a call as a JSON object."""
     return {
         "call": plain(outcome.call),
         "result": {**plain(outcome.result), "success": outcome.result.success},

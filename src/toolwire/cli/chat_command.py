@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.agent_options import BY_WORDS, AgentOptions
-from toolwire.cli.approval_prompt import somebody
-from toolwire.cli.console import output_is_ours
+from toolwire.cli.agent_options import AUTO_TIER, AgentOptions
+from toolwire.cli.approval_prompt import is_interactive
+from toolwire.cli.console import claim_output
 from toolwire.cli.option_groups import takes_options
 
 EXAMPLES = """Examples:
@@ -29,9 +29,9 @@ toolwire chat --config toolwire.toml --agent clerk --resume monday.json
 
 echo "Which files are in docs?" | toolwire chat --root .
 
-In it, /help lists the commands. Enter sends, Alt-Enter begins a new line, pasted lines stay together. Ctrl-C stops the
-answer, a second one leaves, as Ctrl-D does. Through a pipe each line is a message, and standard output gets the
-answers."""
+In the chat, /help lists the commands. Enter sends the message, Alt-Enter begins a new line, and pasted lines stay
+together. Ctrl-C stops the answer; a second Ctrl-C or Ctrl-D leaves. When input is piped, each line is a message and the
+answers go to standard output."""
 
 
 @takes_options(AgentOptions)
@@ -43,11 +43,13 @@ def chat(
     ] = None,
 ) -> None:
     """Chat with a model that uses tools below --root; approvals are asked for here."""
-    options = options.checked()
+    options = options.validate()
     if options.tier is None and options.config is None and options.remote:
-        options = replace(options, tier=BY_WORDS)
+        options = replace(options, tier=AUTO_TIER)
     with needs_extra("An agent"):
-        from toolwire.cli.chat_session import talk  # here, since an agent is much to load for a command that needs none
+        from toolwire.cli.chat_session import (
+            converse_with_agent,  # here, because agents are slow to import
+        )
 
-    with nullcontext() if somebody() else output_is_ours():
-        asyncio.run(talk(options, resume or ""))
+    with nullcontext() if is_interactive() else claim_output():
+        asyncio.run(converse_with_agent(options, resume or ""))

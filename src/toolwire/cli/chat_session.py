@@ -1,4 +1,4 @@
-"""A conversation with an agent: what is typed, commands, answers that can be stopped."""
+"""An interactive conversation with an agent: input, commands, and answers that can be stopped."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from toolwire.agent.run_events import (
     TranslationNoted,
     TurnStarted,
 )
-from toolwire.cli.agent_options import BY_WORDS, AgentOptions
+from toolwire.cli.agent_options import AUTO_TIER, AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
-from toolwire.cli.ask_run import ends_of
+from toolwire.cli.ask_run import turn_enders
 from toolwire.cli.console import CliError, console, leave, say, styled
-from toolwire.cli.event_printer import InTurn, Telling
-from toolwire.cli.line_input import Lines, asking, lines, unechoed
-from toolwire.cli.open_agent import Opened, opened
+from toolwire.cli.event_printer import EventPrinter, OrderedPrompt
+from toolwire.cli.line_input import LineSource, open_line_source, with_echo, without_echo
+from toolwire.cli.open_agent import OpenAgent, open_from_options
 from toolwire.cli.small_model_prompts import CHAT_SYSTEM
-from toolwire.cli.tools_command import tier_of
-from toolwire.cli.transcript import LAST, Copy, load, newest, save
+from toolwire.cli.tools_command import print_definition, tier_of
+from toolwire.cli.transcript import LAST, AutosavedChat, load, newest, save
 from toolwire.config.tables import COACH
 from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
@@ -46,88 +46,94 @@ INTERRUPTED = 130
 STOPPED = "The user stopped this before its result was there. It may have done its work or not."
 
 
-async def talk(options: AgentOptions, file: str) -> None:
-    """Converse with the agent that the options describe, from where a file was left if there is one."""
+async def converse_with_agent(options: AgentOptions, file: str) -> None:
+    """Converse with the agent that the options describe, and continue the conversation in `file` if one is named."""
     history = load(str(newest().path) if file == LAST else file) if file else ()
     file = "" if file == LAST else file
-    copy = Copy.standard()  # a new one, since the other terminal may go on too
-    confirm = InTurn(_Aside(ApprovalPrompt(agree=options.yes, remember=True)))
-    async with opened(options, confirm, CHAT_SYSTEM) as found:
-        made = Chat(found, confirm, history=history, file=file, copy=copy, trace=options.trace)
-        await made.converse(lines({f"/{name}": told for name, (told, _) in made.commands.items()}, made.below))
+    copy = AutosavedChat.standard()  # a new one, because another terminal may continue the old conversation too
+    confirm = OrderedPrompt(EchoingPrompt(ApprovalPrompt(agree=options.yes, remember=True)))
+    async with open_from_options(options, confirm, CHAT_SYSTEM) as opened_agent:
+        chat = Chat(opened_agent, confirm, history=history, file=file, copy=copy, trace=options.trace)
+        await chat.converse(
+            open_line_source({f"/{name}": summary for name, (summary, _) in chat.commands.items()}, chat.status_line)
+        )
 
 
-class _Aside:
-    """Asks while what is typed shows, and forgets what was typed before."""
+class EchoingPrompt:
+    """An approval prompt with echo switched on; it discards earlier input."""
 
-    def __init__(self, consent: ApprovalPrompt) -> None:
-        self._consent = consent
+    def __init__(self, prompt: ApprovalPrompt) -> None:
+        self._prompt = prompt
 
     async def __call__(self, approval: Approval) -> Agreement:
-        with asking():
-            return await self._consent(approval)
+        """Return the answer."""
+        with with_echo():
+            return await self._prompt(approval)
 
 
 class Chat:
-    """A conversation, and the commands that somebody gives in it.
+    """A conversation, and the commands that the user gives in it.
 
     Args:
-        found: whom to talk with.
-        confirm: is told what was shown.
+        found: the agent to talk with.
+        confirm: notified of each event that was shown.
         history: the conversation so far.
-        file: where it was saved; "" nowhere.
-        copy: where it is kept as it goes on; None: nowhere.
-        trace: show all that happens.
+        file: path to which it was saved; "" if it was not.
+        copy: file to which it is saved after each answer; None for no file.
+        trace: show every event in full.
     """
 
     def __init__(
         self,
-        found: Opened,
-        confirm: InTurn,
+        opened_agent: OpenAgent,
+        confirm: OrderedPrompt,
         *,
         history: tuple[Message, ...] = (),
         file: str = "",
-        copy: Copy | None = None,
+        copy: AutosavedChat | None = None,
         trace: bool = False,
     ) -> None:
         self.history = history
         self.commands: dict[str, tuple[str, Callable[[str], Awaitable[None]]]] = {
-            "help": ("what can be said here", self._help),
-            "tools": ("what the model can call", self._tools),
-            "format": ("the format that the model writes; /format NAME changes it", self._format),
-            "tier": ("what tasks may do; /tier walk, run, crawl or auto changes it", self._tier),
-            "trace": ("all that happened in the last answer; /trace on or off shows it always, or not", self._trace),
+            "help": ("list the commands", self._help),
+            "tools": ("list the tools that the model can call", self._tools),
+            "format": ("show the format in which the model writes calls; /format NAME changes it", self._format),
+            "tier": ("show the tier of tasks; /tier crawl, walk, run or auto changes it", self._tier),
+            "trace": (
+                "show every event of the last answer; /trace on shows them always, /trace off does not",
+                self._trace,
+            ),
             "retry": ("ask the last question again", self._retry),
-            "undo": ("forget the last question and its answer", self._undo),
-            "clear": ("begin anew", self._clear),
-            "save": ("/save FILE keeps the conversation", self._save),
-            "load": ("/load FILE goes on with one that was kept", self._load),
-            "quit": ("leave", self._quit),
+            "undo": ("remove the last question and its answer", self._undo),
+            "clear": ("start a new conversation", self._clear),
+            "save": ("/save FILE saves the conversation", self._save),
+            "load": ("/load FILE continues a saved conversation", self._load),
+            "quit": ("leave the chat", self._quit),
         }
-        self._found = found
+        self._agent = opened_agent
         self._confirm = confirm
         self._file = file
         self._copy = copy
-        self._telling = Telling(trace=trace, ends=ends_of(found))
+        self._printer = EventPrinter(trace=trace, ends=turn_enders(opened_agent))
         self._session = Session()
-        self._before: list[tuple[str, tuple[Message, ...]]] = []  # each question, and the conversation before it
+        self._questions: list[tuple[str, tuple[Message, ...]]] = []  # each question, and the conversation before it
         self._events: list[AgentEvent] = []  # of the last answer
-        self._working: asyncio.Task[RunEnded] | None = None
-        self._reading: asyncio.Task[str | type[KeyboardInterrupt] | None] | None = None
-        self._stopped = False  # the answer, by Ctrl-C
-        self._warned = False  # another Ctrl-C leaves
-        self._left = False
-        self._blocks = True  # reading does, so that Ctrl-C is ours only while something is answered
+        self._answer_task: asyncio.Task[RunEnded] | None = None
+        self._read_task: asyncio.Task[str | type[KeyboardInterrupt] | None] | None = None
+        self._stopped = False  # whether Ctrl-C stopped the answer
+        self._warned = False  # whether another Ctrl-C leaves
+        self._leaving = False
+        self._blocks = True  # whether reading blocks the loop: then Ctrl-C is handled here only during an answer
 
-    async def converse(self, source: Lines) -> None:
-        """Read and answer, until whoever types has enough."""
-        registry = self._found.agent.registry
-        say(f"{self.below()}, {len(registry)} tools. /help lists the commands, Ctrl-D leaves.")
+    async def converse(self, source: LineSource) -> None:
+        """Read messages and answer them until the user leaves."""
+        registry = self._agent.agent.registry
+        say(f"{self.status_line()}, {len(registry)} tools. /help lists the commands, Ctrl-D leaves.")
         if self.history:
             self._recall()
         self._blocks = source.blocks
         with nullcontext() if self._blocks else self._interruptible():
-            while not self._left:
+            while not self._leaving:
                 text = await self._next(source)
                 if text is None:
                     return
@@ -136,31 +142,31 @@ class Chat:
                     continue
                 try:
                     if text.startswith("/"):
-                        await self._commanded(text)
+                        await self._run_command(text)
                     else:
                         await self._answer(text.strip())
                 except (CliError, ToolwireError) as error:
                     say(f"toolwire: {error}", "red")
 
-    async def _next(self, source: Lines) -> str | None:
-        """What is typed next; None: no more."""
-        while not self._left:
-            self._reading = asyncio.create_task(_read(source))
+    async def _next(self, source: LineSource) -> str | None:
+        """Return the next message; None at the end."""
+        while not self._leaving:
+            self._read_task = asyncio.create_task(_read(source))
             try:
-                text = await self._reading
+                text = await self._read_task
                 if not isinstance(text, type):
                     return text
                 self._interrupted()
             except asyncio.CancelledError:
-                if not self._left:
+                if not self._leaving:
                     raise
             finally:
-                self._reading = None
+                self._read_task = None
         return None
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C is ours as long as the block lasts, where the system allows it."""
+        """Handle Ctrl-C while the block runs, where the system supports it."""
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGINT, self._interrupted)
@@ -173,23 +179,23 @@ class Chat:
             loop.remove_signal_handler(signal.SIGINT)
 
     def _interrupted(self) -> None:
-        """Ctrl-C: the answer stops; without one, or if it does not stop, the second leaves."""
-        if self._working is not None:
+        """Stop the answer; a second Ctrl-C leaves if there is no answer or it does not stop."""
+        if self._answer_task is not None:
             if self._stopped:
                 leave(INTERRUPTED)
             self._stopped = True
-            self._working.cancel()
+            self._answer_task.cancel()
         elif self._warned:
-            self._left = True
-            if self._reading is not None:
-                self._reading.cancel()
+            self._leaving = True
+            if self._read_task is not None:
+                self._read_task.cancel()
         else:
             self._warned = True
             say("Ctrl-C again leaves.")
 
-    def below(self) -> str:
-        """The model and how it is used, in one line."""
-        agent = self._found.agent
+    def status_line(self) -> str:
+        """Return one line about the model, its format and the tier."""
+        agent = self._agent.agent
         backend, tier = agent.backend, agent.config.tier
         way = backend.format or f"fields of {backend.api}" if backend.format or backend.api else "no API"
         return f"{backend.model}, {way}, tier {'auto' if tier is None else tier.name.lower()}"
@@ -198,51 +204,53 @@ class Chat:
 
     async def _answer(self, task: str) -> None:
         before = self.history
-        kept = _Kept(task)
+        partial = PartialAnswer(task)
         self._stopped = False
-        self._working = asyncio.create_task(self._told(task, kept))
+        self._answer_task = asyncio.create_task(self._run_task(task, partial))
         try:
-            with unechoed(), self._interruptible() if self._blocks else nullcontext():
-                end = await self._working
+            with without_echo(), self._interruptible() if self._blocks else nullcontext():
+                end = await self._answer_task
         except asyncio.CancelledError:
             if not self._stopped:
                 raise
-            self._telling.aside()
-            self.history = kept.messages(before)
-            say("stopped" if self.history != before else "stopped; the question is forgotten", "yellow")
+            self._printer.pause()
+            self.history = partial.messages(before)
+            say("stopped" if self.history != before else "stopped; the question was removed", "yellow")
             self._warned = True
         else:
-            self.history = end.messages if end.reason != "error" else kept.messages(before)
-            if self._found.local and end.good and not end.calls and len(self._found.agent.registry):
-                say("no tool was run, so nothing was looked up for this")  # small models make up what they did not read
+            self.history = end.messages if end.reason != "error" else partial.messages(before)
+            if self._agent.local and end.good and not end.calls and len(self._agent.agent.registry):
+                say(
+                    "no tool was run, so this answer is not based on any lookup"
+                )  # small models invent what they did not read
         finally:
-            self._working = None
+            self._answer_task = None
         if self.history != before:
-            self._before.append((task, before))
-        self._keep()
+            self._questions.append((task, before))
+        self._autosave()
 
-    def _keep(self) -> None:
-        """Copy the conversation, so that a terminal that is closed does not lose it."""
+    def _autosave(self) -> None:
+        """Save a copy, so that closing the terminal does not lose the conversation."""
         if self._copy is None:
             return
         try:
             if not self.history:
                 self._copy.forget()
                 return
-            self._copy.save(self.history, self._found.agent.backend.model)
+            self._copy.save(self.history, self._agent.agent.backend.model)
         except CliError as error:
             self._copy = None
-            say(f"no copy of the conversation is kept: {error}", "yellow")
+            say(f"the conversation is no longer saved automatically: {error}", "yellow")
 
-    async def _told(self, task: str, kept: _Kept) -> RunEnded:
+    async def _run_task(self, task: str, partial: PartialAnswer) -> RunEnded:
         self._events.clear()
         end: RunEnded | None = None
-        async with aclosing(self._found.run_by.run(task, history=self.history, session=self._session)) as events:
+        async with aclosing(self._agent.runner.run(task, history=self.history, session=self._session)) as events:
             async for event in events:
                 self._events.append(event)
-                kept.add(event)
-                self._telling.show(event)
-                self._confirm.showed(event)
+                partial.add(event)
+                self._printer.show(event)
+                self._confirm.mark_shown(event)
                 if isinstance(event, RunEnded):
                     end = event
         assert end is not None
@@ -250,116 +258,121 @@ class Chat:
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
-    async def _commanded(self, text: str) -> None:
-        """Do what a command says."""
+    async def _run_command(self, text: str) -> None:
+        """Run a command."""
         name, _, rest = text[1:].strip().partition(" ")
-        found = self.commands.get({"exit": "quit", "q": "quit", "?": "help"}.get(name, name))
-        if found is None:
-            raise CliError(f"no command /{name}; /help lists them. Begin a message with a space if it begins with /")
-        await found[1](rest.strip())
+        command = self.commands.get({"exit": "quit", "q": "quit", "?": "help"}.get(name, name))
+        if command is None:
+            raise CliError(
+                f"unknown command /{name}; /help lists the commands. Begin a message with a space if it begins with /"
+            )
+        await command[1](rest.strip())
 
     async def _help(self, rest: str) -> None:
         screen = console(stderr=True)
-        for name, (told, _) in self.commands.items():
-            screen.print(styled(f"/{name:<8}", "bold"), styled(told), sep="")
+        for name, (summary, _) in self.commands.items():
+            screen.print(styled(f"/{name:<8}", "bold"), styled(summary), sep="")
         say("Enter sends, Alt-Enter begins a new line. Ctrl-C stops the answer, a second one leaves.")
 
     async def _tools(self, rest: str) -> None:
         screen = console(stderr=True)
-        registry, tier = self._found.agent.registry, self._found.agent.config.tier
+        registry, tier = self._agent.agent.registry, self._agent.agent.config.tier
         if not len(registry):
-            say("none; --root and --tools give some")
-        for one in registry.definitions():
-            out = "" if tier is None or one.tier <= tier else f", not at tier {tier.name.lower()}"
-            asks = ", asks" if one.requires_confirmation else ""
-            screen.print(styled(one.name, "bold"), styled(f"  {one.tier.name.lower()}{asks}{out}", "cyan"), sep="")
-            if one.description:
-                screen.print(styled("    " + one.description.splitlines()[0], "dim"))
+            say("no tools; --root and --tools add some")
+        for definition in registry.definitions():
+            out = "" if tier is None or definition.tier <= tier else f", not at tier {tier.name.lower()}"
+            print_definition(screen, definition, definition.tier.name.lower(), out)
 
     async def _format(self, rest: str) -> None:
         if rest:
-            if rest not in ("default", COACH, self._found.agent.backend.api):
+            if rest not in ("default", COACH, self._agent.agent.backend.api):
                 get_format(rest)
             format = None if rest == "default" else rest
-            self._found.agent.backend = await self._found.models.open(self._found.profile, format=format)
-        backend = self._found.agent.backend
+            self._agent.agent.backend = await self._agent.models.open(self._agent.profile, format=format)
+        backend = self._agent.agent.backend
         way = f"calls are written as {backend.format}" if backend.format else f"calls are fields of {backend.api}"
-        say(f"the coach chooses; {backend.format} by now" if isinstance(backend, CoachedBackend) else way)
+        say(f"the coach chooses; at present {backend.format}" if isinstance(backend, CoachedBackend) else way)
 
     async def _tier(self, rest: str) -> None:
-        agent = self._found.agent
+        agent = self._agent.agent
         if rest:
-            agent.config = replace(agent.config, tier=None if rest.lower() == BY_WORDS else tier_of(rest))
+            agent.config = replace(agent.config, tier=None if rest.lower() == AUTO_TIER else tier_of(rest))
         tier = agent.config.tier
-        say("each task may do what its words ask for" if tier is None else f"tasks are of tier {tier.name.lower()}")
+        say(
+            "the words of each task decide its tier"
+            if tier is None
+            else f"tasks may use tools up to tier {tier.name.lower()}"
+        )
 
     async def _trace(self, rest: str) -> None:
         if rest in ("on", "off"):
-            self._telling.trace = rest == "on"
+            self._printer.trace = rest == "on"
             say(f"trace is {rest}")
         elif rest:
-            raise CliError("it is /trace, /trace on or /trace off")
+            raise CliError("usage: /trace, /trace on or /trace off")
         elif not self._events:
-            say("nothing was answered yet")
+            say("there is no answer yet")
         else:
-            whole = Telling(trace=True, ends=ends_of(self._found))
+            printer = EventPrinter(trace=True, ends=turn_enders(self._agent))
             for event in self._events:
-                if not isinstance(event, ApprovalRequested | RunEnded):  # standard output got the answer already
-                    whole.show(event)
-            whole.aside()
+                if not isinstance(event, ApprovalRequested | RunEnded):  # standard output has the answer already
+                    printer.show(event)
+            printer.pause()
 
     async def _retry(self, rest: str) -> None:
-        if not self._before:
-            raise CliError("nothing was asked yet")
-        task, self.history = self._before.pop()
+        if not self._questions:
+            raise CliError("no question was asked yet")
+        task, self.history = self._questions.pop()
         await self._answer(task)
 
     async def _undo(self, rest: str) -> None:
-        if not self._before:
-            raise CliError("there is nothing to forget")
-        task, self.history = self._before.pop()
-        self._keep()
-        say(f"forgotten: {task.splitlines()[0][:60]}")
+        if not self._questions:
+            raise CliError("there is no question to remove")
+        task, self.history = self._questions.pop()
+        self._autosave()
+        say(f"removed: {task.splitlines()[0][:60]}")
 
     async def _clear(self, rest: str) -> None:
-        self.history, self._session, self._file = (), Session(), ""
-        self._before.clear()
-        self._copy = self._copy and Copy.standard()
+        self._restart((), "")
         say("a new conversation")
 
     async def _save(self, rest: str) -> None:
         if not (file := rest or self._file):
-            raise CliError("say where: /save FILE")
-        save(file, self.history, self._found.agent.backend.model)
+            raise CliError("usage: /save FILE")
+        save(file, self.history, self._agent.agent.backend.model)
         self._file = file
-        say(f"kept in {file}")
+        say(f"saved to {file}")
 
     async def _load(self, rest: str) -> None:
         if not rest:
-            raise CliError("say which: /load FILE")
-        self.history, self._session, self._file = load(rest), Session(), rest
-        self._before.clear()
-        self._copy = self._copy and Copy.standard()
+            raise CliError("usage: /load FILE")
+        self._restart(load(rest), rest)
         self._recall()
 
+    def _restart(self, history: tuple[Message, ...], file: str) -> None:
+        """Continue from this history, in a new session with a new automatic copy."""
+        self.history, self._session, self._file = history, Session(), file
+        self._questions.clear()
+        self._copy = self._copy and AutosavedChat.standard()
+
     async def _quit(self, rest: str) -> None:
-        self._left = True
+        self._leaving = True
 
     def _recall(self) -> None:
-        """Show where the conversation was."""
-        asked = [message for message in self.history if message.role == "user"]
-        said = [message for message in self.history if message.role == "assistant"]
-        for label, found in (("you", asked), ("it", said)):
-            text = "\n".join(part.text for part in found[-1].parts if isinstance(part, TextPart)) if found else ""
+        """Show the last question and answer of a continued conversation."""
+        questions = [message for message in self.history if message.role == "user"]
+        answers = [message for message in self.history if message.role == "assistant"]
+        for label, messages in (("you", questions), ("it", answers)):
+            text = "\n".join(part.text for part in messages[-1].parts if isinstance(part, TextPart)) if messages else ""
             if text:
                 say(f"{label:<4} {text[:300]}")
-        say(f"{len(asked)} questions so far")
+        say(f"{len(questions)} questions so far")
         if any(isinstance(part, ToolResult) for message in self.history for part in message.parts):
-            self._session.untrusted = True  # nothing says who wrote what the results hold
+            self._session.untrusted = True  # the origin of these results is unknown
 
 
-async def _read(source: Lines) -> str | type[KeyboardInterrupt] | None:
-    """The next message. Ctrl-C is given back, since a task that raises it ends the loop."""
+async def _read(source: LineSource) -> str | type[KeyboardInterrupt] | None:
+    """Return the next message, or KeyboardInterrupt for Ctrl-C, because a task that raises it ends the loop."""
     try:
         return await source.read()
     except KeyboardInterrupt:
@@ -367,81 +380,76 @@ async def _read(source: Lines) -> str | type[KeyboardInterrupt] | None:
 
 
 @dataclass(slots=True)
-class _Answer:
-    """What came of one question to the model.
+class PartialTurn:
+    """The events and tool outcomes of one model turn.
 
     Attributes:
-        round: which it is.
-        events: as it was told.
-        begun: ids of the calls that began, as often as one did.
-        done: what became of calls.
+        round: number of the round.
+        events: its stream events.
+        begun: ids of the calls that started, one entry per start.
+        done: outcomes of the calls that ended.
     """
 
     round: int
     events: list[Event] = field(default_factory=list)
-    begun: list[str] = field(default_factory=list)
-    done: list[Outcome] = field(default_factory=list)
+    started_ids: list[str] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
 
     def messages(self) -> list[Message]:
-        """It, and the results of its calls; those that never began are left out."""
+        """Return the answer and the results of its calls; calls that never started are left out."""
         response = collect(self.events)
-        done, results = list(self.done), dict[int, ToolResult]()
+        outcomes, results = list(self.outcomes), dict[int, ToolResult]()
         for exact in (True, False):  # a model that counts badly gives several calls one id
             for at, call in enumerate(response.tool_calls):
-                same = (one for one in done if one.call.id == call.id and at not in results)
-                found = next((one for one in same if not exact or one.call.arguments == call.arguments), None)
-                if found is not None:
-                    done.remove(found)
-                    results[at] = found.result
-        begun = list(self.begun)
+                candidates = (outcome for outcome in outcomes if outcome.call.id == call.id and at not in results)
+                match = next(
+                    (outcome for outcome in candidates if not exact or outcome.call.arguments == call.arguments), None
+                )
+                if match is not None:
+                    outcomes.remove(match)
+                    results[at] = match.result
+        started = list(self.started_ids)
         for result in results.values():
-            if result.call_id in begun:
-                begun.remove(result.call_id)
+            if result.call_id in started:
+                started.remove(result.call_id)
         for at, call in enumerate(response.tool_calls):
-            if at not in results and call.id in begun:
-                begun.remove(call.id)
+            if at not in results and call.id in started:
+                started.remove(call.id)
                 results[at] = ToolResult(call.id, call.name, error=STOPPED)
         calls = [call for at, call in enumerate(response.tool_calls) if at in results]
         parts: list[Part] = [TextPart(response.content)] if response.content.strip() else []
         parts += calls
-        made = [Message("assistant", tuple(parts))] if parts else []
-        told = tuple(results[at] for at in sorted(results))
-        return [*made, Message("tool", told)] if told else made
+        messages = [Message("assistant", tuple(parts))] if parts else []
+        tool_results = tuple(results[at] for at in sorted(results))
+        return [*messages, Message("tool", tool_results)] if tool_results else messages
 
 
 @dataclass(slots=True)
-class _Kept:
-    """What is left of an answer that was stopped."""
+class PartialAnswer:
+    """The part of a stopped answer that stays in the conversation."""
 
     task: str
-    turns: list[_Answer] = field(default_factory=list)
+    turns: list[PartialTurn] = field(default_factory=list)
 
     def add(self, event: AgentEvent) -> None:
-        """Note an event."""
+        """Record an event."""
         match event:
             case TurnStarted():
                 if self.turns and self.turns[-1].round == event.round:
-                    self.turns.pop()  # it broke off, and is asked for again
-                self.turns.append(_Answer(event.round))
+                    self.turns.pop()  # the stream broke off, and the turn is requested again
+                self.turns.append(PartialTurn(event.round))
             case ToolStarted(call):
-                self.turns[-1].begun.append(call.id)
+                self.turns[-1].started_ids.append(call.id)
             case ToolFinished(outcome):
-                self.turns[-1].done.append(outcome)
-            case (
-                TaskStarted()
-                | MemberEvent()
-                | RunEnded()
-                | ApprovalRequested()
-                | CorrectionAdded()
-                | TranslationNoted()
-            ):
+                self.turns[-1].outcomes.append(outcome)
+            case TaskStarted() | MemberEvent() | RunEnded() | RunResumed() | ReplayEnded():
                 pass
-            case RunResumed() | ReplayEnded():
+            case ApprovalRequested() | CorrectionAdded() | TranslationNoted():
                 pass
             case _:
                 self.turns[-1].events.append(event)
 
     def messages(self, before: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The conversation with what was said and done; as it was, if nothing was."""
-        made = [message for one in self.turns for message in one.messages()]
-        return (*before, Message("user", (TextPart(self.task),)), *made) if made else before
+        """Return the conversation with the partial answer; the same conversation if there is none."""
+        messages = [message for turn in self.turns for message in turn.messages()]
+        return (*before, Message("user", (TextPart(self.task),)), *messages) if messages else before

@@ -1,4 +1,4 @@
-"""`toolwire coach`: which format suits which model, by what was recorded."""
+"""`toolwire coach`: recommend a format for each model, from the recorded runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import typer
 from rich.table import Table
 
 from toolwire.cli.console import CliError, console, emit, styled
-from toolwire.cli.stats_command import recorded, share
+from toolwire.cli.stats_command import open_archive, percentage
 from toolwire.telemetry.coach import CONFIDENCE, ENOUGH, EXPLORE, Advice, advise
 
-app = typer.Typer(no_args_is_help=True, help="Which format suits which model, by what was recorded.")
+app = typer.Typer(no_args_is_help=True, help="Recommend a format for each model, from the recorded runs.")
 
 REPORT_EXAMPLES = f"""Examples:
 
@@ -19,27 +19,27 @@ toolwire coach report
 
 toolwire coach report --model qwen2.5-1.5b --json
 
-An outcome is an answer that called something, or had to: good if the calls stood in the format that was asked for,
-could be read whole, and named tools and arguments that are there. The bounds are a {CONFIDENCE:.0%} Wilson score
-interval of the share of good ones. An agent with a coach asks in other formats in {EXPLORE:.0%} of its turns, until the
-lower bound of the best lies above the upper bounds of the others, or until {ENOUGH} outcomes are known."""
+An outcome is an answer that called a tool, or had to. It is good if its calls were in the requested format, were
+parsed completely, and named existing tools with valid arguments. The bounds are a {CONFIDENCE:.0%} Wilson score
+interval of the share of good outcomes. An agent with a coach tries other formats in {EXPLORE:.0%} of its turns, until
+the lower bound of the best format exceeds the upper bounds of the others, or until there are {ENOUGH} outcomes."""
 
 
 @app.callback()
 def _group() -> None:
-    """Keeps `report` a command of its own."""
+    """Keep `report` a subcommand, because Typer merges a single one into its parent."""
 
 
 @app.command(epilog=REPORT_EXAMPLES)
 def report(
-    model: Annotated[str, typer.Option(help="Only this model.")] = "",
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per model.")] = False,
+    model: Annotated[str, typer.Option(help="Report only on this model.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per model.")] = False,
 ) -> None:
-    """Recommend a format for each model, with bounds that say how sure that is."""
-    archive = recorded()
+    """Recommend a format for each model, with confidence bounds."""
+    archive = open_archive()
     models = [name for name in archive.models() if name == model or not model]
     if not models:
-        raise CliError(f"no outcome of {model} is recorded" if model else "no outcome is recorded", status=1)
+        raise CliError(f"no outcome of {model} is recorded yet" if model else "no outcome is recorded yet", status=1)
     for name in models:
         advice = advise(archive.evidence(name))
         if json:
@@ -51,14 +51,14 @@ def report(
 def _emit(model: str, advice: Advice) -> None:
     formats = [
         {
-            "format": one.tally.format,
-            "tried": one.tally.tried,
-            "good": one.tally.good,
-            "rate": one.rate,
-            "low": one.low,
-            "high": one.high,
+            "format": standing.tally.format,
+            "tried": standing.tally.tried,
+            "good": standing.tally.good,
+            "rate": standing.rate,
+            "low": standing.low,
+            "high": standing.high,
         }
-        for one in advice.standings
+        for standing in advice.standings
     ]
     emit(
         {
@@ -80,14 +80,14 @@ def _show(model: str, advice: Advice) -> None:
         table.add_column(name, justify="right")
     table.add_column("")
     best_of = "recommended" if len(advice.standings) > 1 else "only one tried"
-    for one in sorted(advice.standings, key=lambda one: -one.middle):
-        best = one.tally.format == advice.format
+    for standing in sorted(advice.standings, key=lambda standing: -standing.middle):
+        best = standing.tally.format == advice.format
         table.add_row(
-            styled(one.tally.format),
-            str(one.tally.tried),
-            share(one.tally.good, one.tally.tried),
-            f"{one.low:.1%}",
-            f"{one.high:.1%}",
+            styled(standing.tally.format),
+            str(standing.tally.tried),
+            percentage(standing.tally.good, standing.tally.tried),
+            f"{standing.low:.1%}",
+            f"{standing.high:.1%}",
             styled(best_of if best else "", "green"),
         )
     screen = console()

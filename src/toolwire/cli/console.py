@@ -1,18 +1,18 @@
-"""What the command line shows: text made safe for a terminal, one JSON object per event, and errors."""
+"""Output of the command line: text that is safe for a terminal, JSON lines, and errors."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.text import Text
 
 from toolwire.events import (
@@ -44,12 +44,12 @@ _NAMES = {
     Finish: "finish",
 }
 
-_OURS: ContextVar[TextIO | None] = ContextVar("ours", default=None)
-"""Standard output, while nobody but the command line may write to it."""
+_CLAIMED: ContextVar[TextIO | None] = ContextVar("claimed", default=None)
+"""The real standard output, while only the command line may write to it."""
 
 
 class CliError(Exception):
-    """Ends the command with one line on standard error.
+    """An error that ends the command with one line on standard error.
 
     Attributes:
         status: the exit status; 2 for wrong usage or bad input, 1 for a failure.
@@ -61,8 +61,8 @@ class CliError(Exception):
 
 
 def leave(status: int) -> NoReturn:
-    """End the process at once, without waiting for a model that still writes; what is recorded so far stays."""
-    from toolwire import telemetry  # here, since most commands have nothing to record
+    """End the process at once, without waiting for a model that still writes; the records so far are kept."""
+    from toolwire import telemetry  # here, because most commands record nothing
 
     telemetry.flush(0.5)
     for stream in (_output(), sys.stdout, sys.stderr):
@@ -72,65 +72,101 @@ def leave(status: int) -> NoReturn:
 
 
 @contextmanager
-def output_is_ours() -> Iterator[None]:
-    """Meanwhile, what tools print goes to standard error: their functions' prints, and what their processes write.
+def claim_output() -> Iterator[None]:
+    """Send the output of tools and their processes to standard error while the block runs.
 
-    Standard output is for what the command line itself writes, which others may be reading as JSON.
+    Only the command line itself writes to standard output then, because another program may read it as JSON.
     """
     before = sys.stdout
-    if before is not sys.__stdout__ or not isinstance(before, TextIOWrapper):  # something else stands in for it
-        token = _OURS.set(before)
+    if before is not sys.__stdout__ or not isinstance(
+        before, TextIOWrapper
+    ):  # a test or an embedding program replaced it
+        token = _CLAIMED.set(before)
         try:
             with redirect_stdout(sys.stderr):
                 yield
         finally:
-            _OURS.reset(token)
+            _CLAIMED.reset(token)
         return
     before.flush()
     place = before.fileno()
-    ours = os.fdopen(os.dup(place), "w", encoding=before.encoding, errors=before.errors)
+    output = os.fdopen(os.dup(place), "w", encoding=before.encoding, errors=before.errors)
     os.dup2(sys.stderr.fileno(), place)
-    token = _OURS.set(ours)
+    token = _CLAIMED.set(output)
     try:
         with redirect_stdout(sys.stderr):
             yield
-        ours.flush()
+        output.flush()
     finally:
-        _OURS.reset(token)
+        _CLAIMED.reset(token)
         with suppress(OSError):
-            before.flush()  # what was written past the redirection
-        os.dup2(ours.fileno(), place)
+            before.flush()  # text that was written to the old stream object
+        os.dup2(output.fileno(), place)
         with suppress(OSError):
-            ours.close()
+            output.close()
 
 
 def _output() -> TextIO:
-    return _OURS.get() or sys.stdout
+    return _CLAIMED.get() or sys.stdout
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that shows text as it is: no markup, no highlighting, nothing wrapped that is piped."""
-    file = None if stderr else _OURS.get()
+    """Return a console without markup and highlighting, which wraps nothing in a pipe."""
+    file = None if stderr else _CLAIMED.get()
     return Console(file=file, stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def safe(text: str) -> str:
-    """Text with control and escape characters made visible, so that it cannot steer the terminal."""
+    """Return text with control characters escaped, so that it cannot control the terminal."""
     return escape_invisible(text.replace("\r\n", "\n"), _HARMLESS)
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Safe text in a style."""
+    """Return safe text in a style."""
     return Text(safe(text), style=style)
 
 
+def labelled(label: str, text: str, style: str = "", *, indent: int = 8) -> Text:
+    """Return a bold label and a safe text, whose further lines are indented."""
+    return Text.assemble(
+        (safe(f"{label:<{indent - 1}} "), "bold"), (safe(text).replace("\n", "\n" + " " * indent), style)
+    )
+
+
+def print_rows(
+    columns: Sequence[str], rows: Iterable[Sequence[Text]], *, fold: Collection[str] = (), right: Collection[str] = ()
+) -> None:
+    """Print rows as a table on a terminal, and as lines of values separated by tabs in a pipe.
+
+    Args:
+        columns: titles of the columns.
+        rows: one value per column.
+        fold: columns whose long values are folded; values of other columns are truncated with an ellipsis.
+        right: columns that are aligned to the right.
+    """
+    from rich.table import Table
+
+    screen = console()
+    if not screen.is_terminal:
+        for row in rows:
+            sys.stdout.write("\t".join(cell.plain for cell in row) + "\n")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        overflow: OverflowMethod = "fold" if name in fold else "ellipsis"
+        table.add_column(name, no_wrap=True, overflow=overflow, justify="right" if name in right else "left")
+    for row in rows:
+        table.add_row(*row)
+    screen.print(table, soft_wrap=False)
+
+
 def say(text: str, style: str = "dim") -> None:
-    """A line for the user on standard error."""
+    """Print a line for the user on standard error."""
     console(stderr=True).print(styled(text, style))
 
 
 def emit(event: Mapping[str, Any]) -> None:
-    """One line of JSON on standard output, at once; characters that a terminal obeys stand as escapes."""
+    """Write one line of JSON to standard output and flush it; control characters are escaped."""
     line = escape_as_json(json.dumps(plain(event), ensure_ascii=False))
     out = _output()
     out.write(line + "\n")
@@ -138,7 +174,7 @@ def emit(event: Mapping[str, Any]) -> None:
 
 
 def event_dict(event: Event) -> dict[str, Any]:
-    """An event as a JSON object; the key `event` says which."""
+    """Return an event as a JSON object, whose key `event` names its kind."""
     body = plain(event)
     if isinstance(event, ProblemFound):
         body = body["problem"]
@@ -146,7 +182,7 @@ def event_dict(event: Event) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value made of dataclasses as dicts and lists."""
+    """Return a value with its dataclasses as dicts and its tuples as lists."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.compare or field.repr}
     if isinstance(value, Mapping):
@@ -157,5 +193,5 @@ def plain(value: Any) -> Any:
 
 
 def call_line(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call on one line: its name and its arguments as JSON."""
+    """Return a call on one line: its name and its arguments as JSON."""
     return f"{name} {json.dumps(arguments, ensure_ascii=False)}"

@@ -1,4 +1,4 @@
-"""`toolwire convert`: requests, responses and recorded streams of one provider API in the words of another."""
+"""`toolwire convert`: translate requests, responses and recorded streams between provider APIs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 import toolwire
 from toolwire.cli.console import CliError, say
-from toolwire.cli.input_files import loads, named, read_bytes
+from toolwire.cli.input_files import PIECE, display_name, loads, read_bytes
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import Notes
 
@@ -25,16 +25,15 @@ toolwire convert --from gemini --to openai_chat stream.txt > chunks.txt
 
 curl -s ... | toolwire convert --from groq --to bedrock_converse -
 
-What a file holds is told by its content; --kind says it. What cannot be said in the other API is told on standard
-error, a line each. APIs: """ + ", ".join(toolwire.apis())
+The kind of the file is detected from its content; --kind overrides this. Each part that the other API cannot express is
+reported in a line on standard error. APIs: """ + ", ".join(toolwire.apis())
 
-_ASKS = frozenset(("messages", "contents", "input"))
-_ANSWERS = frozenset(("choices", "output", "candidates", "stop_reason", "stopReason"))
-PIECE = 65_536
+_REQUEST_KEYS = frozenset(("messages", "contents", "input"))
+_RESPONSE_KEYS = frozenset(("choices", "output", "candidates", "stop_reason", "stopReason"))
 
 
 class Kind(StrEnum):
-    """What a file holds."""
+    """The content of a file."""
 
     REQUEST = "request"
     RESPONSE = "response"
@@ -43,47 +42,49 @@ class Kind(StrEnum):
 
 def convert(
     file: Annotated[str, typer.Argument(help="A request, a response or a recorded stream; - is standard input.")],
-    source: Annotated[str, typer.Option("--from", help="The API that the file is of.")],
+    source: Annotated[str, typer.Option("--from", help="The API of the file.")],
     target: Annotated[str, typer.Option("--to", help="The API to write.")],
-    kind: Annotated[Kind | None, typer.Option(help="What the file holds, if its content does not tell.")] = None,
-    model: Annotated[str, typer.Option(help="The model's name to be written; else the one that is there.")] = "",
+    kind: Annotated[Kind | None, typer.Option(help="The content of the file, where it cannot be detected.")] = None,
+    model: Annotated[str, typer.Option(help="The name of the model to write; by default, the one in the file.")] = "",
 ) -> None:
     """Translate between provider APIs."""
-    read, written = toolwire.get_api(source), toolwire.get_api(target)
+    source_api, target_api = toolwire.get_api(source), toolwire.get_api(target)
     data = read_bytes(file)
-    value = _object(data, named(file), kind)
+    value = _json_object(data, display_name(file), kind)
     notes = Notes()
     if value is None:
-        failed = _stream(read, written, data, model, notes)
-    elif kind is Kind.REQUEST or (kind is None and bool(_ASKS & value.keys()) and not _ANSWERS & value.keys()):
-        failed = ""
-        _show(written.encode_request(read.decode_request(value), model=model or None, notes=notes))
+        failure = _stream(source_api, target_api, data, model, notes)
+    elif kind is Kind.REQUEST or (
+        kind is None and bool(_REQUEST_KEYS & value.keys()) and not _RESPONSE_KEYS & value.keys()
+    ):
+        failure = ""
+        _show(target_api.encode_request(source_api.decode_request(value), model=model or None, notes=notes))
     else:
-        failed = _response(read, written, value, model, notes)
+        failure = _response(source_api, target_api, value, model, notes)
     for note in notes:
         say(f"toolwire: {note}", "yellow")
-    if failed:
-        raise CliError(f"{named(file)} holds no answer of {read.name}: {failed}", status=1)
+    if failure:
+        raise CliError(f"{display_name(file)} does not contain a response of {source_api.name}: {failure}", status=1)
 
 
-def _stream(read: ProviderApi, written: ProviderApi, data: bytes, model: str, notes: Notes) -> str:
-    """Translate a stream; why it cannot be, or ""."""
-    events = list(_events(read, data))
-    if failed := _why_none(toolwire.collect(events)):
-        return failed
-    for piece in written.encode_stream(events, model=model or _streamed_model(read, data), notes=notes):
+def _stream(source_api: ProviderApi, target_api: ProviderApi, data: bytes, model: str, notes: Notes) -> str:
+    """Translate a stream; return the reason why it cannot be translated, or ""."""
+    events = list(_events(source_api, data))
+    if failure := _failure(toolwire.collect(events)):
+        return failure
+    for piece in target_api.encode_stream(events, model=model or _streamed_model(source_api, data), notes=notes):
         sys.stdout.buffer.write(piece)
     return ""
 
 
-def _response(read: ProviderApi, written: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> str:
-    """Translate a response; why it cannot be, or ""."""
-    response = read.decode_response(body)
-    if failed := _why_none(response):
-        return failed
+def _response(source_api: ProviderApi, target_api: ProviderApi, body: dict[str, Any], model: str, notes: Notes) -> str:
+    """Translate a response; return the reason why it cannot be translated, or ""."""
+    response = source_api.decode_response(body)
+    if failure := _failure(response):
+        return failure
     for problem in response.problems:
         notes.dropped(problem.kind, problem.message)
-    _show(written.encode_response(response, model=model or _model_of(body), notes=notes))
+    _show(target_api.encode_response(response, model=model or _model_of(body), notes=notes))
     return ""
 
 
@@ -91,25 +92,25 @@ def _show(body: Any) -> None:
     sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
 
 
-def _why_none(response: toolwire.ParsedResponse) -> str:
-    """The problems of a response of which nothing else was read; "" if something was."""
-    said = response.content or response.reasoning or response.tool_calls or response.incomplete or response.parts
-    return "" if said else " ".join(problem.message for problem in response.problems)
+def _failure(response: toolwire.ParsedResponse) -> str:
+    """Return the problems of a response that has nothing but problems; "" for other responses."""
+    readable = response.content or response.reasoning or response.tool_calls or response.incomplete or response.parts
+    return "" if readable else " ".join(problem.message for problem in response.problems)
 
 
-def _streamed_model(read: ProviderApi, data: bytes) -> str:
-    """The model's name, where one of the first objects of a stream says it."""
-    for frame in islice(read.framing().feed(data), 5):
+def _streamed_model(source_api: ProviderApi, data: bytes) -> str:
+    """Return the model's name if one of the first objects of a stream contains it, or ""."""
+    for frame in islice(source_api.framing().feed(data), 5):
         value = frame.value if isinstance(frame.value, dict) else {}
         inner = [value.get(key) for key in ("message", "response")]
-        for one in (value, *(part for part in inner if isinstance(part, dict))):
-            if name := _model_of(one):
+        for body in (value, *(part for part in inner if isinstance(part, dict))):
+            if name := _model_of(body):
                 return name
     return ""
 
 
-def _object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | None:
-    """The JSON object in a file; None if it holds a stream."""
+def _json_object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None for a stream."""
     if kind is Kind.STREAM:
         return None
     if kind is None:
@@ -120,7 +121,7 @@ def _object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | None:
         return value if isinstance(value, dict) else None
     value = loads(data.decode("utf-8", "replace"), name)
     if not isinstance(value, dict):
-        raise CliError(f"{name} holds no JSON object, so it is no {kind}")
+        raise CliError(f"{name} is not a JSON object, so it cannot be a {kind}")
     return value
 
 
@@ -129,8 +130,8 @@ def _model_of(body: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _events(read: ProviderApi, data: bytes) -> Iterator[toolwire.Event]:
-    decoder = read.stream_decoder()
+def _events(source_api: ProviderApi, data: bytes) -> Iterator[toolwire.Event]:
+    decoder = source_api.stream_decoder()
     for at in range(0, len(data), PIECE):
         yield from decoder.feed(data[at : at + PIECE])
     yield from decoder.finish()

@@ -1,7 +1,7 @@
-"""What an agent tells, shown as it comes; nothing that was written is written again, so nothing flickers.
+"""The events of an agent, shown as they arrive; output is only appended, so nothing flickers.
 
-The model's prose goes to standard output, all else to standard error. Where standard output is no terminal, it gets the
-answer alone, once it is there.
+The model's prose goes to standard output, everything else to standard error. If standard output is not a terminal, only
+the final answer goes there.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from toolwire.agent.run_events import (
     TranslationNoted,
     TurnStarted,
 )
-from toolwire.cli.console import call_line, console, emit, event_dict, plain, safe, styled
-from toolwire.cli.word_wrap import Wrapped
+from toolwire.cli.console import call_line, console, emit, event_dict, labelled, plain, styled
+from toolwire.cli.word_wrap import WordWrapper
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -44,59 +44,58 @@ from toolwire.policy.approval import Agreement, Approval
 from toolwire.text.truncate import truncate
 
 ARGUMENTS = 400
-"""Characters of arguments that are shown while they grow."""
+"""Maximum length of streamed arguments that are shown, in characters."""
 LINES = 8
 CHARACTERS = 800
-"""Of a result that are shown, unless all of it is wanted."""
-INDENT = 8
-HELD = 4
-"""Names of tools above the tier that are told, once."""
+"""Maximum length of a result that is shown without `trace`, in characters."""
+HIDDEN_NAMES = 4
+"""Maximum number of tools above the tier that are named."""
 
-_WRAPPED = ("content", "reasoning")
+_PROSE_LINES = ("content", "reasoning")
 
-Ends = Callable[[str], bool]
-"""Whether a tool of this name ends the turn: its result is the answer."""
+TurnEnders = Callable[[str], bool]
+"""A predicate for names of tools that end the turn: their result is the answer."""
 
 
-class Telling:
-    """Shows the events of runs to a reader.
+class EventPrinter:
+    """A printer for the events of runs.
 
     Args:
-        trace: leave nothing out: what was asked of whom, raw calls, repairs, problems, decisions, whole results, usage.
-        ends: tells tools whose result is the answer.
+        trace: show raw calls, repairs, problems, decisions, whole results and usage as well.
+        ends: whether a tool of this name ends the turn.
     """
 
-    def __init__(self, *, trace: bool = False, ends: Ends = lambda name: False) -> None:
+    def __init__(self, *, trace: bool = False, ends: TurnEnders = lambda name: False) -> None:
         self.trace = trace
-        self._out = console()
-        self._notes = console(stderr=True)
+        self._answer_console = console()
+        self._notes_console = console(stderr=True)
         self._ends = ends
         self._status: Status | None = None
-        self._at: str = ""  # what stands in the line that is open: "", "content", "reasoning" or a call's index
-        self._prose: list[str] = []  # of this turn, where the answer comes at the end
-        self._wrapped = Wrapped(self._out.width)
-        self._warned = False  # that tools are held back
+        self._open_line: str = ""  # kind of the unfinished line: "", "content", "reasoning" or a call's index
+        self._prose: list[str] = []  # of this turn, if the answer is printed at the end
+        self._wrapper = WordWrapper(self._answer_console.width)
+        self._warned = False  # whether tools above the tier were reported
         self._shown = 0  # characters of the open call's arguments
-        self._calls = 0  # of this turn
+        self._call_count = 0  # of this turn
 
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
         if not isinstance(event, ArgumentsDelta | ContentDelta | ReasoningDelta):
             self._show(event)
             return
-        self._waited()
+        self._stop_spinner()
         match event:
             case ContentDelta(text):
-                self._say(text)
+                self._write_prose(text)
             case ReasoningDelta(text):
-                self._open("reasoning")
-                self._notes.print(styled(self._wrapped.feed(text), "dim italic"), end="")
-            case ArgumentsDelta(index, text) if self._at == str(index):
+                self._open_as("reasoning")
+                self._notes_console.print(styled(self._wrapper.feed(text), "dim italic"), end="")
+            case ArgumentsDelta(index, text) if self._open_line == str(index):
                 room = ARGUMENTS - self._shown
                 if self.trace or room > 0:
-                    self._notes.print(styled(text if self.trace else text[:room], "cyan"), end="")
+                    self._notes_console.print(styled(text if self.trace else text[:room], "cyan"), end="")
                 if not self.trace and len(text) > room >= 0:
-                    self._notes.print(styled("…", "cyan"), end="")
+                    self._notes_console.print(styled("…", "cyan"), end="")
                     self._shown += 1
                 self._shown += len(text)
 
@@ -105,107 +104,109 @@ class Telling:
             case TurnStarted():
                 self._close()
                 self._prose.clear()
-                self._calls = 0
+                self._call_count = 0
                 if self.trace:
                     self._row("round", str(event.round), "magenta")
-                self._wait("the model reads")
+                self._start_spinner("the model reads")
             case CallStart(index, name):
-                self._called(index, name)
+                self._begin_call(index, name)
             case CallEnd():
-                self._call_ended(event)
+                self._end_call(event)
             case ToolStarted(call):
                 self._close()
-                self._wait(f"{call.name} runs")
+                self._start_spinner(f"{call.name} runs")
             case ToolFinished():
-                self._waited()
-                self._done(event)
+                self._stop_spinner()
+                self._finish_tool(event)
             case ApprovalRequested():
-                self.aside()
+                self.pause()
             case CorrectionAdded(text):
                 self._row("told", text if self.trace else truncate(text, 200, lines=2), "yellow")
             case TranslationNoted(note) if self.trace or note.kind == "quarantined":
                 self._row("note", str(note), "yellow")
             case MemberEvent(member, inner):
                 self._member(member, inner)
-            case TaskStarted(_, intent, held) if held and not self.trace and not self._warned:
+            case TaskStarted(_, intent, hidden) if hidden and not self.trace and not self._warned:
                 self._warned = True
-                more = f" and {len(held) - HELD} more" if len(held) > HELD else ""
-                self._row("held", f"{', '.join(held[:HELD])}{more}: above {intent.tier.name}, see --tier", "dim")
+                more = f" and {len(hidden) - HIDDEN_NAMES} more" if len(hidden) > HIDDEN_NAMES else ""
+                self._row(
+                    "held", f"{', '.join(hidden[:HIDDEN_NAMES])}{more}: above {intent.tier.name}, see --tier", "dim"
+                )
             case ReplayEnded():
-                self._row("now", "from here on it goes on", "dim")
+                self._row("now", "the run continues from here", "dim")
             case RunEnded():
-                self._ended(event)
+                self._end_run(event)
             case _ if self.trace:
-                self._trace(event)
+                self._show_details(event)
 
-    def _trace(self, event: AgentEvent) -> None:
+    def _show_details(self, event: AgentEvent) -> None:
         match event:
-            case TaskStarted(_, intent, held):
+            case TaskStarted(_, intent, hidden):
                 self._row("tier", f"{intent.tier.name}: {intent.why}", "magenta")
-                if held:
-                    self._row("held", f"{', '.join(held)}: above {intent.tier.name}", "magenta")
+                if hidden:
+                    self._row("held", f"{', '.join(hidden)}: above {intent.tier.name}", "magenta")
             case ProblemFound(problem):
                 self._row("problem", f"{problem.kind}: {problem.message}", "red")
             case UsageCounted(usage):
                 self._row("usage", f"{usage.input_tokens} tokens read, {usage.output_tokens} written", "dim")
 
-    def aside(self) -> None:
-        """Nothing moves, and a new line begins: somebody else writes."""
-        self._waited()
+    def pause(self) -> None:
+        """Stop the spinner and end the open line, so that something else can be printed."""
+        self._stop_spinner()
         self._close()
 
     # -- prose -----------------------------------------------------------------------------------------------------
 
-    def _say(self, text: str) -> None:
-        if not self._out.is_terminal:
+    def _write_prose(self, text: str) -> None:
+        if not self._answer_console.is_terminal:
             self._prose.append(text)
             return
-        if self._at != "content":
+        if self._open_line != "content":
             text = text.lstrip("\n")
             if not text:
                 return
-        self._open("content")
-        self._out.print(styled(self._wrapped.feed(text)), end="")
+        self._open_as("content")
+        self._answer_console.print(styled(self._wrapper.feed(text)), end="")
 
-    def _open(self, what: str) -> None:
-        if self._at != what:
+    def _open_as(self, what: str) -> None:
+        if self._open_line != what:
             self._close()
-            self._at = what
-            self._wrapped = Wrapped(self._out.width)
+            self._open_line = what
+            self._wrapper = WordWrapper(self._answer_console.width)
 
     def _close(self) -> None:
         """End the open line."""
-        if self._at:
-            rest = self._wrapped.finish() if self._at in _WRAPPED else ""
-            style = "dim italic" if self._at == "reasoning" else ""
-            (self._out if self._at == "content" else self._notes).print(styled(rest, style))
-            self._at = ""
+        if self._open_line:
+            rest = self._wrapper.finish() if self._open_line in _PROSE_LINES else ""
+            style = "dim italic" if self._open_line == "reasoning" else ""
+            (self._answer_console if self._open_line == "content" else self._notes_console).print(styled(rest, style))
+            self._open_line = ""
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def _called(self, index: int, name: str) -> None:
-        self._waited()
+    def _begin_call(self, index: int, name: str) -> None:
+        self._stop_spinner()
         self._close()
-        if self._prose and (said := "".join(self._prose).strip()):
-            self._row("said", said, "dim")  # it was not the answer
+        if self._prose and (prose := "".join(self._prose).strip()):
+            self._row("said", prose, "dim")  # prose before a call is not the answer
             self._prose.clear()
-        self._calls += 1
-        self._notes.print(styled("call    ", "bold"), styled(name, "bold cyan"), " ", sep="", end="")
-        self._at, self._shown = str(index), ARGUMENTS if self._ends(name) else 0
+        self._call_count += 1
+        self._notes_console.print(styled("call    ", "bold"), styled(name, "bold cyan"), " ", sep="", end="")
+        self._open_line, self._shown = str(index), ARGUMENTS if self._ends(name) else 0
 
-    def _call_ended(self, event: CallEnd) -> None:
-        if self._at != str(event.index):  # others were announced in between
+    def _end_call(self, event: CallEnd) -> None:
+        if self._open_line != str(event.index):  # another call began in between
             self._close()
             self._row("call", call_line(event.call.name, event.call.arguments), "cyan")
         notes = [f"repaired: {', '.join(event.call.repairs)}"] if event.call.repairs else []
-        notes += [] if event.complete else ["broken off, and not run"]
+        notes += [] if event.complete else ["incomplete, not run"]
         if notes:
-            self._notes.print(styled(f"  [{'; '.join(notes)}]", "yellow"), end="")
+            self._notes_console.print(styled(f"  [{'; '.join(notes)}]", "yellow"), end="")
         self._close()
         if self.trace and event.call.raw:
             self._row("raw", event.call.raw, "dim")
 
-    def _done(self, event: ToolFinished) -> None:
+    def _finish_tool(self, event: ToolFinished) -> None:
         self._close()
         outcome = event.outcome
         result, seconds = outcome.result, f"  [{event.seconds:.1f} s]" if self.trace else ""
@@ -213,11 +214,11 @@ class Telling:
             return
         if self.trace and outcome.issue is not None:
             self._row("decided", f"{outcome.issue.kind}: {outcome.issue.message}", "magenta")
-        text = shown(result) if self.trace else truncate(shown(result), CHARACTERS, lines=LINES)
-        if self._calls > 1:
+        text = result_text(result) if self.trace else truncate(result_text(result), CHARACTERS, lines=LINES)
+        if self._call_count > 1:
             text = f"{outcome.call.name}: {text}"
         self._row("result" if result.success else "error", text + seconds, "green" if result.success else "red")
-        self._wait("the tools run")
+        self._start_spinner("the tools run")
 
     def _member(self, member: str, inner: AgentEvent) -> None:
         match inner:
@@ -225,104 +226,103 @@ class Telling:
                 self._row(member, f"calls {call_line(call.name, call.arguments)[:ARGUMENTS]}", "cyan")
             case ToolFinished(outcome):
                 colour = "green" if outcome.result.success else "red"
-                self._row(member, truncate(shown(outcome.result), 200, lines=2), colour)
+                self._row(member, truncate(result_text(outcome.result), 200, lines=2), colour)
             case CorrectionAdded(text):
                 self._row(member, f"is told: {truncate(text, 100, lines=1)}", "yellow")
             case ApprovalRequested():
-                self.aside()
+                self.pause()
             case MemberEvent(other, innermost):
                 self._member(f"{member}/{other}", innermost)
             case RunEnded():
                 self._row(member, f"{inner.reason}: {truncate(inner.answer or inner.detail, 200, lines=2)}", "dim")
 
-    def _ended(self, end: RunEnded) -> None:
-        self._waited()
+    def _end_run(self, end: RunEnded) -> None:
+        self._stop_spinner()
         self._close()
-        if end.answer and (end.reason == "finished" or not self._out.is_terminal):
-            self._out.print(styled(end.answer))
+        if end.answer and (end.reason == "finished" or not self._answer_console.is_terminal):
+            self._answer_console.print(styled(end.answer))
         if not end.good:
             self._row("ended", f"{end.reason}: {end.detail}".removesuffix(": "), "yellow")
         if self.trace:
             usage = end.usage
-            told = f", {usage.input_tokens + usage.output_tokens} tokens" if usage.input_tokens else ""
+            tokens = f", {usage.input_tokens + usage.output_tokens} tokens" if usage.input_tokens else ""
             money = f", {end.money:.4f}" if end.money else ""
-            self._row("all", f"{end.rounds} rounds, {end.calls} calls{told}{money}, {end.seconds:.1f} s", "dim")
+            self._row("all", f"{end.rounds} rounds, {end.calls} calls{tokens}{money}, {end.seconds:.1f} s", "dim")
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def _row(self, label: str, text: str, style: str) -> None:
-        self._waited()
+        self._stop_spinner()
         self._close()
-        indented = safe(text.rstrip("\n")).replace("\n", "\n" + " " * INDENT)
-        self._notes.print(styled(f"{label:<{INDENT - 1}} ", "bold"), styled(indented, style), sep="")
+        self._notes_console.print(labelled(label, text.rstrip("\n"), style))
 
-    def _wait(self, what: str) -> None:
-        """Show on a terminal what is waited for, until something comes."""
-        if not self._notes.is_terminal:
+    def _start_spinner(self, what: str) -> None:
+        """Show a spinner on a terminal until the next event."""
+        if not self._notes_console.is_terminal:
             return
         if self._status is None:
-            self._status = self._notes.status(styled(what, "dim"))
+            self._status = self._notes_console.status(styled(what, "dim"))
             self._status.start()
         else:
             self._status.update(styled(what, "dim"))
 
-    def _waited(self) -> None:
+    def _stop_spinner(self) -> None:
         if self._status is not None:
             self._status.stop()
             self._status = None
 
 
-class InTurn:
-    """A `Confirm` that asks once everything that happened before the question has been shown.
+class OrderedPrompt:
+    """A `Confirm` that asks after all earlier events have been shown.
 
-    A run does not wait for whoever shows its events, so without this the question would stand before the call.
+    A run does not wait until its events are shown, so without this the question would appear before the call.
 
     Args:
-        confirm: asks.
+        confirm: asks the user.
     """
 
     def __init__(self, confirm: Confirm) -> None:
         self._confirm = confirm
         self._shown: dict[int, asyncio.Event] = {}
 
-    def showed(self, event: AgentEvent) -> None:
-        """This event has been shown, and all before it."""
+    def mark_shown(self, event: AgentEvent) -> None:
+        """Record that this event and all earlier ones have been shown."""
         while isinstance(event, MemberEvent):
             event = event.event
         if isinstance(event, ApprovalRequested):
             self._shown.setdefault(id(event.approval), asyncio.Event()).set()
 
     async def __call__(self, approval: Approval) -> Agreement | bool:
-        """The answer."""
+        """Return the answer."""
         await self._shown.setdefault(id(approval), asyncio.Event()).wait()
         del self._shown[id(approval)]
         return await self._confirm(approval)
 
 
-def shown(result: ToolResult) -> str:
-    """A result for a reader: its text, and how many images came with it."""
+def result_text(result: ToolResult) -> str:
+    """Return the text of a result and its number of images."""
     images = f"({len(result.images)} images)" if result.images else ""
     return "\n".join(filter(None, (result.text, images)))
 
 
 def emit_event(event: AgentEvent) -> None:
-    """An event as a line of JSON; the key `event` says which."""
-    emit(as_dict(event))
+    """Print an event as a line of JSON, whose key `event` names its kind."""
+    emit(event_json(event))
 
 
-def as_dict(event: AgentEvent) -> dict[str, Any]:
-    """An event as a JSON object."""
+def event_json(event: AgentEvent) -> dict[str, Any]:
+    """Return an event as a JSON object."""
     match event:
-        case TaskStarted(task, intent, held):
-            return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why, "held": list(held)}
+        case TaskStarted(task, intent, hidden):
+            return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why, "held": list(hidden)}
         case TurnStarted():
             return {"event": "turn", "round": event.round}
         case ToolStarted(call):
-            return {"event": "call", "call": _call(call)}
+            return {"event": "call", "call": _call_json(call)}
         case ApprovalRequested(approval):
-            return {"event": "approval", "call": _call(approval.call), "why": approval.reason}
+            return {"event": "approval", "call": _call_json(approval.call), "why": approval.reason}
         case ToolFinished(outcome, seconds):
-            body = {"event": "result", "call": _call(outcome.call), "seconds": round(seconds, 3)}
+            body = {"event": "result", "call": _call_json(outcome.call), "seconds": round(seconds, 3)}
             issue = outcome.issue.kind if outcome.issue else None
             return {**body, "result": {**plain(outcome.result), "success": outcome.result.success}, "issue": issue}
         case CorrectionAdded(text):
@@ -330,7 +330,7 @@ def as_dict(event: AgentEvent) -> dict[str, Any]:
         case TranslationNoted(note):
             return {"event": "note", "kind": note.kind, "where": note.where, "message": note.message}
         case MemberEvent(member, inner):
-            return {"event": "member", "member": member, "said": as_dict(inner)}
+            return {"event": "member", "member": member, "said": event_json(inner)}
         case RunResumed():
             return {"event": "resumed"}
         case ReplayEnded():
@@ -342,5 +342,5 @@ def as_dict(event: AgentEvent) -> dict[str, Any]:
     return event_dict(event)
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _call_json(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "arguments": json.loads(json.dumps(call.arguments))}

@@ -1,4 +1,4 @@
-"""`toolwire formats`: what wire formats there are, and what each looks like."""
+"""`toolwire formats`: list the wire formats, or show one with a sample."""
 
 from __future__ import annotations
 
@@ -37,60 +37,66 @@ SAMPLE_CALL = ToolCall("get_weather", {"city": "Paris", "days": 3})
 
 
 def formats(
-    name: Annotated[str | None, typer.Argument(help="One format, by name or alias.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a format.")] = False,
+    name: Annotated[str | None, typer.Argument(help="The name or an alias of one format.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per format.")] = False,
 ) -> None:
     """List the wire formats, or show one: a sample and its description."""
-    found = [toolwire.get_format(one) for one in ([name] if name is not None else toolwire.formats())]
+    wire_formats = [toolwire.get_format(alias) for alias in ([name] if name is not None else toolwire.formats())]
     if json:
-        for one in found:
-            emit(_facts(one))
+        for wire_format in wire_formats:
+            emit(_facts(wire_format))
     elif name is None:
-        _table(found)
+        _table(wire_formats)
     else:
-        _details(found[0])
+        _details(wire_formats[0])
 
 
-def _facts(one: WireFormat) -> dict[str, Any]:
+def _facts(wire_format: WireFormat) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "aliases": list(one.aliases),
-        "title": one.title,
-        "models": one.models,
-        "markers": one.markers,
-        "source": one.source,
-        "sample": _sample(one),
+        "name": wire_format.name,
+        "aliases": list(wire_format.aliases),
+        "title": wire_format.title,
+        "models": wire_format.models,
+        "markers": wire_format.markers,
+        "source": wire_format.source,
+        "sample": _sample(wire_format),
     }
 
 
-def _sample(one: WireFormat) -> str:
+def _sample(wire_format: WireFormat) -> str:
     try:
-        return toolwire.render_calls([SAMPLE_CALL], format=one.name, tools=[SAMPLE_TOOL])
+        return toolwire.render_calls([SAMPLE_CALL], format=wire_format.name, tools=[SAMPLE_TOOL])
     except RenderError:
         return ""
 
 
-def _table(found: list[WireFormat]) -> None:
+def _table(wire_formats: list[WireFormat]) -> None:
     screen = console()
     if not screen.is_terminal:
-        for one in found:
-            sys.stdout.write("\t".join((one.name, ",".join(one.aliases), one.title)) + "\n")
+        for wire_format in wire_formats:
+            sys.stdout.write("\t".join((wire_format.name, ",".join(wire_format.aliases), wire_format.title)) + "\n")
         return
-    table = Table("name", "aliases", "what it is", "written by", box=None, pad_edge=False)
-    for one in found:
-        table.add_row(styled(one.name, "bold"), ", ".join(one.aliases), one.title, one.models)
+    table = Table("name", "aliases", "description", "written by", box=None, pad_edge=False)
+    for wire_format in wire_formats:
+        table.add_row(
+            styled(wire_format.name, "bold"), ", ".join(wire_format.aliases), wire_format.title, wire_format.models
+        )
     screen.print(table, soft_wrap=False)
 
 
-def _details(one: WireFormat) -> None:
+def _details(wire_format: WireFormat) -> None:
     screen = console()
-    screen.print(styled(f"{one.name}: {one.title}", "bold"))
-    for label, value in (("Aliases", ", ".join(one.aliases)), ("Written by", one.models), ("Source", one.source)):
+    screen.print(styled(f"{wire_format.name}: {wire_format.title}", "bold"))
+    for label, value in (
+        ("Aliases", ", ".join(wire_format.aliases)),
+        ("Written by", wire_format.models),
+        ("Source", wire_format.source),
+    ):
         if value:
             screen.print(styled(f"{label}: {value}"))
-    if not one.markers:
-        screen.print(styled("It has no markers of its own: only calls to known tools are read."))
-    if sample := _sample(one):
+    if not wire_format.markers:
+        screen.print(styled("It has no markers of its own: only calls to known tools are parsed."))
+    if sample := _sample(wire_format):
         screen.print(styled("\nA call:\n", "bold"), styled(sample), sep="")
     screen.print(styled("\nDescription:", "bold"))
-    screen.print(Pretty(one, expand_all=False), soft_wrap=False)
+    screen.print(Pretty(wire_format, expand_all=False), soft_wrap=False)

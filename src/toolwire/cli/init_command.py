@@ -1,4 +1,4 @@
-"""`toolwire init`: a configuration to begin with, made for what is there: keys, a server of models, weights."""
+"""`toolwire init`: write a first configuration for the available models: API keys, Ollama, cached weights."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ toolwire init
 
 toolwire init ~/projects/shop/toolwire.toml --force
 
-Looks for keys in the environment, for Ollama on this machine, and for weights that were fetched before; asks nothing,
-sends nothing. The file is commented; read it, and try `toolwire ask "Which files are here?" --config toolwire.toml`."""
+The command looks for API keys in the environment, for Ollama on this machine, and for cached weights. It asks no
+questions and sends no data. Read the comments in the file, then try
+`toolwire ask "Which files are here?" --config toolwire.toml`."""
 
 MODELS = {
     "anthropic_messages": "claude-sonnet-4-5",
@@ -34,111 +35,111 @@ MODELS = {
     "xai": "grok-4",
     "openrouter": "qwen/qwen3-coder",
 }
-"""A model to begin with, of each provider whose key is looked for; the first that has a key is used."""
+"""The suggested model of each provider; the first provider with a key becomes the default."""
 
 OLLAMA = ("127.0.0.1", 11434)
 SECONDS = 0.5
-"""How long Ollama has to answer."""
+"""Time limit for the answer of Ollama, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A model that is there.
+class FoundModel:
+    """An available model.
 
     Attributes:
-        name: of its profile.
-        model: as the provider calls it.
-        provider: its API; "" for a model on this machine.
-        how: how it was found.
-        key_env: the environment variable that holds its key.
+        name: name of its profile.
+        model: the provider's name for it.
+        provider: name of its API; "" for a model on this machine.
+        how: a comment on how it was found.
+        key_env: the environment variable that contains its key.
     """
 
     name: str
     model: str
     provider: str
-    how: str
+    origin: str
     key_env: str = ""
 
 
 def init(
     path: Annotated[str, typer.Argument(help="The file to write.")] = "toolwire.toml",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="One JSON object: the file, and the models that were found.")
+        bool, typer.Option("--json", help="Print one JSON object: the file, and the models that were found.")
     ] = False,
 ) -> None:
-    """Write a commented TOML file with profiles of the models that are there, agents, and a policy."""
+    """Write a commented TOML file: profiles of the available models, agents, and a policy."""
     target = Path(path).expanduser()
-    found = list(_keys(os.environ)) + list(_ollama(OLLAMA)) + list(_weights())
-    text = written(found)
+    models = list(_keys(os.environ)) + list(_ollama(OLLAMA)) + list(_weights())
+    text = configuration_text(models)
     try:
         with target.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise CliError(f"{path} is there already; --force replaces it", status=1) from None
+        raise CliError(f"{path} exists already; --force replaces it", status=1) from None
     except OSError as error:
         raise CliError(f"{path} cannot be written: {error.strerror or error}", status=1) from error
     if json:
-        emit({"path": str(target), "profiles": [plain(one) for one in found]})
+        emit({"path": str(target), "profiles": [plain(model) for model in models]})
         return
     screen = console()
-    screen.print(styled(f"{path} is written.", "bold"))
-    for one in found:
-        screen.print(styled(f"  {one.name}: {one.model}, {one.how}"))
-    if not found:
-        say("No key, no Ollama and no weights were found: the file names a small model, fetched when it is needed.")
+    screen.print(styled(f"Wrote {path}.", "bold"))
+    for model in models:
+        screen.print(styled(f"  {model.name}: {model.model}, {model.origin}"))
+    if not models:
+        say("Found no key, no Ollama and no weights: the file names a small model, which is downloaded on first use.")
     screen.print(styled(f'Try: toolwire ask "Which files are here?" --config {path} --agent reader'))
 
 
-# -- what is there ---------------------------------------------------------------------------------------------------
+# -- available models -----------------------------------------------------------------------------------------------
 
 
-def _keys(environment: Mapping[str, str]) -> Iterator[Found]:
+def _keys(environment: Mapping[str, str]) -> Iterator[FoundModel]:
     from toolwire.client.endpoints import ENDPOINTS
 
     for provider, model in MODELS.items():
         name = next((name for name in ENDPOINTS[provider].key if environment.get(name)), "")
         if name:
-            yield Found(provider.partition("_")[0], model, provider, f"since {name} is set", name)
+            yield FoundModel(provider.partition("_")[0], model, provider, f"since {name} is set", name)
 
 
-def _ollama(address: tuple[str, int]) -> Iterator[Found]:
-    """The first model that Ollama has, if it answers."""
+def _ollama(address: tuple[str, int]) -> Iterator[FoundModel]:
+    """Yield the first model of Ollama, if Ollama answers."""
     host, port = address
     connection = HTTPConnection(host, port, timeout=SECONDS)
     try:
         connection.request("GET", "/api/tags")
         answer: Any = jsontext.loads(connection.getresponse().read(1 << 20))
-        names = [str(one["name"]) for one in answer["models"]]
+        names = [str(model["name"]) for model in answer["models"]]
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
-        return  # nobody is there, or somebody else
+        return  # nothing answers on this port, or another program does
     finally:
         connection.close()
     if names:
-        yield Found("ollama", names[0], "ollama", f"which Ollama on this machine has, with {len(names)} in all")
+        yield FoundModel("ollama", names[0], "ollama", f"one of {len(names)} models of Ollama on this machine")
 
 
-def _weights() -> Iterator[Found]:
+def _weights() -> Iterator[FoundModel]:
     from toolwire.models.local.weights import WEIGHTS, cache_folder
 
     for size, weights in reversed(WEIGHTS.items()):
         try:
-            there = (cache_folder() / weights.filename).is_file()
-        except ImportError:  # platformdirs comes with the extra `local`
+            is_cached = (cache_folder() / weights.filename).is_file()
+        except ImportError:  # platformdirs is part of the extra `local`
             return
-        if there:
-            yield Found("local", f"local:{size}", "", "whose weights were fetched before")
+        if is_cached:
+            yield FoundModel("local", f"local:{size}", "", "whose weights are cached")
             return
 
 
 # -- the file --------------------------------------------------------------------------------------------------------
 
 _HEAD = """\
-# Models, agents and what they may do, for `toolwire ask`, `toolwire chat`, and `load_agent` in Python.
-# What is wrong in this file is said with its line and its key.
+# Models, agents and a policy, for `toolwire ask`, `toolwire chat`, and `load_agent` in Python.
+# Error messages about this file name the line and the key.
 
 # -- Models ----------------------------------------------------------------------------------------
-# A profile says who serves a model. Keys stay in the environment: `key_env` names the variable.
+# A profile names a model and its provider. Keys stay in the environment: `key_env` names the variable.
 """
 
 _REST = """
@@ -149,25 +150,25 @@ _REST = """
 # tools = {{ definition_format = "hermes" }}    # write tools into the text; without this they are fields of the API
 
 # -- Agents ----------------------------------------------------------------------------------------
-# A model with tools. Paths begin where this file is.
+# An agent is a model with tools. Paths are relative to the directory of this file.
 
 [agents.reader]
 profile = {profile}
 system = "You answer questions about the files of this project. Look before you answer; never guess."
 tier = "walk"                         # crawl: search; walk: read as well; run: change files, run commands
 tools = {{ builtin = ["."] }}           # directories that the built-in tools may see
-budget = {{ rounds = {rounds} }}             # also calls, tokens, seconds, and money with prices
+budget = {{ rounds = {rounds} }}             # also calls, tokens, seconds, and money (needs prices)
 {small}
 [agents.editor]
 profile = {profile}
 system = "You change the files of this project as you are asked to. Look first, then make the smallest change."
-gate = {{ min = "walk", max = "run" }}  # the words of each task unlock what it may do
+gate = {{ min = "walk", max = "run" }}  # the words of each task decide its tier
 tools = {{ builtin = ["."] }}           # python = ["tools.py"] adds @toolwire.tool functions, mcp = ["files"] a server
 budget = {{ rounds = 30, seconds = 600 }}
 # format = "hermes"                   # the wire format the model is asked to write; `toolwire formats` lists them
-# use_xml_tool_format = true          # tools as XML in the text, whatever the model is
-# envelope = "qwen-local"             # results in a Tool Envelope, cut to what this reader can hold
-# context = 100000                    # tokens that a request may hold
+# use_xml_tool_format = true          # tools as XML in the text, for any model
+# envelope = "qwen-local"             # results in a Tool Envelope, truncated to what this model can read
+# context = 100000                    # maximum tokens of a request
 # temperature = 0.2
 
 # [teams.office]                      # the coordinator calls the members as tools
@@ -175,10 +176,10 @@ budget = {{ rounds = 30, seconds = 600 }}
 # members = {{ reader = "Reads files and answers questions about them." }}
 
 # -- Policy ----------------------------------------------------------------------------------------
-# What may run, whoever asks for it. Changing files and running commands is asked about in any case.
+# These rules apply to every agent. Changing files and running commands always needs an approval.
 
 [policy]
-ask_when_untrusted = "run"            # after text of strangers was read, tools from this tier on are asked about
+ask_when_untrusted = "run"            # after untrusted content was read, tools of this tier and above need an approval
 
 [[policy.rules]]
 effect = "deny"
@@ -197,7 +198,7 @@ reason = "Files with secrets are not for models."
 # seconds = 3600
 
 # -- MCP servers -----------------------------------------------------------------------------------
-# Each is shown and asked about before it is started for the first time.
+# Each server is shown and needs an approval before it is started for the first time.
 
 # [mcp.servers.files]
 # command = "npx"
@@ -209,16 +210,16 @@ reason = "Files with secrets are not for models."
 """
 
 _SMALL = """\
-context = 12000                       # tokens that a request may hold
+context = 12000                       # maximum tokens of a request
 after_results = "The question was: {task}\\nIf these results tell the answer, give it now. Else make another call."
 """
 
 
-def written(found: list[Found]) -> str:
-    """The text of a configuration for these models, the first of which the agents use."""
-    local = Found("local", "local:1.5b", "", "which is fetched when it is first used, about 1 GB")
-    profiles = found if any(one.name == "local" for one in found) else [*found, local]
-    blocks = [_profile(one, used=not found or one in found) for one in profiles]
+def configuration_text(model_list: list[FoundModel]) -> str:
+    """Return the text of a configuration for these models; its agents use the first one."""
+    local = FoundModel("local", "local:1.5b", "", "which is downloaded on first use, about 1 GB")
+    profiles = model_list if any(model.name == "local" for model in model_list) else [*model_list, local]
+    blocks = [_profile(model, used=not model_list or model in model_list) for model in profiles]
     first = profiles[0]
     small = not first.provider
     rest = _REST.format(
@@ -227,12 +228,12 @@ def written(found: list[Found]) -> str:
     return _HEAD + "".join(blocks) + rest
 
 
-def _profile(one: Found, *, used: bool) -> str:
-    lines = [f"[profiles.{one.name}]"]
-    if one.provider:
-        lines.append(f"provider = {jsontext.dumps(one.provider)}")
-    lines.append(f"model = {jsontext.dumps(one.model)}")
-    if one.key_env:
-        lines.append(f"key_env = {jsontext.dumps(one.key_env)}")
-    lines[0] = f"{lines[0]:<37} # {one.how}" if used else f"{lines[0]:<35} # {one.how}"
+def _profile(model: FoundModel, *, used: bool) -> str:
+    lines = [f"[profiles.{model.name}]"]
+    if model.provider:
+        lines.append(f"provider = {jsontext.dumps(model.provider)}")
+    lines.append(f"model = {jsontext.dumps(model.model)}")
+    if model.key_env:
+        lines.append(f"key_env = {jsontext.dumps(model.key_env)}")
+    lines[0] = f"{lines[0]:<37} # {model.origin}" if used else f"{lines[0]:<35} # {model.origin}"
     return "\n" + "\n".join(lines if used else [f"# {line}" for line in lines]) + "\n"

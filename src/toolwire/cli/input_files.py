@@ -1,4 +1,4 @@
-"""What the command line reads: text, JSON and definitions of tools, from files and standard input."""
+"""Input of the command line: text, JSON and tool definitions, from files and standard input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STDIN = "standard input"
 
 
 def read_pieces(path: str | None) -> Iterator[str]:
-    """Yield the text of a file, or of standard input as it comes.
+    """Yield the text of a file, or of standard input as it arrives.
 
     Raises:
         CliError: it cannot be read, or is not UTF-8.
@@ -39,7 +39,7 @@ def read_pieces(path: str | None) -> Iterator[str]:
 
 
 def _decode(file: BinaryIO, name: str) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()  # some editors begin a file with a mark
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()  # some editors write a byte order mark
     before = 0
     while True:
         block = file.read1(PIECE) if hasattr(file, "read1") else file.read(PIECE)
@@ -60,7 +60,7 @@ def _decode(file: BinaryIO, name: str) -> Iterator[str]:
 
 
 def read_bytes(path: str) -> bytes:
-    """The bytes of a file, or of standard input for "-".
+    """Return the bytes of a file, or of standard input for "-".
 
     Raises:
         CliError: it cannot be read.
@@ -77,20 +77,20 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_json(path: str) -> Any:
-    """The JSON value in a file, or in standard input for "-".
+    """Return the JSON value in a file, or in standard input for "-".
 
     Raises:
         CliError: it cannot be read, or is not JSON.
     """
-    return loads("".join(read_pieces(path)), named(path))
+    return loads("".join(read_pieces(path)), display_name(path))
 
 
 def loads(text: str, what: str) -> Any:
-    """The value of JSON text.
+    """Return the value of JSON text.
 
     Raises:
-        CliError: it is not JSON, has a key twice in one object, or a number or a nesting that Python does not read;
-            says so of `what`.
+        CliError: it is not JSON, has a key twice in one object, or exceeds a limit on digits or nesting; the message
+            calls the text `what`.
     """
     try:
         return json.loads(text, object_pairs_hook=unique_members)
@@ -99,30 +99,39 @@ def loads(text: str, what: str) -> Any:
     except json.JSONDecodeError as error:
         raise CliError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except ValueError as error:
-        raise CliError(f"{what} has a number of too many digits, at most {MAX_DIGITS} are read") from error
+        raise CliError(f"{what} has a number with too many digits; the limit is {MAX_DIGITS}") from error
     except RecursionError as error:
         raise CliError(f"{what} is nested too deeply") from error
 
 
-def named(path: str) -> str:
-    """A path as messages name it."""
+def display_name(path: str) -> str:
+    """Return a path as messages name it."""
     return STDIN if path == "-" else path
 
 
 def read_tools(path: str | None) -> list[ToolDefinition]:
-    """Tool definitions from a JSON file: one, a list, or an object with the key `tools`.
+    """Return the tool definitions in a JSON file: one, a list, or an object with the key `tools`.
 
     Raises:
         CliError: the file cannot be read, or a definition cannot be used.
     """
     if path is None:
         return []
+    try:
+        return list(definitions(read_definitions(path), strict=True).values())
+    except DefinitionError as error:
+        raise CliError(f"{display_name(path)}: {error}") from error
+
+
+def read_definitions(path: str) -> list[Any]:
+    """Return the unchecked values of the tool definitions in a JSON file.
+
+    Raises:
+        CliError: the file cannot be read, or does not contain a list of definitions.
+    """
     value = read_json(path)
     if isinstance(value, dict):
         value = value["tools"] if isinstance(value.get("tools"), list) else [value]
     if not isinstance(value, list):
-        raise CliError(f"{named(path)} holds no list of tool definitions")
-    try:
-        return list(definitions(value, strict=True).values())
-    except DefinitionError as error:
-        raise CliError(f"{named(path)}: {error}") from error
+        raise CliError(f"{display_name(path)} does not contain a list of tool definitions")
+    return value

@@ -1,4 +1,4 @@
-"""Lines that somebody types, with a history, several of them at once if need be; or that come through a pipe."""
+"""Input of a chat: a line editor with a history in a terminal, or lines from a pipe."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from toolwire.runtime.state_dir import state_folder
 HISTORY = "chat_history"
 
 
-class Lines(Protocol):
-    """Where messages come from.
+class LineSource(Protocol):
+    """A source of messages.
 
     Attributes:
-        blocks: nothing else runs while it reads, so that it has to take Ctrl-C itself.
+        blocks: whether `read` blocks the event loop, so that it must handle Ctrl-C itself.
     """
 
     blocks: bool
 
     async def read(self) -> str | None:
-        """The next message; None at the end.
+        """Return the next message; None at the end.
 
         Raises:
             KeyboardInterrupt: Ctrl-C, with nothing typed.
@@ -31,49 +31,50 @@ class Lines(Protocol):
         ...
 
 
-def lines(commands: Mapping[str, str], below: Callable[[], str]) -> Lines:
-    """The best way to read here.
+def open_line_source(commands: Mapping[str, str], status_line: Callable[[], str]) -> LineSource:
+    """Return the best line source for this terminal or pipe.
 
     Args:
-        commands: what can be completed, with its description.
-        below: the line under the one that is typed.
+        commands: names to complete, with their descriptions.
+        status_line: text of the line below the input.
     """
     if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
-        return Piped()
+        return PipedLines()
     with suppress(ImportError):
-        return _Editor(commands, below)
-    return _Plain()
+        return LineEditor(commands, status_line)
+    return TerminalLines()
 
 
-class Piped:
-    """Lines as they come; each is a message."""
+class PipedLines:
+    """Lines from a pipe; each is a message."""
 
     blocks = True
 
     async def read(self) -> str | None:
-        """See `Lines`."""
+        """See `LineSource`."""
         line = sys.stdin.readline() if sys.stdin is not None else ""
         return line.rstrip("\r\n") if line else None
 
 
-class _Plain:
-    """A terminal without an editor."""
+class TerminalLines:
+    """A terminal without prompt_toolkit."""
 
     blocks = True
 
     async def read(self) -> str | None:
+        """See `LineSource`."""
         try:
             return input("> ")
         except EOFError:
             return None
 
 
-class _Editor:
-    """A line editor: history and search, pasted lines stay together, commands are completed."""
+class LineEditor:
+    """A line editor with a history, search, multi-line paste and completion of commands."""
 
     blocks = False
 
-    def __init__(self, commands: Mapping[str, str], below: Callable[[], str]) -> None:
+    def __init__(self, commands: Mapping[str, str], status_line: Callable[[], str]) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import Completer, Completion
         from prompt_toolkit.output import create_output
@@ -92,7 +93,7 @@ class _Editor:
             completer=Commands(),
             complete_while_typing=True,
             key_bindings=_keys(),
-            bottom_toolbar=below,
+            bottom_toolbar=status_line,
             prompt_continuation="  ",
             style=Style.from_dict({"bottom-toolbar": "noreverse ansibrightblack", "prompt": "bold"}),
             output=create_output(stdout=sys.stderr),
@@ -101,10 +102,11 @@ class _Editor:
         )
 
     async def read(self) -> str | None:
+        """See `LineSource`."""
         try:
             text: str = await self._session.prompt_async(
                 [("class:prompt", "> ")],
-                handle_sigint=False,  # it would take Ctrl-C away from whoever has it; the key is bound anyhow
+                handle_sigint=False,  # a handler here would replace that of the chat; the key is bound below
             )
         except EOFError:
             return None
@@ -131,7 +133,7 @@ def _keys() -> Any:
 
 
 def _history() -> Any:
-    """What was typed before, in a file that only its user may read; in memory where that cannot be."""
+    """Return the input history, in a file that only its user may read; in memory if there can be no file."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     try:
@@ -145,15 +147,15 @@ def _history() -> Any:
 
 
 @contextmanager
-def unechoed() -> Iterator[None]:
-    """What is typed does not show as long as the block lasts; it is not lost."""
+def without_echo() -> Iterator[None]:
+    """Switch echo off while the block runs; typed text is not lost."""
     with _echo(on=False, forget=False):
         yield
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """What was typed before is forgotten, so that it answers no question; what is typed now shows."""
+def with_echo() -> Iterator[None]:
+    """Switch echo on while the block runs, and discard earlier input, so that it answers no question."""
     with _echo(on=True, forget=True):
         yield
 

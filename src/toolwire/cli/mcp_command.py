@@ -1,4 +1,4 @@
-"""`toolwire mcp`: the tools of MCP servers, listed, agreed to and called; and our own tools, served."""
+"""`toolwire mcp`: list, approve and call the tools of MCP servers, and serve tools to MCP clients."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ import typer
 from rich.status import Status
 
 from toolwire._surface import needs_extra
-from toolwire.cli.approval_prompt import ApprovalPrompt, somebody
-from toolwire.cli.call_command import DENIED, STATUS, described
+from toolwire.cli.approval_prompt import ApprovalPrompt, is_interactive
+from toolwire.cli.call_command import DENIED, exit_status, outcome_json
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
 from toolwire.cli.input_files import read_pieces
 from toolwire.cli.option_groups import takes_options
-from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, gather
+from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, load_policy, load_registry
 from toolwire.cli.tools_command import tier_of
-from toolwire.config.tables import load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Outcome, Shaping
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
 from toolwire.runtime.isolation.isolated_call import remove_all
 from toolwire.runtime.processes import kill_all
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 
 TOKEN = "TOOLWIRE_MCP_TOKEN"
 DESCRIPTION = 100
-"""Characters of a description that a list shows."""
+"""Maximum length of a description in a list, in characters."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,10 +59,10 @@ toolwire mcp list
 
 toolwire mcp list --config ~/.cursor/mcp.json --json
 
-The servers stand in a TOML file in tables `mcp.servers.NAME`, or in the JSON of another program. A server that has not
-been used before, or is started in another way than before, is shown and asked about first.
+Servers are defined in the tables `mcp.servers.NAME` of a TOML file, or in the JSON file of another program. A new
+server, or one whose command has changed, is shown and needs an approval first.
 
-Exit status: 0 all servers answered, 1 one did not."""
+Exit status: 0 all servers answered, 1 at least one did not."""
 
 APPROVE_EXAMPLES = """Examples:
 
@@ -72,7 +70,7 @@ toolwire mcp approve files
 
 toolwire mcp approve files write_file
 
-Shows how the server is started and what its tools say now that was not agreed to before, and asks."""
+The command shows how the server is started and each new or changed description of a tool, and asks for an approval."""
 
 CALL_EXAMPLES = """Examples:
 
@@ -80,10 +78,10 @@ toolwire mcp call files read_file '{"path": "notes.txt"}' --tier RUN
 
 toolwire mcp call tracker search - --tier RUN --json < arguments.json
 
-Tools of servers need the tier RUN, unless the file that names the server says otherwise. --yes agrees to the call,
-never to a server or a description that nobody has agreed to: that is what `toolwire mcp approve` is for.
+Tools of servers need the tier RUN, unless the file that defines the server sets another tier. --yes approves the call,
+but never a new server or description: use `toolwire mcp approve` for that.
 
-Exit status: 0 done, 1 the tool failed, 2 wrong usage or bad input, 3 it was not allowed."""
+Exit status: 0 done, 1 the tool failed, 2 wrong usage or bad input, 3 the call was denied."""
 
 SERVE_EXAMPLES = """Examples:
 
@@ -91,108 +89,126 @@ toolwire mcp serve --root ~/notes
 
 toolwire mcp serve --root . --http 8765
 
-Over HTTP, clients need the token that is shown, or the one in the variable TOOLWIRE_MCP_TOKEN. What has to be asked is
-asked through the client, if it can ask; else it is refused."""
+Over HTTP, clients need the token that is shown, or the one in the environment variable TOOLWIRE_MCP_TOKEN. Approvals
+are requested through the client; if the client does not support that, the call is refused."""
 
 
 Config = Annotated[
-    Path | None, typer.Option("--config", "-c", help="The file that names the servers; else config.toml of toolwire.")
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="The file that defines the servers; by default, the user's toolwire/config.toml.",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
-TierName = Annotated[str, typer.Option("--tier", help="How far it goes: CRAWL, WALK or RUN.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+TierName = Annotated[str, typer.Option("--tier", help="The highest permitted tier: CRAWL, WALK or RUN.")]
 Result = TypeVar("Result")
 
 
 @app.command("list", epilog=LIST_EXAMPLES)
 def list_servers(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[SERVER]...", help="Only these servers.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[SERVER]...", help="List only these servers.")] = None,
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """List the servers and their tools, with what is wrong with them."""
+    """List the servers and their tools, with their problems."""
 
     async def work(router: McpRouter) -> list[ServerStatus]:
-        with _SIGN.waiting("the servers answer"):
+        with BUSY.waiting("the servers answer"):
             return await router.connect(*(names or ()))
 
-    found = _routed(config, ToolRegistry(), work)
+    statuses = _with_servers(config, ToolRegistry(), work)
     if json:
-        for status in found:
+        for status in statuses:
             emit(plain(status))
     else:
-        _show(found)
-    if any(status.state not in ("ready", "off") for status in found):
+        _show(statuses)
+    if any(status.state not in ("ready", "off") for status in statuses):
         raise typer.Exit(1)
 
 
 @app.command(epilog=APPROVE_EXAMPLES)
 def approve(
-    server: Annotated[str, typer.Argument(help="The server.")],
-    tool: Annotated[str | None, typer.Argument(help="Only this tool of it.")] = None,
+    server: Annotated[str, typer.Argument(help="The name of the server.")],
+    tool: Annotated[str | None, typer.Argument(help="Approve only this tool.")] = None,
     config: Config = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree without being asked; all is still shown.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Approve without asking; everything is still shown.")
+    ] = False,
 ) -> None:
-    """Agree to how a server is started, and to what its tools say of themselves."""
+    """Approve the command of a server and the descriptions of its tools."""
 
     async def work(router: McpRouter) -> int:
         (status,) = await router.connect(server)
         if status.state != "ready":
             raise CliError(f"{server}: {status.reason}", status=1)
-        pending = [one for one in status.tools if one.state in ("new", "changed") and tool in (None, one.name)]
-        if tool is not None and tool not in {one.name for one in status.tools}:
+        pending = [
+            tool_status
+            for tool_status in status.tools
+            if tool_status.state in ("new", "changed") and tool in (None, tool_status.name)
+        ]
+        if tool is not None and tool not in {tool_status.name for tool_status in status.tools}:
             raise CliError(f"the server {server} has no tool {tool!r}")
-        agreed = 0
-        for one in pending:
-            say(f"{one.name}: {one.reason}", "")
-            if agreed_to(f"Agree to {one.name}?", yes=yes):
-                router.approve(server, one.name)
-                agreed += 1
-        say(f"{server}: {agreed} of {len(pending)} tools approved" if pending else f"{server}: nothing is left to ask")
-        return len(pending) - agreed
+        approved = 0
+        for tool_status in pending:
+            say(f"{tool_status.name}: {tool_status.reason}", "")
+            if confirm_at_terminal(f"Approve {tool_status.name}?", yes=yes):
+                router.approve(server, tool_status.name)
+                approved += 1
+        say(
+            f"{server}: {approved} of {len(pending)} tools approved" if pending else f"{server}: everything is approved"
+        )
+        return len(pending) - approved
 
-    if _routed(config, ToolRegistry(), work, yes=yes):
+    if _with_servers(config, ToolRegistry(), work, yes=yes):
         raise typer.Exit(DENIED)
 
 
 @app.command(epilog=CALL_EXAMPLES)
 def call(
-    server: Annotated[str, typer.Argument(help="The server.")],
-    tool: Annotated[str, typer.Argument(help="The tool, by its name there.")],
-    arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object; - is standard input.")] = "{}",
+    server: Annotated[str, typer.Argument(help="The name of the server.")],
+    tool: Annotated[str, typer.Argument(help="The name of the tool on the server.")],
+    arguments: Annotated[
+        str, typer.Argument(help="The arguments, as a JSON object; - reads them from standard input.")
+    ] = "{}",
     config: Config = None,
     tier: TierName = "WALK",
     policy: PolicyFile = None,
     yes: Approve = False,
     json: Annotated[
-        bool, typer.Option("--json", help="One JSON object: the call as it ran, its result, the exit status.")
+        bool, typer.Option("--json", help="Print one JSON object: the call as it ran, its result, the exit status.")
     ] = False,
 ) -> None:
-    """Call a tool of a server, with everything that stands between a model's call and its execution."""
-    registry, reached = ToolRegistry(), tier_of(tier)
+    """Call a tool of a server, through the same checks as a model's call."""
+    registry, session_tier = ToolRegistry(), tier_of(tier)
     text = "".join(read_pieces(None)) if arguments == "-" else arguments
-    rules = _rules(policy)
+    rules = load_policy(policy)
 
     async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...]]:
         (status,) = await router.connect(server)
-        one = _tool(status, tool)
-        read = read_arguments(text, registry.lookup(one.called).definition)
+        tool_status = _tool(status, tool)
+        read = read_arguments(text, registry.lookup(tool_status.called).definition)
         if read.value is None:
-            why = read.problem.message if read.problem else "they are no JSON object"
+            why = read.problem.message if read.problem else "they are not a JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
-        asked = _Asked(ApprovalPrompt(agree=yes and one.state == "approved"), one, server, yes=yes)
-        executor = ToolExecutor(registry, policy=rules, confirm=asked)
-        with _SIGN.waiting("the tool works"):
-            return await executor.run(ToolCall(one.called, read.value, "call_1"), Session(tier=reached)), read.repairs
+        approval_prompt = ApprovalPrompt(agree=yes and tool_status.state == "approved")
+        confirm = ToolPrompt(approval_prompt, tool_status, server, yes=yes)
+        executor = ToolExecutor(registry, policy=rules, confirm=confirm)
+        with BUSY.waiting("the tool works"):
+            return await executor.run(
+                ToolCall(tool_status.called, read.value, "call_1"), Session(tier=session_tier)
+            ), read.repairs
 
-    outcome, repairs = _routed(config, registry, work)
-    status = STATUS[outcome.issue.kind] if outcome.issue else 0 if outcome.result.success else 1
+    outcome, repairs = _with_servers(config, registry, work)
+    status = exit_status(outcome)
     if json:
         from toolwire.mcp.results import structured_content
 
-        made = described(outcome, status)
-        made["call"] |= {"server": server, "repairs": list(repairs)}
-        made["result"]["structured"] = structured_content(outcome.result)
-        emit(made)
+        report = outcome_json(outcome, status)
+        report["call"] |= {"server": server, "repairs": list(repairs)}
+        report["result"]["structured"] = structured_content(outcome.result)
+        emit(report)
     else:
         _show_result(outcome.result)
     if status:
@@ -208,22 +224,25 @@ class ServeOptions:
     tier: TierName = "WALK"
     policy: PolicyFile = None
     http: Annotated[
-        int | None, typer.Option(min=0, max=65_535, metavar="PORT", help="Serve over HTTP; 0 is any free port.")
+        int | None,
+        typer.Option(min=0, max=65_535, metavar="PORT", help="Serve over HTTP on this port; 0 chooses a free port."),
     ] = None
-    host: Annotated[str, typer.Option(help="The address to listen on, with --http.")] = "127.0.0.1"
+    host: Annotated[str, typer.Option(help="The address on which --http listens.")] = "127.0.0.1"
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="Another NAME:PORT under which the server is known; may be repeated.")
+        list[str] | None, typer.Option(help="Another NAME:PORT that clients may use for the server; may be repeated.")
     ] = None
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(help="An origin, as https://NAME, whose pages may send requests; may be repeated."),
+        typer.Option(help="An origin such as https://NAME whose pages may send requests; may be repeated."),
     ] = None
-    no_token: Annotated[bool, typer.Option("--no-token", help="Serve everybody who can reach the port.")] = False
+    no_token: Annotated[bool, typer.Option("--no-token", help="Serve every client that can reach the port.")] = False
     timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of one call, in seconds.")] = 60.0
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Run calls that need an approval without one.")] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve all calls that need an approval.")] = False
     envelope: Annotated[
         str | None,
-        typer.Option(metavar="AGENT", help="Cut results to what this agent can read; offer te_run and read_handle."),
+        typer.Option(
+            metavar="AGENT", help="Truncate results to what this agent can read, and offer te_run and read_handle."
+        ),
     ] = None
 
 
@@ -234,17 +253,17 @@ def serve(options: ServeOptions) -> None:
     with needs_extra("MCP"):
         from toolwire.mcp.http_server import HttpOptions, Listening, serve_http
         from toolwire.mcp.server import McpService
-    registry = gather(options.root, options.tools)
+    registry = load_registry(options.root, options.tools)
     for definition in registry.definitions():
-        if registry.lookup(definition.name).behavior.ends_turn:  # that is between a model and its own loop
+        if registry.lookup(definition.name).behavior.ends_turn:  # it concerns only a model and its own loop
             registry.remove(definition.name)
-    shape = None if options.envelope is None else _enveloped(registry, options.envelope, options.root)
+    shape = None if options.envelope is None else _envelope_results(registry, options.envelope, options.root)
     if not len(registry):
-        raise CliError("there is nothing to serve: say with --root which directories clients may see, or use --tools")
-    quiet()
+        raise CliError("there are no tools to serve: name directories with --root, or tools with --tools")
+    silence_sdk_loggers()
     service = McpService(
         registry,
-        policy=_rules(options.policy),
+        policy=load_policy(options.policy),
         tier=tier_of(options.tier),
         agree=options.yes,
         timeout=options.timeout,
@@ -259,7 +278,7 @@ def serve(options: ServeOptions) -> None:
     def ready(listening: Listening) -> None:
         say(f"toolwire: serving {listening.url}", "")
         if listening.token is None:
-            say("toolwire: without a token: whoever can reach this port can use the tools", "yellow")
+            say("toolwire: there is no token: every client that can reach this port can use the tools", "yellow")
         else:
             say(f"toolwire: clients send the header Authorization: Bearer {listening.token}", "")
 
@@ -268,66 +287,66 @@ def serve(options: ServeOptions) -> None:
     asyncio.run(serve_http(service, HttpOptions(options.host, options.http, token, hosts, origins), ready=ready))
 
 
-# -- what they share --------------------------------------------------------------------------------------------------
+# -- shared by the commands -----------------------------------------------------------------------------------------
 
 
-def _enveloped(registry: ToolRegistry, agent: str, root: list[str] | None) -> Shaping:
-    """The tools of the envelope in the registry, and what shapes the results of all others."""
+def _envelope_results(registry: ToolRegistry, agent: str, root: list[str] | None) -> Shaping:
+    """Register the tools of the envelope, and return the function that shapes the results of all other tools."""
     from toolwire.envelope.envelope import Envelope
     from toolwire.envelope.te_tools import read_handle, te_run
 
-    made = Envelope(agent=agent)
-    for one in (te_run(agent=agent, root=root[0] if root else None), read_handle(made)):
-        registry.register(one)
+    envelope = Envelope(agent=agent)
+    for envelope_tool in (te_run(agent=agent, root=root[0] if root else None), read_handle(envelope)):
+        registry.register(envelope_tool)
 
     def shape(call: ToolCall, result: ToolResult) -> ToolResult:
-        return result if call.name == "te_run" else made.shape(call, result)  # it is shaped by the command
+        return result if call.name == "te_run" else envelope.shape(call, result)  # the command has shaped it
 
     return shape
 
 
 def _leave(number: int, _: object) -> None:
-    """End at once with what runs: a thread waits for the next line and cannot be told to stop."""
+    """End the process and its children at once, because a thread that waits for a line cannot be stopped."""
     kill_all()
     remove_all()
     os._exit(128 + number)
 
 
-def quiet() -> None:
-    """The SDK tells of what servers send on standard error; what matters of it is told here."""
+def silence_sdk_loggers() -> None:
+    """Silence the loggers of the MCP SDK; the router reports what matters of their messages."""
     for name in ("mcp", "client", "httpx2"):
         logger = logging.getLogger(name)
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
 
 
-def _routed(
+def _with_servers(
     config: Path | None,
     registry: ToolRegistry,
     work: Callable[[McpRouter], Coroutine[Any, Any, Result]],
     *,
     yes: bool = False,
 ) -> Result:
-    """Do something with the servers that a file names."""
+    """Run `work` with a router for the servers that a file defines."""
     with needs_extra("MCP"):
         from toolwire.mcp.approvals import Approvals
         from toolwire.mcp.oauth import Logins, login
         from toolwire.mcp.router import McpRouter
         from toolwire.mcp.servers import load_servers
-    quiet()
+    silence_sdk_loggers()
     servers = load_servers(config if config is not None else _own_file())
 
     async def ask(question: ServerQuestion) -> bool:
-        with _SIGN.aside():
+        with BUSY.pause():
             say(question.text, "")
-            return agreed_to("Is that right?", yes=yes)
+            return confirm_at_terminal("Approve it?", yes=yes)
 
     def sign_in(name: str, address: str) -> None:
-        with _SIGN.aside():
+        with BUSY.pause():
             say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
-    def declined(name: str, question: str) -> None:
-        with _SIGN.aside():
+    def decline_question(name: str, question: str) -> None:
+        with BUSY.pause():
             say(f"toolwire: {name} asks in the middle of the call, which is declined here: {question}", "yellow")
 
     async def main() -> Result:
@@ -335,16 +354,16 @@ def _routed(
         auth = {}
         for server in servers:
             if server.login and server.enabled:
-                with suppress(ConfigurationError):  # the router says it
+                with suppress(ConfigurationError):  # the router reports it
                     auth[server.name] = login(server, partial(sign_in, server.name), logins)
         router = McpRouter(
             servers,
             registry,
             approvals=approvals,
             approve=ask,
-            progress=_SIGN.progress,
+            progress=BUSY.progress,
             auth=auth,
-            asked=declined,
+            asked=decline_question,
         )
         async with router:
             return await work(router)
@@ -357,19 +376,19 @@ def _own_file() -> Path:
 
     path = platformdirs.user_config_path("toolwire") / "config.toml"
     if not path.exists():
-        raise CliError(f"say with --config which file names the servers; {path} is not there")
+        raise CliError(f"name the file with the servers with --config; {path} does not exist")
     return path
 
 
-class _Sign:
-    """What a terminal shows, on standard error, while something takes its time; it gives way to questions."""
+class BusySign:
+    """A spinner on standard error that stops while a question is asked."""
 
     def __init__(self) -> None:
         self._status: Status | None = None
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Show it as long as the block lasts."""
+        """Show the spinner while the block runs."""
         screen = console(stderr=True)
         self._status = screen.status(styled(what, "dim")) if screen.is_terminal else None
         try:
@@ -382,14 +401,14 @@ class _Sign:
             self._status = None
 
     def progress(self, report: ToolProgress) -> None:
-        """How far a call has come."""
+        """Show the progress of a call."""
         if self._status is not None:
             of = f" of {report.total:g}" if report.total is not None else ""
             self._status.update(styled(f"{report.tool}: {report.done:g}{of} {report.message}", "dim"))
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Nothing moves as long as the block lasts."""
+    def pause(self) -> Iterator[None]:
+        """Stop the spinner while the block runs."""
         if self._status is not None:
             self._status.stop()
         try:
@@ -399,60 +418,59 @@ class _Sign:
                 self._status.start()
 
 
-_SIGN = _Sign()
+BUSY = BusySign()
 
 
-def agreed_to(question: str, *, yes: bool) -> bool:
-    """Whether somebody at this terminal agrees; nobody there is a no."""
+def confirm_at_terminal(question: str, *, yes: bool) -> bool:
+    """Ask for an approval at the terminal; without a terminal, return False."""
     if yes:
         return True
-    if not somebody():
-        say("toolwire: nobody can be asked here, so the answer is no", "yellow")
+    if not is_interactive():
+        say("toolwire: there is no terminal to ask at, so the answer is no", "yellow")
         return False
     console(stderr=True).print(styled(f"{question} [y/N] ", "bold"), end="")
     return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
-class _Asked:
-    """Asks about a call while nothing moves; --yes agrees to no description that nobody has seen."""
+class ToolPrompt:
+    """An approval prompt that stops the spinner; --yes does not approve a description that was never approved."""
 
-    def __init__(self, consent: ApprovalPrompt, tool: ToolStatus, server: str, *, yes: bool) -> None:
-        self._consent, self._tool, self._server, self._yes = consent, tool, server, yes
+    def __init__(self, prompt: ApprovalPrompt, tool: ToolStatus, server: str, *, yes: bool) -> None:
+        self._prompt, self._tool, self._server, self._yes = prompt, tool, server, yes
 
     async def __call__(self, approval: Approval) -> Agreement:
-        with _SIGN.aside():
-            answer = await self._consent(approval)
+        """Return the answer."""
+        with BUSY.pause():
+            answer = await self._prompt(approval)
         if answer.agreed or self._tool.state == "approved":
             return answer
         command = f"`toolwire mcp approve {self._server} {self._tool.name}`"
         hint = (
-            f"--yes agrees to no description; {command} does" if self._yes else f"{command} asks about its description"
+            f"--yes does not approve descriptions; {command} does" if self._yes else f"{command} shows its description"
         )
         return replace(answer, reason=hint)
 
 
 def _tool(status: ServerStatus, name: str) -> ToolStatus:
-    """A tool that can be called, by its name on its server or by the one that models know."""
+    """Return a callable tool by its name on the server or its name for models."""
     if status.state != "ready":
         if status.state == "not approved":
             hint = f"`toolwire mcp approve {status.name}` asks about it"
             raise CliError(f"{status.name}: {status.reason}; {hint}", status=DENIED)
         raise CliError(f"{status.name}: {status.reason}", status=1)
-    found = next((one for one in status.tools if name in (one.name, one.called)), None)
-    if found is None:
-        raise CliError(f"{status.name} has no tool {name!r}; it has {', '.join(one.name for one in status.tools)}")
-    if not found.called:
-        raise CliError(f"the tool {name} of {status.name} is {found.state}: {found.reason}".removesuffix(": "))
-    return found
+    match = next((candidate for candidate in status.tools if name in (candidate.name, candidate.called)), None)
+    if match is None:
+        raise CliError(
+            f"{status.name} has no tool {name!r}; it has {', '.join(candidate.name for candidate in status.tools)}"
+        )
+    if not match.called:
+        raise CliError(f"the tool {name} of {status.name} is {match.state}: {match.reason}".removesuffix(": "))
+    return match
 
 
-def _rules(path: str | None) -> Policy:
-    return load_configuration(path).policy.made() if path else Policy()
-
-
-def _show(found: list[ServerStatus]) -> None:
+def _show(statuses: list[ServerStatus]) -> None:
     screen = console()
-    for status in found:
+    for status in statuses:
         about = f" ({status.about}, MCP {status.protocol})" if status.protocol else ""
         screen.print(styled(status.name, "bold"), styled(f" {status.state}{about}", _COLOURS[status.state]), sep="")
         for line in status.shown.splitlines():

@@ -1,4 +1,4 @@
-"""Agents as the options of a command ask for them: of a file, or made for the occasion."""
+"""Open the agent that the options of a command describe: from a file, or from the options alone."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from toolwire.agent.loading import Environment, open_agent, open_team
 from toolwire.agent.model_pool import LOCAL, Models, local_name
 from toolwire.agent.team import AgentTeam
 from toolwire.builtin.toolsets import builtin_tools, ending_tools, reading_tools
-from toolwire.cli.agent_options import BY_WORDS, DEFAULT_MODEL, AgentOptions
+from toolwire.cli.agent_options import AUTO_TIER, DEFAULT_MODEL, AgentOptions
 from toolwire.cli.console import CliError, console, say, styled
-from toolwire.cli.mcp_command import agreed_to, quiet
+from toolwire.cli.mcp_command import confirm_at_terminal, silence_sdk_loggers
 from toolwire.cli.small_model_prompts import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
-from toolwire.cli.tool_options import file_tools
+from toolwire.cli.tool_options import file_tools, load_policy
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
@@ -35,80 +35,80 @@ if TYPE_CHECKING:
     from toolwire.models.local.runtime import LocalModel
 
 CONTEXT = 12_000
-"""Tokens of a conversation that a model on this machine is asked with."""
+"""Maximum tokens of a request to a model on this machine."""
 ROUNDS = {True: 6, False: 20}
-"""How often a model may be asked: one on this machine, another."""
+"""Maximum number of model turns, by whether the model is on this machine."""
 
 
 @dataclass(slots=True)
-class Opened:
-    """An agent that was opened, and what its model can be changed with.
+class OpenAgent:
+    """An open agent, with the means to change its model.
 
     Attributes:
-        run_by: whom to give tasks: the agent, or a team.
-        agent: the agent, or the team's coordinator.
-        profile: of its model.
-        models: opens others.
+        run_by: runs tasks; the agent or the team.
+        agent: the agent, or the coordinator of the team.
+        profile: profile of its model.
+        models: opens other models.
     """
 
-    run_by: Agent | AgentTeam
+    runner: Agent | AgentTeam
     agent: Agent
     profile: ModelProfile
     models: Models
 
     @property
     def local(self) -> bool:
-        """Whether the model is on this machine."""
+        """True if the model is on this machine."""
         return bool(local_name(self.profile))
 
 
 @asynccontextmanager
-async def opened(options: AgentOptions, confirm: Confirm, system: str) -> AsyncGenerator[Opened]:
-    """The agent that the options describe.
+async def open_from_options(options: AgentOptions, confirm: Confirm, system: str) -> AsyncGenerator[OpenAgent]:
+    """Open the agent that the options describe.
 
     Raises:
-        CliError, ToolwireError: it cannot be made.
+        CliError, ToolwireError: it cannot be opened.
     """
-    rules = load_configuration(options.policy).policy.made() if options.policy else None
+    rules = load_policy(options.policy) if options.policy else None
     async with Models(load=load_local) as models:
         if options.config is None:
-            yield await _occasional(options, system, models, confirm, rules)
+            yield await _agent_from_options(options, system, models, confirm, rules)
             return
-        quiet()
+        silence_sdk_loggers()
         configuration = load_configuration(options.config)
-        given = Environment(
+        environment = Environment(
             folder=os.path.dirname(options.config) or ".",
             models=models,
             confirm=confirm,
             policy=rules,
-            approve=_approved,
+            approve=_approve_server,
             sign_in=_sign_in,
             tools=_tools(options, Tier.RUN, small=False),
-            tier=None if options.tier is None or options.tier.lower() == BY_WORDS else tier_of(options.tier),
+            tier=None if options.tier is None or options.tier.lower() == AUTO_TIER else tier_of(options.tier),
         )
         name = options.agent or ""
         if name in configuration.teams or (not name and len(configuration.teams) == 1 < len(configuration.agents)):
-            async with open_team(configuration, name, given, source=options.config) as team:
-                yield await _adjusted(
-                    options, Opened(team, team.coordinator, _profile(configuration, team.coordinator), models)
+            async with open_team(configuration, name, environment, source=options.config) as team:
+                yield await _apply_overrides(
+                    options, OpenAgent(team, team.coordinator, _profile(configuration, team.coordinator), models)
                 )
         else:
-            async with open_agent(configuration, name, given, source=options.config) as agent:
-                yield await _adjusted(options, Opened(agent, agent, _profile(configuration, agent), models))
+            async with open_agent(configuration, name, environment, source=options.config) as agent:
+                yield await _apply_overrides(options, OpenAgent(agent, agent, _profile(configuration, agent), models))
 
 
-async def _approved(question: ServerQuestion) -> bool:
-    """Ask whether an MCP server may be used like this."""
+async def _approve_server(question: ServerQuestion) -> bool:
+    """Ask for the approval of an MCP server."""
     say(question.text, "")
-    return agreed_to("Is that right?", yes=False)
+    return confirm_at_terminal("Approve it?", yes=False)
 
 
 def _sign_in(name: str, address: str) -> None:
     say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
 
-def _named(options: AgentOptions) -> ModelProfile:
-    """The model that the options name."""
+def _profile_from_options(options: AgentOptions) -> ModelProfile:
+    """Return a profile of the model that the options name."""
     if options.remote:
         return ModelProfile(
             provider=options.api or "", model=options.model or "", url=options.base_url or "", key_env=options.key_env
@@ -121,22 +121,22 @@ def _profile(configuration: Configuration, agent: Agent) -> ModelProfile:
     return configuration.profiles[name]
 
 
-async def _adjusted(options: AgentOptions, found: Opened) -> Opened:
-    """What was asked for on the command line counts more than the file."""
+async def _apply_overrides(options: AgentOptions, opened_agent: OpenAgent) -> OpenAgent:
+    """Override the file with the options of the command line."""
     if options.format is not None:
-        found.agent.backend = await found.models.open(found.profile, format=options.format)
+        opened_agent.agent.backend = await opened_agent.models.open(opened_agent.profile, format=options.format)
     if options.max_rounds is not None:
-        config = found.agent.config
-        found.agent.config = replace(config, budget=replace(config.budget, rounds=options.max_rounds))
-    return found
+        config = opened_agent.agent.config
+        opened_agent.agent.config = replace(config, budget=replace(config.budget, rounds=options.max_rounds))
+    return opened_agent
 
 
-async def _occasional(
+async def _agent_from_options(
     options: AgentOptions, system: str, models: Models, confirm: Confirm, rules: Policy | None
-) -> Opened:
-    profile = _named(options)
+) -> OpenAgent:
+    profile = _profile_from_options(options)
     small = bool(local_name(profile))
-    by_words = options.tier is not None and options.tier.lower() == BY_WORDS
+    by_words = options.tier is not None and options.tier.lower() == AUTO_TIER
     tier = None if by_words else tier_of(options.tier or "walk")
     tools = _tools(options, Tier.RUN if tier is None else tier, small=small)
     try:
@@ -146,7 +146,7 @@ async def _occasional(
     config = AgentConfig(
         system=system if tools else "",
         tier=tier,
-        gate=TierGate(min_tier=Tier.WALK),  # whoever names a root wants it read
+        gate=TierGate(min_tier=Tier.WALK),  # a user who names a root wants it read
         budget=Budget(rounds=options.max_rounds or ROUNDS[small]),
         after_results=GO_ON if small else "",
         after_failures=TRY_AGAIN if small else "",
@@ -157,29 +157,29 @@ async def _occasional(
         agent = Agent(backend, registry, config, policy=rules, confirm=confirm)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
-    return Opened(agent, agent, profile, models)
+    return OpenAgent(agent, agent, profile, models)
 
 
 def _tools(options: AgentOptions, tier: Tier, *, small: bool) -> list[object]:
-    """The built-in tools for the roots, up to a tier, and those of the files that are given."""
-    found: list[object] = []
+    """Return the built-in tools for the roots, up to a tier, and the tools in the given files."""
+    tools: list[object] = []
     if options.root:
-        ending = {one.definition.name for one in ending_tools()}
+        ending = {tool.definition.name for tool in ending_tools()}
         try:
             reading = reading_tools(*options.root, characters=RESULT_CHARACTERS) if small else ()
-            others = builtin_tools(*options.root, tier=tier)
+            builtin = builtin_tools(*options.root, tier=tier)
         except ToolError as error:
             raise CliError(str(error)) from error
-        names = {one.definition.name for one in reading}
-        found += [one for one in reading if one.definition.tier <= tier]
-        found += [one for one in others if one.definition.name not in ending | names]
+        names = {tool.definition.name for tool in reading}
+        tools += [tool for tool in reading if tool.definition.tier <= tier]
+        tools += [tool for tool in builtin if tool.definition.name not in ending | names]
     for path in options.tools or ():
-        found += file_tools(path)
-    return found
+        tools += file_tools(path)
+    return tools
 
 
 def load_local(name: str) -> LocalModel:
-    """The model, loaded; a progress bar on standard error while its weights come."""
+    """Load a model, with a progress bar on standard error while its weights are downloaded."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from toolwire.models.local.model_files import locate
@@ -188,18 +188,20 @@ def load_local(name: str) -> LocalModel:
     columns = (TextColumn("weights"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
     progress = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
-    with progress if screen.is_terminal else nullcontext():  # older rich ends a disabled one with an empty line
+    with (
+        progress if screen.is_terminal else nullcontext()
+    ):  # older versions of rich print an empty line for a disabled progress bar
         task = progress.add_task("weights", total=None, visible=False)
 
-        def came(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total, visible=True)
 
-        def told(text: str) -> None:
+        def report_step(text: str) -> None:
             progress.console.print(styled(text, "dim"))
 
-        path = locate(name, say=told, progress=came)
+        path = locate(name, say=report_step, progress=report_progress)
     say(f"toolwire: loading {path.name}")
-    # The runtime hears nothing while it loads, so Ctrl-C is left to the system, which ends the process at once.
+    # The runtime cannot be interrupted while it loads, so Ctrl-C is left to the system, which ends the process.
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         return LocalModel(path)

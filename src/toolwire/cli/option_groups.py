@@ -1,4 +1,4 @@
-"""Options of commands as dataclasses: what several commands share is written once and passed on as one value."""
+"""Options of commands as dataclasses, so that commands share them and pass them on as one value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def takes_options(kind: type) -> Callable[[Callable[..., None]], Callable[..., N
                 )
                 for field in fields(kind)
             ]
-        # Typer reads both.
+        # Typer reads the signature and the annotations.
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
         )

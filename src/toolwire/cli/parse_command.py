@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 import toolwire
-from toolwire.cli.console import CliError, call_line, console, emit, event_dict, plain, safe, say, styled
-from toolwire.cli.input_files import named, read_pieces, read_tools
+from toolwire.cli.console import CliError, call_line, console, emit, event_dict, labelled, plain, say
+from toolwire.cli.input_files import display_name, read_pieces, read_tools
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -31,49 +31,51 @@ model | toolwire parse --format hermes --tools tools.json --stream
 
 toolwire parse --json answer.txt | jq .tool_calls
 
---tools takes one definition or a list: `{"name", "description", "parameters"}`, or as OpenAI, Anthropic and MCP write
-them, or an object with the key `tools`.
+--tools takes one definition, a list, or an object with the key `tools`. A definition is
+`{"name", "description", "parameters"}`, or has the shape of OpenAI, Anthropic or MCP.
 
-Exit status 1: something in the text was a problem."""
+Exit status 1: the text has a problem."""
 
 NO_CALL = "no tool call"
-NO_CALL_UNKNOWN = f"{NO_CALL} (calls without markers, bare JSON for example, are read only with --tools)"
+NO_CALL_UNKNOWN = f"{NO_CALL} (calls without markers, such as bare JSON, are parsed only with --tools)"
 
 
 def parse(
-    file: Annotated[str | None, typer.Argument(help="The model's text; standard input if absent or -.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(help="The file with the model's text; standard input if absent or -.")
+    ] = None,
     format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")] = "auto",
-    tools: Annotated[str | None, typer.Option(help="JSON file with the definitions of the tools.")] = None,
+    tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the tools.")] = None,
     reasoning_started: Annotated[
-        bool, typer.Option("--reasoning-started", help="The prompt had already opened the reasoning.")
+        bool, typer.Option("--reasoning-started", help="Parse the text as if the prompt had opened a reasoning block.")
     ] = False,
     primed: Annotated[
-        str | None, typer.Option(help="What the prompt ended with; else what the format's own template ends with.")
+        str | None, typer.Option(help="The end of the prompt; by default, the end of the format's own template.")
     ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Show events as they become certain.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Show each event as soon as it is certain.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="JSON: the response, or with --stream one event a line.")
+        bool, typer.Option("--json", help="Print the response as JSON; with --stream, one event per line.")
     ] = False,
 ) -> None:
     """Read the tool calls in a model's text."""
     if tools == "-" and file in (None, "-"):
         raise CliError("standard input cannot be both the text and the tools; give one of them as a file")
-    known = read_tools(tools)
-    if not known and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
-        todo = "add --tools" if tools is None else f"{named(tools)} defines none"
-        say(f"toolwire: {format} has no markers of its own, so only calls to known tools count: {todo}")
-    nothing = NO_CALL if known or format.lower() != AUTO else NO_CALL_UNKNOWN
-    parser = toolwire.StreamParser(format=format, tools=known, reasoning_started=reasoning_started, primed=primed)
+    definitions = read_tools(tools)
+    if not definitions and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
+        todo = "add --tools" if tools is None else f"{display_name(tools)} defines no tools"
+        say(f"toolwire: {format} has no markers of its own, so only calls to known tools are parsed: {todo}")
+    no_call = NO_CALL if definitions or format.lower() != AUTO else NO_CALL_UNKNOWN
+    parser = toolwire.StreamParser(format=format, tools=definitions, reasoning_started=reasoning_started, primed=primed)
     events = _events(parser, read_pieces(file))
     if stream:
-        problems = _show_events(events, nothing, json=json)
+        problems = _show_events(events, no_call, json=json)
     else:
         response = toolwire.collect(events)
         problems = bool(response.problems)
         if json:
             emit(plain(response))
         else:
-            _show(response, nothing)
+            _show(response, no_call)
     if problems:
         raise typer.Exit(1)
 
@@ -85,15 +87,15 @@ def _events(parser: toolwire.StreamParser, pieces: Iterable[str]) -> Iterator[Ev
 
 
 def _show_events(events: Iterable[Event], nothing: str, *, json: bool) -> bool:
-    problems = called = False
+    problems = has_calls = False
     for event in events:
         problems = problems or isinstance(event, ProblemFound)
-        called = called or isinstance(event, CallStart)
+        has_calls = has_calls or isinstance(event, CallStart)
         if json:
             emit(event_dict(event))
         else:
             _line(event)
-    if not (json or called or problems):
+    if not (json or has_calls or problems):
         say(nothing)
     return problems
 
@@ -132,9 +134,8 @@ def _show(response: ParsedResponse, nothing: str) -> None:
 
 
 def _row(label: str, text: str, style: str = "") -> None:
-    """A labelled line; further lines of the text are indented."""
-    indented = safe(text).replace("\n", "\n" + " " * 12)
-    console().print(styled(f"{label:<11} ", "bold"), styled(indented, style), sep="")
+    """Print a labelled line; further lines of the text are indented."""
+    console().print(labelled(label, text, style, indent=12))
 
 
 def _call(call: ToolCall) -> str:

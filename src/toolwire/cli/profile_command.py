@@ -1,4 +1,4 @@
-"""`toolwire profile`: what is known about a model, from its name or its chat template."""
+"""`toolwire profile`: show the profile of a model, from its name or its chat template."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ toolwire profile --template chat_template.jinja"""
 def profile(
     name: Annotated[str | None, typer.Argument(help="A hub name, an Ollama tag or a provider's model id.")] = None,
     template: Annotated[str | None, typer.Option(help="A file with a chat template; - is standard input.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say in which format a model writes calls, and how that is known."""
+    """Show the format in which a model writes calls, and the evidence for it."""
     if (not name) == (template is None):
-        raise CliError("give either a model's name or --template FILE")
-    found = (
+        raise CliError("give either the name of a model or --template FILE")
+    model_profile = (
         toolwire.profile(name) if name is not None else toolwire.detect_from_template("".join(read_pieces(template)))
     )
     if json:
-        emit(asdict(found))
+        emit(asdict(model_profile))
         return
     screen = console()
-    screen.print(styled(found.format, "bold"))
-    screen.print(styled(found.reason))
-    if found.api:
-        screen.print(styled(f"API: {found.api}"))
-    if found.spans:
-        reasoning = f"Reasoning: {found.spans[0].open} ... {found.spans[0].close}"
-        screen.print(styled(reasoning + (", opened by the prompt" if found.reasoning_started else "")))
-    for quirk in found.quirks:
+    screen.print(styled(model_profile.format, "bold"))
+    screen.print(styled(model_profile.reason))
+    if model_profile.api:
+        screen.print(styled(f"API: {model_profile.api}"))
+    if model_profile.spans:
+        reasoning = f"Reasoning: {model_profile.spans[0].open} ... {model_profile.spans[0].close}"
+        screen.print(styled(reasoning + (", opened by the prompt" if model_profile.reasoning_started else "")))
+    for quirk in model_profile.quirks:
         screen.print(styled(f"{quirk}: {QUIRKS[quirk]}"))

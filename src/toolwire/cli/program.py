@@ -19,7 +19,7 @@ from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # here, since nothing else needs it and it loads much
+        from importlib.metadata import version  # here, because it is slow to import and only used here
 
         sys.stdout.write(f"toolwire {version('toolwire')}\n")
         raise typer.Exit
@@ -30,11 +30,11 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Accept the options before a command."""
 
 
 def program(arguments: Sequence[str]) -> typer.Typer:
-    """Return the program with the one command that the arguments name; with all of them if they name none."""
+    """Return the program with the command that the arguments name; with all commands if they name none."""
     app = typer.Typer(
         name="toolwire",
         help=SUMMARY,
@@ -59,8 +59,15 @@ def _add(app: typer.Typer, name: str) -> None:
     module = vars(importlib.import_module(f"toolwire.cli.{name}_command"))
     if "app" in module:
         app.add_typer(module["app"], name=name)
+        for command in module["app"].registered_commands:
+            command.epilog = _unwrapped(command.epilog)
     else:
-        app.command(epilog=module.get("EXAMPLES"), context_settings=module.get("SETTINGS"))(module[name])
+        app.command(epilog=_unwrapped(module.get("EXAMPLES")), context_settings=module.get("SETTINGS"))(module[name])
+
+
+def _unwrapped(epilog: str | None) -> str | None:
+    """Return the paragraphs on one line each, because Typer keeps line ends when it wraps them to the terminal."""
+    return epilog and "\n\n".join(" ".join(paragraph.split()) for paragraph in epilog.split("\n\n"))
 
 
 def run_program(arguments: Sequence[str]) -> int:

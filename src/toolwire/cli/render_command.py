@@ -11,7 +11,7 @@ import typer
 
 import toolwire
 from toolwire.cli.console import CliError
-from toolwire.cli.input_files import loads, named, read_json, read_tools
+from toolwire.cli.input_files import display_name, loads, read_json, read_tools
 from toolwire.messages import ToolCall, ToolResult
 
 EXAMPLES = """Examples:
@@ -22,13 +22,13 @@ toolwire render calls calls.json --format forge_xml --tools tools.json
 
 toolwire render results results.json --format anthropic_xml
 
-Definitions are `{"name": ..., "description": ..., "parameters": {...}}`, or as OpenAI, Anthropic and MCP write them.
-Calls are `{"name": ..., "arguments": {...}}`, results `{"tool_name": ..., "call_id": ..., "result": ...}` or with
-`"error"`; one of them, or a list."""
+A definition is `{"name": ..., "description": ..., "parameters": {...}}`, or has the shape of OpenAI, Anthropic or MCP.
+A call is `{"name": ..., "arguments": {...}}`. A result is `{"tool_name": ..., "call_id": ..., "result": ...}`, or has
+`"error"` in place of `"result"`. A file contains one of them or a list."""
 
 
-class What(StrEnum):
-    """What to render."""
+class Subject(StrEnum):
+    """The kind of value to render."""
 
     DEFINITIONS = "definitions"
     CALLS = "calls"
@@ -36,31 +36,31 @@ class What(StrEnum):
 
 
 def render(
-    what: Annotated[What, typer.Argument(help="What the file holds.")],
-    file: Annotated[str, typer.Argument(help="JSON file; - is standard input.")],
+    subject: Annotated[Subject, typer.Argument(help="The content of the file.")],
+    file: Annotated[str, typer.Argument(help="A JSON file; - is standard input.")],
     format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")],
-    tools: Annotated[
-        str | None, typer.Option(help="JSON file with the definitions of the tools that calls are for.")
-    ] = None,
+    tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the called tools.")] = None,
 ) -> None:
     """Write definitions, calls or results as a model expects them."""
     toolwire.get_format(format)
-    match what:
-        case What.DEFINITIONS:
+    match subject:
+        case Subject.DEFINITIONS:
             text = toolwire.render_definitions(read_tools(file), format=format)
-        case What.CALLS:
-            calls = [_call(one, named(file)) for one in _objects(file)]
+        case Subject.CALLS:
+            calls = [_call(value, display_name(file)) for value in _objects(file)]
             text = toolwire.render_calls(calls, format=format, tools=read_tools(tools))
-        case What.RESULTS:
-            text = toolwire.render_results([_result(one, named(file)) for one in _objects(file)], format=format)
+        case Subject.RESULTS:
+            text = toolwire.render_results(
+                [_result(value, display_name(file)) for value in _objects(file)], format=format
+            )
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def _objects(file: str) -> list[Mapping[str, Any]]:
     value = read_json(file)
     objects = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, dict) for one in objects):
-        raise CliError(f"{named(file)} must hold an object or a list of objects")
+    if not all(isinstance(item, dict) for item in objects):
+        raise CliError(f"{display_name(file)} must contain an object or a list of objects")
     return objects
 
 
@@ -70,8 +70,8 @@ def _call(value: Mapping[str, Any], file: str) -> ToolCall:
     if isinstance(arguments, str):
         arguments = loads(arguments, f"{file}: the arguments text of a call")
     name = inner.get("name")
-    given = "arguments" in inner or "input" in inner
-    if not (given and isinstance(name, str) and isinstance(arguments, dict)):
+    has_arguments = "arguments" in inner or "input" in inner
+    if not (has_arguments and isinstance(name, str) and isinstance(arguments, dict)):
         raise CliError(f'{file}: a call needs "name" (text) and "arguments" (an object)')
     return ToolCall(name, arguments, id=str(value.get("id", "")), server=str(value.get("server", "")))
 

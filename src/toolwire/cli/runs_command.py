@@ -1,4 +1,4 @@
-"""`toolwire runs`: the recorded runs of agents: which there are, what happened in one, and going on with it."""
+"""`toolwire runs`: list, show, resume and delete recorded runs of agents."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from toolwire._surface import needs_extra
 from toolwire.agent.agent import Agent
 from toolwire.agent.run_events import AgentEvent, CorrectionAdded, MemberEvent, RunEnded, ToolFinished, ToolStarted
 from toolwire.agent.team import AgentTeam
-from toolwire.cli.console import CliError, call_line, console, emit, plain, say, styled
-from toolwire.cli.event_printer import Telling, emit_event
+from toolwire.cli.console import CliError, call_line, console, emit, labelled, plain, print_rows, say, styled
+from toolwire.cli.event_printer import EventPrinter, emit_event
 from toolwire.events import ContentDelta
 from toolwire.text.truncate import truncate
 
 if TYPE_CHECKING:
     from toolwire.agent.run_store import RunInfo, RunStore
 
-app = typer.Typer(no_args_is_help=True, help="List recorded runs of agents, show what happened in one, go on with one.")
+app = typer.Typer(no_args_is_help=True, help="List, show, resume and delete recorded runs of agents.")
 
 LIST_EXAMPLES = """Examples:
 
@@ -37,7 +36,7 @@ toolwire runs list --state interrupted --json
 
 toolwire runs list --database postgresql://me@server/agents
 
-States: waiting for a worker, running, interrupted (its process died), stopped (somebody did, or an error), ended."""
+States: waiting (for a worker), running, interrupted (its process died), stopped (by a user or an error), ended."""
 
 SHOW_EXAMPLES = """Examples:
 
@@ -45,7 +44,7 @@ toolwire runs show report-7
 
 toolwire runs show last --json
 
-A run is named by its id, the beginning of it if no other begins so, or `last`."""
+Name a run by its id, by an unambiguous beginning of its id, or as `last`."""
 
 RESUME_EXAMPLES = """Examples:
 
@@ -53,8 +52,10 @@ toolwire runs resume report-7 --agent my_program:agent
 
 toolwire runs resume last --agent my_program:make_agent --json
 
-What the agent is stands in your program: --agent names the module, which may be a file in this directory, and in it the
-agent, the team, or a function that makes it. Exit status 1: the run ended without an answer, or cannot be resumed."""
+The agent is defined in your program. --agent names the module, which may be a file in this directory, and the agent,
+the team, or a function that returns one of them.
+
+Exit status 1: the run ended without an answer, or cannot be resumed."""
 
 DELETE_EXAMPLES = """Examples:
 
@@ -62,27 +63,27 @@ toolwire runs delete report-7 report-8
 
 toolwire runs delete --older-than 30
 
-What a run recorded goes with it. A run that a process has is not deleted."""
+This deletes all records of a run. A run that a live process works on is not deleted."""
 
 LAST = "last"
-LISTED = 20
-SHOWN = 2_000
-"""Characters of a result that are shown."""
+DEFAULT_LIMIT = 20
+MAX_RESULT = 2_000
+"""Maximum length of a result that is shown, in characters."""
 _STYLES = {"running": "cyan", "waiting": "cyan", "interrupted": "yellow", "stopped": "yellow", "ended": "green"}
 
 Database = Annotated[
     str,
     typer.Option(
-        help="An address of PostgreSQL, or an SQLite file; else your own file.",
+        help="A PostgreSQL URL or an SQLite file; by default, the user's own file.",
         envvar="TOOLWIRE_RUNS",
         show_default=False,
     ),
 ]
-Run = Annotated[str, typer.Argument(help="The run's id, the beginning of it, or `last`.")]
+Run = Annotated[str, typer.Argument(help="The run's id, the beginning of its id, or `last`.")]
 
 
-class States(StrEnum):
-    """Where a run may stand."""
+class RunState(StrEnum):
+    """The states of a run."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -94,49 +95,48 @@ class States(StrEnum):
 @app.command("list", epilog=LIST_EXAMPLES)
 def list_runs(
     database: Database = "",
-    state: Annotated[States | None, typer.Option(help="Only those that stand there.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, the newest first.")] = LISTED,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per run.")] = False,
+    state: Annotated[RunState | None, typer.Option(help="List only runs in this state.")] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="Maximum number of runs, the newest first.")
+    ] = DEFAULT_LIMIT,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per run.")] = False,
 ) -> None:
     """List runs, the newest first."""
     try:
         with _store(database) as store:
-            found = store.all(limit=None if state else limit)
-    except NoRuns:
-        found = []
-    found = [one for one in found if state is None or one.state == state][:limit]
+            infos = store.all(limit=None if state else limit)
+    except NoRunsError:
+        infos = []
+    infos = [info for info in infos if state is None or info.state == state][:limit]
     if json:
-        for one in found:
-            emit(_described(one))
+        for info in infos:
+            emit(_info_json(info))
         return
-    screen, table = console(), Table(box=None, pad_edge=False)
-    for name in ("run", "state", "began", "agent", "task"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis" if name == "task" else "fold")
-    for one in found:
-        row = (
-            styled(one.id, "bold"),
-            styled(_standing(one), _STYLES[one.state]),
-            Text(one.began.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
-            styled(one.agent),
-            styled(" ".join(one.task.split())),
-        )
-        if screen.is_terminal:
-            table.add_row(*row)
-        else:
-            sys.stdout.write("\t".join(cell.plain for cell in row) + "\n")
-    if screen.is_terminal and found:
-        screen.print(table, soft_wrap=False)
-    elif not found:
+    if not infos:
         say("No runs.")
+        return
+    rows = [
+        (
+            styled(info.id, "bold"),
+            styled(_state_text(info), _STYLES[info.state]),
+            Text(info.began.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
+            styled(info.agent),
+            styled(" ".join(info.task.split())),
+        )
+        for info in infos
+    ]
+    print_rows(("run", "state", "began", "agent", "task"), rows, fold=("run", "state", "began", "agent"))
 
 
 @app.command(epilog=SHOW_EXAMPLES)
 def show(
     run: Run = LAST,
     database: Database = "",
-    json: Annotated[bool, typer.Option("--json", help="One JSON object for the run, then one for each event.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for the run, then one for each event.")
+    ] = False,
 ) -> None:
-    """Show what happened in a run: what the model said, its calls, what became of them, how it ended."""
+    """Show a recorded run: the model's text, its calls and their results, and the end."""
     from toolwire.agent.journal import recorded_events
 
     with _store(database) as store:
@@ -144,22 +144,22 @@ def show(
         request, journal, end = store.request(info.id), store.journal(info.id), store.end(info.id)
     ends = [end] if end and info.state == "ended" else []
     if json:
-        emit({"event": "run", **_described(info), "task": request.task})
+        emit({"event": "run", **_info_json(info), "task": request.task})
         for event in (*recorded_events(journal), *ends):
             emit_event(event)
         return
     screen = console()
-    screen.print(styled(info.id, "bold"), styled(f"  {_standing(info)}", _STYLES[info.state]), sep="")
+    screen.print(styled(info.id, "bold"), styled(f"  {_state_text(info)}", _STYLES[info.state]), sep="")
     began, changed = info.began.astimezone(), info.changed.astimezone()
     screen.print(styled(f"agent {info.agent}, began {began:%Y-%m-%d %H:%M:%S}, last change {changed:%H:%M:%S}", "dim"))
     if info.state in ("running", "interrupted"):
         screen.print(styled(f"process {info.owner}{'' if info.state == 'running' else ', which is gone'}", "dim"))
-    telling = _Transcript()
-    telling.row("task", request.task, "")
+    printer = _Transcript()
+    printer.row("task", request.task, "")
     for event in (*recorded_events(journal), *ends):
-        telling.show(event)
+        printer.show(event)
     if info.state in ("interrupted", "stopped"):
-        say(f"`toolwire runs resume {info.id} --agent MODULE:NAME` goes on with it.")
+        say(f"`toolwire runs resume {info.id} --agent MODULE:NAME` resumes it.")
 
 
 @app.command(epilog=RESUME_EXAMPLES)
@@ -168,19 +168,19 @@ def resume(
     agent: Annotated[str, typer.Option(help="MODULE:NAME of the agent in your program.")] = "",
     database: Database = "",
     changed: Annotated[
-        bool, typer.Option("--changed", help="Go on though the agent is not what it was: other tools, another model.")
+        bool, typer.Option("--changed", help="Resume even if the agent has changed, such as its tools or its model.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
-    """Go on with a run whose process died, or that was stopped; what was done is told again, and not done again."""
+    """Resume a run that was stopped or whose process died; recorded calls are shown again, but not run again."""
     if not agent:
-        raise CliError("say which agent: --agent MODULE:NAME, where MODULE is your program")
+        raise CliError("name the agent: --agent MODULE:NAME, where MODULE is your program")
     with _store(database) as store:
         run_id = store.find(run)
     try:
-        end = asyncio.run(_resumed(run_id, _loaded(agent), database, changed=changed, json=json))
+        end = asyncio.run(_resume_run(run_id, _import_agent(agent), database, changed=changed, json=json))
     except KeyboardInterrupt:
-        say(f"Stopped; `toolwire runs resume {run_id} --agent {agent}` goes on.")
+        say(f"Stopped; `toolwire runs resume {run_id} --agent {agent}` continues it.")
         raise
     if not end.good:
         raise typer.Exit(1)
@@ -188,21 +188,22 @@ def resume(
 
 @app.command(epilog=DELETE_EXAMPLES)
 def delete(
-    runs: Annotated[list[str] | None, typer.Argument(help="The runs' ids.", show_default=False)] = None,
+    runs: Annotated[list[str] | None, typer.Argument(help="The ids of the runs.", show_default=False)] = None,
     older_than: Annotated[
-        float | None, typer.Option("--older-than", min=0, help="All runs that ended so many days ago.")
+        float | None,
+        typer.Option("--older-than", min=0, help="Delete all runs that ended more than this number of days ago."),
     ] = None,
     database: Database = "",
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per run that is deleted.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per deleted run.")] = False,
 ) -> None:
-    """Delete runs and all that was recorded of them."""
+    """Delete runs and all their records."""
     if not runs and older_than is None:
-        raise CliError("say which runs, or --older-than how many days")
+        raise CliError("name the runs, or give --older-than DAYS")
     with _store(database) as store:
         names = list(runs or ())
         if older_than is not None:
             before = datetime.now(UTC) - timedelta(days=older_than)
-            names += [one.id for one in store.all() if one.state == "ended" and one.changed < before]
+            names += [info.id for info in store.all() if info.state == "ended" and info.changed < before]
         for name in dict.fromkeys(names):
             store.delete(name)
             if json:
@@ -211,11 +212,11 @@ def delete(
                 console().print(styled(name, "bold"), styled("  deleted", "dim"), sep="")
 
 
-async def _resumed(run_id: str, agent: Agent | AgentTeam, database: str, *, changed: bool, json: bool) -> RunEnded:
+async def _resume_run(run_id: str, agent: Agent | AgentTeam, database: str, *, changed: bool, json: bool) -> RunEnded:
     from toolwire.agent.durable import DurableRuns
 
     registry = (agent.coordinator if isinstance(agent, AgentTeam) else agent).registry
-    telling = Telling(ends=lambda name: name in registry and registry.lookup(name).behavior.ends_turn)
+    printer = EventPrinter(ends=lambda name: name in registry and registry.lookup(name).behavior.ends_turn)
     end: RunEnded | None = None
     async with (
         DurableRuns(agent, database=database) as runs,
@@ -225,16 +226,16 @@ async def _resumed(run_id: str, agent: Agent | AgentTeam, database: str, *, chan
             if json:
                 emit_event(event)
             else:
-                telling.show(event)
+                printer.show(event)
             if isinstance(event, RunEnded):
                 end = event
-    telling.aside()
+    printer.pause()
     assert end is not None
     return end
 
 
-class NoRuns(CliError):
-    """No run was ever recorded there."""
+class NoRunsError(CliError):
+    """The error that no run was ever recorded there."""
 
 
 def _store(database: str) -> RunStore:
@@ -242,65 +243,61 @@ def _store(database: str) -> RunStore:
         from toolwire.agent.run_store import RunStore, sqlite_file
     path = sqlite_file(database)
     if path is not None and not path.exists():
-        raise NoRuns(f"no run has been recorded in {path} yet", status=1)
+        raise NoRunsError(f"no run has been recorded in {path} yet", status=1)
     return RunStore(database)
 
 
-def _loaded(name: str) -> Agent | AgentTeam:
-    """The agent that MODULE:NAME is, or that it makes."""
+def _import_agent(name: str) -> Agent | AgentTeam:
+    """Import MODULE:NAME, and return the agent or team that it is or returns."""
     module_name, _, attribute = name.partition(":")
     if not attribute:
-        raise CliError(f"{name!r} names no agent: write MODULE:NAME")
+        raise CliError(f"{name!r} is not of the form MODULE:NAME")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module_name)
+        value: Any = importlib.import_module(module_name)
     except ImportError as error:
         raise CliError(f"the module {module_name!r} cannot be imported: {error}") from error
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise CliError(f"{module_name!r} has no {attribute!r}")
-        found = getattr(found, part)
-    if callable(found) and not isinstance(found, Agent | AgentTeam):
-        found = found()
-    if not isinstance(found, Agent | AgentTeam):
-        raise CliError(f"{name!r} is a {type(found).__name__}, not an agent or a team")
-    return found
+        value = getattr(value, part)
+    if callable(value) and not isinstance(value, Agent | AgentTeam):
+        value = value()
+    if not isinstance(value, Agent | AgentTeam):
+        raise CliError(f"{name!r} is a {type(value).__name__}, not an agent or a team")
+    return value
 
 
-# -- what is shown ---------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------------
 
 
-def _described(info: RunInfo) -> dict[str, Any]:
+def _info_json(info: RunInfo) -> dict[str, Any]:
     body: dict[str, Any] = plain(info)
     return {**body, "began": info.began.isoformat(), "changed": info.changed.isoformat()}
 
 
-def _standing(info: RunInfo) -> str:
+def _state_text(info: RunInfo) -> str:
     return f"{info.state}: {info.reason}" if info.reason else info.state
 
 
 class _Transcript:
-    """Shows what was recorded of a run, all of it on standard output."""
+    """A printer for a recorded run, all on standard output."""
 
     def __init__(self) -> None:
         self._prose: list[str] = []
         self._screen = console()
 
     def row(self, label: str, text: str, style: str) -> None:
-        """A labelled text."""
+        """Print the pending prose, then a labelled text."""
         if self._prose:
-            said, self._prose = "".join(self._prose).strip(), []
-            if said:
-                self._row("said", said, "")
-        self._row(label, text, style)
-
-    def _row(self, label: str, text: str, style: str) -> None:
-        indented = text.rstrip("\n").replace("\n", "\n        ")
-        self._screen.print(styled(f"{label:<8}", "bold"), styled(indented, style), sep="")
+            prose, self._prose = "".join(self._prose).strip(), []
+            if prose:
+                self._screen.print(labelled("said", prose))
+        self._screen.print(labelled(label, text.rstrip("\n"), style))
 
     def show(self, event: AgentEvent) -> None:
-        """Show one event, if there is something to show of it."""
+        """Show one event, if it has anything to show."""
         match event:
             case ContentDelta(text):
                 self._prose.append(text)
@@ -309,8 +306,8 @@ class _Transcript:
             case ToolFinished(outcome):
                 text = outcome.result.text
                 good = outcome.result.success
-                said = f"{outcome.call.name}: {truncate(text, SHOWN)}"
-                self.row("result" if good else "error", said, "green" if good else "red")
+                summary = f"{outcome.call.name}: {truncate(text, MAX_RESULT)}"
+                self.row("result" if good else "error", summary, "green" if good else "red")
             case CorrectionAdded(text):
                 self.row("told", text, "yellow")
             case MemberEvent(member, ToolStarted() | ToolFinished() as inner):

@@ -1,4 +1,4 @@
-"""What models with a billion parameters have to be told, beyond the task."""
+"""Extra prompts for models of about a billion parameters."""
 
 SYSTEM = "You answer questions about files that you cannot see. Before you answer, call a tool to look; never guess."
 CHAT_SYSTEM = """You help somebody with files, which you see through tools alone. Call a tool when you have to look \
@@ -10,4 +10,4 @@ TRY_AGAIN = """The question was: {task}
 The call failed, so nothing is known yet. Make another call now: the same one if it can work this time, or one that \
 finds what this one did not."""
 RESULT_CHARACTERS = 4_000
-"""Characters of a file that models with little memory are told at a time."""
+"""Maximum length of a file excerpt for models with a short context, in characters."""

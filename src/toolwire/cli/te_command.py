@@ -1,4 +1,4 @@
-"""`toolwire te`: the command `te`, by another name."""
+"""`toolwire te`: the command `te` as a subcommand."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SETTINGS = {
     "help_option_names": [],
     "ignore_unknown_options": True,
 }
-"""All that stands behind it belongs to `te`, which reads its options itself."""
+"""Settings that pass all further arguments to `te`, which parses its options itself."""
 
 
 def te(context: typer.Context) -> None:
-    """Run a command and show what it gives in an envelope; `te` is the same and starts faster."""
+    """Run a command and show its output in an envelope; `te` is the same and starts faster."""
     from toolwire.envelope.te.main import main
 
     main(context.args)

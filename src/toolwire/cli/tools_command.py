@@ -1,4 +1,4 @@
-"""`toolwire tools`: which tools there are, what models are told of one, whether a file of definitions can be used."""
+"""`toolwire tools`: list tools, show the definition of one, check a file of definitions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json as jsontext
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from toolwire.cli.console import CliError, console, emit, output_is_ours, plain, say, styled
-from toolwire.cli.input_files import named, read_json
-from toolwire.cli.tool_options import Roots, ToolFiles, file_tools, gather
+from toolwire.cli.console import CliError, claim_output, console, emit, plain, say, styled
+from toolwire.cli.input_files import read_definitions
+from toolwire.cli.tool_options import Roots, ToolFiles, file_tools, load_registry
 from toolwire.errors import DefinitionError
 from toolwire.tools import Tier, ToolDefinition, as_definition
 
-app = typer.Typer(no_args_is_help=True, help="List tools, show what models are told of one, check definitions.")
+app = typer.Typer(no_args_is_help=True, help="List tools, show the definition of one, check a file of definitions.")
 
 LIST_EXAMPLES = """Examples:
 
@@ -38,45 +39,50 @@ curl -s https://example.org/tools.json | toolwire tools check -
 Exit status 1: a definition cannot be used."""
 
 
-NO_TOOLS = "no tools: --root DIR gives the built-in ones, --tools FILE those of a Python or JSON file"
+NO_TOOLS = "no tools: --root DIR adds the built-in tools, --tools FILE the tools in a Python or JSON file"
 
 
 @app.command("list", epilog=LIST_EXAMPLES)
 def list_tools(
     root: Roots = None,
     tools: ToolFiles = None,
-    tier: Annotated[str, typer.Option(help="Only those that a session of this tier may call.")] = "RUN",
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per tool.")] = False,
+    tier: Annotated[str, typer.Option(help="List only tools that a session of this tier may call.")] = "RUN",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
 ) -> None:
-    """List the built-in tools for --root, and those of --tools."""
-    with output_is_ours():  # not that of Python files, which are run
-        registry = gather(root, tools)
-    found = registry.definitions(tier=tier_of(tier))
+    """List the built-in tools for --root and the tools in --tools."""
+    with claim_output():  # because Python files are run, which may print
+        registry = load_registry(root, tools)
+    definitions = registry.definitions(tier=tier_of(tier))
     if json:
-        for one in found:
-            emit(_described(one))
+        for definition in definitions:
+            emit(_definition_json(definition))
         return
-    if not found:
-        say(f"no tools that a session of tier {tier.upper()} may call" if root or tools else NO_TOOLS)
+    if not definitions:
+        say(f"a session of tier {tier.upper()} may call none of the tools" if root or tools else NO_TOOLS)
     screen = console()
-    for one in found:
-        asks = ", asks" if one.requires_confirmation else ""
-        screen.print(styled(one.name, "bold"), styled(f"  {one.tier.name}{asks}", "cyan"), sep="")
-        if one.description:
-            screen.print(styled("    " + one.description.splitlines()[0], "dim"))
+    for definition in definitions:
+        print_definition(screen, definition, definition.tier.name)
+
+
+def print_definition(screen: Console, definition: ToolDefinition, tier: str, note: str = "") -> None:
+    """Print the name of a tool, its tier and the first line of its description."""
+    asks = ", asks" if definition.requires_confirmation else ""
+    screen.print(styled(definition.name, "bold"), styled(f"  {tier}{asks}{note}", "cyan"), sep="")
+    if definition.description:
+        screen.print(styled("    " + definition.description.splitlines()[0], "dim"))
 
 
 @app.command(epilog=SCHEMA_EXAMPLES)
 def schema(
-    name: Annotated[str, typer.Argument(help="The tool's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the tool.")],
     root: Roots = None,
     tools: ToolFiles = None,
 ) -> None:
-    """Show all that is known of a tool, as JSON: its description, parameters schema, tier."""
-    with output_is_ours():
-        registry = gather(root, tools)
-    found = registry.lookup(name).definition
-    console().print(styled(jsontext.dumps(_described(found), indent=2, ensure_ascii=False)))
+    """Show the definition of a tool as JSON: its description, parameters schema and tier."""
+    with claim_output():
+        registry = load_registry(root, tools)
+    definition = registry.lookup(name).definition
+    console().print(styled(jsontext.dumps(_definition_json(definition), indent=2, ensure_ascii=False)))
 
 
 @app.command(epilog=CHECK_EXAMPLES)
@@ -84,30 +90,26 @@ def check(
     file: Annotated[
         str,
         typer.Argument(
-            help="A JSON file with one definition, a list, or `tools`; a Python file with @tool functions; "
-            "- is standard input, with JSON."
+            help="A JSON file with one definition, a list, or an object with the key `tools`; a Python file with @tool "
+            "functions; - reads JSON from standard input."
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per definition.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per definition.")] = False,
 ) -> None:
-    """Check definitions, in any provider's shape: names, schemas, references, patterns; each is told apart."""
-    value: Any
+    """Check definitions in the shape of any provider: names, schemas, references and patterns."""
+    value: list[Any]
     if file.endswith(".py"):
-        with output_is_ours():
-            value = [as_definition(one) for one in file_tools(file)]
+        with claim_output():
+            value = [as_definition(tool) for tool in file_tools(file)]
     else:
-        value = read_json(file)
-    if isinstance(value, dict):
-        value = value["tools"] if isinstance(value.get("tools"), list) else [value]
-    if not isinstance(value, list):
-        raise CliError(f"{named(file)} holds no list of tool definitions")
-    wrong, seen = 0, set[str]()
-    for at, one in enumerate(value):
-        name, why = _checked(one, seen)
+        value = read_definitions(file)
+    wrong, names = 0, set[str]()
+    for index, item in enumerate(value):
+        name, why = _check_definition(item, names)
         wrong += bool(why)
-        label = name or f"number {at + 1}"
+        label = name or f"number {index + 1}"
         if json:
-            emit({"at": at, "name": name, "usable": not why, "problem": why})
+            emit({"at": index, "name": name, "usable": not why, "problem": why})
         elif why:
             console().print(styled(f"{label}: ", "bold"), styled(why, "red"), sep="")
         else:
@@ -118,8 +120,8 @@ def check(
         raise typer.Exit(1)
 
 
-def _checked(value: Any, seen: set[str]) -> tuple[str, str]:
-    """A definition's name and what is wrong with it; "" for what is not there."""
+def _check_definition(value: Any, seen: set[str]) -> tuple[str, str]:
+    """Return the name of a definition and its problem; "" for an unknown name or no problem."""
     try:
         name = as_definition(value).name
     except DefinitionError as error:
@@ -135,17 +137,17 @@ def _checked(value: Any, seen: set[str]) -> tuple[str, str]:
 
 
 def tier_of(name: str) -> Tier:
-    """A tier by its name.
+    """Return a tier by its name.
 
     Raises:
-        CliError: it is none.
+        CliError: there is no such tier.
     """
     try:
         return Tier[name.upper()]
     except KeyError:
-        raise CliError(f"no tier {name!r}; there are {', '.join(tier.name for tier in Tier)}") from None
+        raise CliError(f"unknown tier {name!r}; the tiers are {', '.join(tier.name for tier in Tier)}") from None
 
 
-def _described(definition: ToolDefinition) -> dict[str, Any]:
+def _definition_json(definition: ToolDefinition) -> dict[str, Any]:
     body: dict[str, Any] = plain(definition)
     return {**body, "tier": definition.tier.name}

@@ -1,4 +1,4 @@
-"""`toolwire trace`: one run, round by round: what was written, how it was read, what was called and came back."""
+"""`toolwire trace`: show one run by rounds: the model's text, the parsed events, the calls and their results."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli.console import CliError, console, emit, safe, styled
-from toolwire.cli.stats_command import counts, recorded
+from toolwire.cli.console import CliError, console, emit, print_rows, safe, styled
+from toolwire.cli.stats_command import format_counts, open_archive
 from toolwire.telemetry.archive import LAST, Recorded, Row
 from toolwire.telemetry.records import NATIVE
 
@@ -28,36 +28,45 @@ toolwire trace 2737f1 --json
 
 toolwire trace last --raw 2 | toolwire parse --format hermes
 
-What looks like a secret is not recorded, and long texts are cut. TOOLWIRE_TELEMETRY=off records nothing."""
+Text that looks like a secret is not recorded, and long texts are truncated. TOOLWIRE_TELEMETRY=off records nothing."""
 
 WIDE = 100
-"""Columns from which what was written and how it was read stand side by side."""
-LISTED = 20
+"""Minimum width of a terminal, in columns, to show the text and its events side by side."""
+DEFAULT_LIMIT = 20
 
 
 def trace(
-    run: Annotated[str, typer.Argument(help="A run's id or its beginning; last: the newest.")] = LAST,
+    run: Annotated[str, typer.Argument(help="The id of a run or its beginning; last: the newest run.")] = LAST,
     list_runs: Annotated[bool, typer.Option("--list", "-l", help="List the newest runs.")] = False,
-    last: Annotated[int, typer.Option("--last", "-n", min=1, help="How many --list shows.")] = LISTED,
-    raw: Annotated[int, typer.Option(min=0, help="Print what the model wrote in this round, and nothing else.")] = 0,
+    last: Annotated[
+        int, typer.Option("--last", "-n", min=1, help="Maximum number of runs that --list shows.")
+    ] = DEFAULT_LIMIT,
+    raw: Annotated[int, typer.Option(min=0, help="Print only the model's text of this round.")] = 0,
     json: Annotated[
-        bool, typer.Option("--json", help="One JSON object for the run, then one for each answer.")
+        bool, typer.Option("--json", help="Print one JSON object for the run, then one for each answer.")
     ] = False,
 ) -> None:
     """Show a run: the text of the model, the calls parsed from it, their approvals and their results."""
-    archive = recorded()
+    archive = open_archive()
     if list_runs:
         _list(archive.runs(last), json=json)
         return
-    found = archive.run(run)
+    recorded_run = archive.run(run)
     if raw:
-        _raw(found, raw)
+        _print_raw(recorded_run, raw)
     elif json:
-        emit({"record": "run", **found.run, "children": list(found.children), "namesakes": list(found.namesakes)})
-        for turn in found.turns:
+        emit(
+            {
+                "record": "run",
+                **recorded_run.run,
+                "children": list(recorded_run.children),
+                "namesakes": list(recorded_run.namesakes),
+            }
+        )
+        for turn in recorded_run.turns:
             emit({"record": "turn", **turn})
     else:
-        _show(found)
+        _show(recorded_run)
 
 
 # -- a list ----------------------------------------------------------------------------------------------------------
@@ -68,83 +77,73 @@ def _list(runs: list[Row], *, json: bool) -> None:
         for run in runs:
             emit({"record": "run", **run})
         return
-    screen = console()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("run", no_wrap=True)
-    table.add_column("begun", no_wrap=True)
-    for name in ("model", "format", "ended"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for name in ("rounds", "s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("task", no_wrap=True, overflow="ellipsis")
-    for run in runs:
-        row = (
+    rows = [
+        (
             styled(run["id"], "bold"),
-            Text(_when(run["begun"])),
+            Text(_local_time(run["begun"])),
             styled(run["model"]),
             styled(run["format"]),
-            _ended(run),
+            _outcome_text(run),
             Text(str(run["turns"])),
             Text("" if run["seconds"] is None else f"{run['seconds']:.1f}"),
             styled(" ".join(run["task"].split())[:200]),
         )
-        if screen.is_terminal:
-            table.add_row(*row)
-        else:
-            sys.stdout.write("\t".join(cell.plain for cell in row) + "\n")
-    if screen.is_terminal:
-        screen.print(table, soft_wrap=False)
+        for run in runs
+    ]
+    print_rows(("run", "begun", "model", "format", "ended", "rounds", "s", "task"), rows, right=("rounds", "s"))
 
 
-def _ended(run: Row) -> Text:
+def _outcome_text(run: Row) -> Text:
     if run["reason"] is None:
         return styled("not ended", "yellow")
     return styled(run["reason"], "green" if run["good"] else "red")
 
 
-def _when(seconds: float) -> str:
+def _local_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
 # -- a run -----------------------------------------------------------------------------------------------------------
 
 
-def _raw(found: Recorded, round: int) -> None:
-    turns = [turn for turn in found.turns if turn["round"] == round]
+def _print_raw(recorded_run: Recorded, round: int) -> None:
+    turns = [turn for turn in recorded_run.turns if turn["round"] == round]
     if not turns:
-        raise CliError(f"the run has no round {round}; it has {len({turn['round'] for turn in found.turns})}")
+        raise CliError(f"the run has no round {round}; it has {len({turn['round'] for turn in recorded_run.turns})}")
     if sys.stdout.isatty():
         console().print(styled(turns[-1]["raw"]))
     else:
         sys.stdout.write(turns[-1]["raw"])
 
 
-def _show(found: Recorded) -> None:
+def _show(recorded_run: Recorded) -> None:
     screen = console()
-    run = found.run
-    screen.print(styled(f"run {run['id']}", "bold"), styled(f"  {_when(run['begun'])}", "dim"), sep="")
+    run = recorded_run.run
+    screen.print(styled(f"run {run['id']}", "bold"), styled(f"  {_local_time(run['begun'])}", "dim"), sep="")
     about = f"{run['agent']}: {run['model'] or 'a model'}"
     about += f" through {run['api']}" if run["api"] else ""
-    screen.print(styled(f"{about}, {_asked(run['format'])}"))
+    screen.print(styled(f"{about}, {_requested_format(run['format'])}"))
     if run["task"]:
         screen.print(styled("task: ", "dim"), styled(run["task"]), sep="")
-    if found.namesakes:
-        others = [one for one in found.namesakes if one != run["id"]]
-        others = [f"{one}#1" if one == found.namesakes[0] else one for one in others]
-        screen.print(styled(f"other runs of this name: {', '.join(others)}", "yellow"))
+    if recorded_run.namesakes:
+        namesakes = [run_id for run_id in recorded_run.namesakes if run_id != run["id"]]
+        namesakes = [f"{run_id}#1" if run_id == recorded_run.namesakes[0] else run_id for run_id in namesakes]
+        screen.print(styled(f"other runs of this name: {', '.join(namesakes)}", "yellow"))
     reached = 0
-    for turn in found.turns:
+    for turn in recorded_run.turns:
         if turn["round"] < reached or (turn["round"] == reached and turn["attempt"] == 1):
-            screen.print(styled(f"\nbegun again at {_when(turn['begun'])}", "yellow"))
+            screen.print(styled(f"\nrestarted at {_local_time(turn['begun'])}", "yellow"))
         reached = turn["round"]
         _round(screen, turn)
     screen.print()
-    screen.print(_ended(run), styled(_sum(run)), styled(f": {run['detail']}" if run["detail"] else ""), sep="")
-    if found.children:
-        screen.print(styled(f"runs inside it: {', '.join(found.children)}", "dim"))
+    screen.print(
+        _outcome_text(run), styled(_totals(run)), styled(f": {run['detail']}" if run["detail"] else ""), sep=""
+    )
+    if recorded_run.children:
+        screen.print(styled(f"runs inside it: {', '.join(recorded_run.children)}", "dim"))
 
 
-def _sum(run: Row) -> str:
+def _totals(run: Row) -> str:
     if run["reason"] is None:
         return ""
     tokens = f", {run['input_tokens']} + {run['output_tokens']} tokens" if run["output_tokens"] else ""
@@ -152,7 +151,7 @@ def _sum(run: Row) -> str:
     return f" after {run['rounds']} rounds, {run['calls']} calls{tokens}{money}, {run['seconds']:.2f} s"
 
 
-def _asked(format: str) -> str:
+def _requested_format(format: str) -> str:
     return "in fields of its API" if format == NATIVE else f"in {format}"
 
 
@@ -160,10 +159,10 @@ def _round(screen: Console, turn: Row) -> None:
     again = f", attempt {turn['attempt']}" if turn["attempt"] > 1 else ""
     screen.print()
     screen.print(Rule(styled(f"round {turn['round']}{again}", "bold"), align="left", style="dim"), soft_wrap=False)
-    screen.print(styled(_facts(turn), "dim"))
+    screen.print(styled(_turn_facts(turn), "dim"))
     if turn["choice"]:
         screen.print(styled(f"format: {turn['choice']}", "dim"))
-    wrote, read = styled(turn["raw"] or "(not kept)", "" if turn["raw"] else "dim"), _events(turn["events"])
+    wrote, read = styled(turn["raw"] or "(not recorded)", "" if turn["raw"] else "dim"), _events(turn["events"])
     if screen.is_terminal and screen.width >= WIDE:
         table = Table(box=None, pad_edge=False, expand=True, show_header=True, header_style="dim")
         table.add_column("the model wrote", ratio=1, overflow="fold")
@@ -192,39 +191,39 @@ def _section(screen: Console, title: str, inside: Text) -> None:
         screen.print("  " if line.plain else "", line, sep="")
 
 
-def _facts(turn: Row) -> str:
+def _turn_facts(turn: Row) -> str:
     facts = [f"{turn['seconds']:.2f} s" + ("" if turn["first"] is None else f", first after {turn['first']:.2f} s")]
     if turn["input_tokens"] or turn["output_tokens"]:
         facts.append(f"{turn['input_tokens']} + {turn['output_tokens']} tokens")
-    found = ", ".join(turn["found"]) or "no call"
-    facts.append(f"asked for {turn['format']}, found {found}")
+    formats = ", ".join(turn["found"]) or "no call"
+    facts.append(f"asked for {turn['format']}, found {formats}")
     if turn["repairs"]:
-        facts.append(f"repairs: {counts(turn['repairs'])}")
+        facts.append(f"repairs: {format_counts(turn['repairs'])}")
     if turn["problems"]:
-        facts.append(f"problems: {counts(turn['problems'])}")
+        facts.append(f"problems: {format_counts(turn['problems'])}")
     return "; ".join((*facts, f"ended by {turn['finish']}"))
 
 
 def _events(events: list[list[Any]]) -> Text:
-    made = Text()
+    rendered = Text()
     for at, (kind, text, count) in enumerate(events):
         style = {"problem": "red", "call start": "cyan", "call end": "cyan"}.get(kind, "dim")
         times = f" ({count} pieces)" if count > 1 else ""
-        made.append("\n" if at else "").append(f"{kind}{times} ", style).append(safe(" ".join(text.split())))
-    return made
+        rendered.append("\n" if at else "").append(f"{kind}{times} ", style).append(safe(" ".join(text.split())))
+    return rendered
 
 
 def _call(call: Row) -> Text:
-    made = Text()
-    made.append(safe(call["tool"]), "bold").append(f" {safe(call['arguments'])}\n")
+    text = Text()
+    text.append(safe(call["tool"]), "bold").append(f" {safe(call['arguments'])}\n")
     style = "green" if call["ok"] else "red" if call["issue"] else "yellow"
-    made.append("  " + safe(call["decision"]), style)
+    text.append("  " + safe(call["decision"]), style)
     if call["asked"] is not None:
-        made.append(f", asked for {call['asked']:.1f} s", "dim")
+        text.append(f", asked for {call['asked']:.1f} s", "dim")
     if call["reason"]:
-        made.append(f": {safe(call['reason'])}", "dim")
+        text.append(f": {safe(call['reason'])}", "dim")
     if call["repairs"]:
-        made.append(f", repaired: {', '.join(call['repairs'])}", "dim")
-    made.append(f" ({call['seconds']:.3f} s)\n", "dim")
+        text.append(f", repaired: {', '.join(call['repairs'])}", "dim")
+    text.append(f" ({call['seconds']:.3f} s)\n", "dim")
     result = call["result"] if call["ok"] else call["error"]
-    return made.append("  -> ", "dim").append(safe(result) or "(nothing)", "" if call["ok"] else "red")
+    return text.append("  -> ", "dim").append(safe(result) or "(nothing)", "" if call["ok"] else "red")

@@ -1,4 +1,4 @@
-"""A conversation in a file of JSON, and back exactly; what the file holds is checked, whoever made it."""
+"""Save and load a conversation as a JSON file without loss; the content of a loaded file is validated."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _KINDS: Final[dict[str, TypeAdapter[Any]]] = {
     kind.__name__: TypeAdapter(kind) for kind in (TextPart, ReasoningPart, ImagePart, ToolCall, ToolResult, OpaquePart)
 }
 LAST: Final = "last"
-"""Stands for the conversation that was kept last."""
-KEPT: Final = 20
-"""Conversations that copies are kept of."""
-MOST_BYTES: Final = 8 << 20
-"""Of one copy; a longer conversation is not copied any more."""
+"""Name of the most recently saved conversation."""
+MAX_COPIES: Final = 20
+"""Maximum number of conversations that are saved automatically."""
+MAX_COPY_BYTES: Final = 8 << 20
+"""Maximum size of an automatically saved conversation, in bytes."""
 _FOLDER: Final = "conversations"
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """A conversation that is kept as it goes on, without being asked to; of older ones the last few are.
+class AutosavedChat:
+    """The file of an automatically saved conversation.
 
     Attributes:
         path: the file; only its user may read it.
@@ -45,69 +45,71 @@ class Copy:
     path: Path
 
     @classmethod
-    def standard(cls) -> Copy | None:
-        """A new one; None where nothing is to be kept of what is said."""
+    def standard(cls) -> AutosavedChat | None:
+        """Return a new file; None if the settings of telemetry keep no content."""
         if not keeps_content():
             return None
         return cls(_folder() / f"{time.time_ns()}-{os.getpid()}.json")
 
     def save(self, messages: Sequence[Message], model: str) -> None:
-        """Write the conversation, and take away the oldest of too many.
+        """Write the conversation, and delete the oldest files above the maximum.
 
         Raises:
-            CliError: it cannot be written, or is too long to be.
+            CliError: it cannot be written, or is too long.
         """
         text = _text(messages, model)
-        if len(text) > MOST_BYTES:
-            raise CliError(f"it has more than {MOST_BYTES >> 20} MB; /save FILE keeps it")
+        if len(text) > MAX_COPY_BYTES:
+            raise CliError(f"it has more than {MAX_COPY_BYTES >> 20} MB; /save FILE saves it")
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise CliError(f"{self.path.parent} cannot be made: {error}") from error
+            raise CliError(f"{self.path.parent} cannot be created: {error}") from error
         _write(str(self.path), text)
-        for old in _copies()[:-KEPT]:
-            with suppress(OSError):  # another conversation took it away
+        for old in _saved_copies()[:-MAX_COPIES]:
+            with suppress(OSError):  # another process deleted it
                 old.unlink()
 
     def forget(self) -> None:
-        """Take it away, if it is there.
+        """Delete the file if it exists.
 
         Raises:
-            CliError: it cannot be.
+            CliError: it cannot be deleted.
         """
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            raise CliError(f"{self.path} cannot be taken away: {error}") from error
+            raise CliError(f"{self.path} cannot be deleted: {error}") from error
 
 
-def newest() -> Copy:
-    """The conversation that was kept last.
+def newest() -> AutosavedChat:
+    """Return the most recently saved conversation.
 
     Raises:
-        CliError: there is none.
+        CliError: there is no such conversation.
     """
-    found = _copies()
-    if not found:
-        raise CliError(f"no conversation is kept in {_folder()}; --resume FILE goes on with one that /save kept")
-    return Copy(found[-1])
+    copies = _saved_copies()
+    if not copies:
+        raise CliError(
+            f"no conversation is saved in {_folder()}; --resume FILE continues one that was saved with /save"
+        )
+    return AutosavedChat(copies[-1])
 
 
 def _folder() -> Path:
     return state_folder() / _FOLDER
 
 
-def _copies() -> list[Path]:
-    """All copies, the last written last."""
-    found: list[tuple[int, Path]] = []
+def _saved_copies() -> list[Path]:
+    """Return all files, the most recent one last."""
+    dated: list[tuple[int, Path]] = []
     for path in _folder().glob("[0-9]*.json"):
         with suppress(OSError):
-            found.append((path.stat().st_mtime_ns, path))
-    return [path for _, path in sorted(found)]
+            dated.append((path.stat().st_mtime_ns, path))
+    return [path for _, path in sorted(dated)]
 
 
 def save(path: str, messages: Sequence[Message], model: str) -> None:
-    """Write a conversation; only its user may read the file. One that is there is replaced at once.
+    """Write a conversation to a file that only its user may read; replace an existing file atomically.
 
     Raises:
         CliError: it cannot be written.
@@ -116,8 +118,8 @@ def save(path: str, messages: Sequence[Message], model: str) -> None:
 
 
 def _text(messages: Sequence[Message], model: str) -> str:
-    said = [{"role": message.role, "parts": [_saved(part) for part in message.parts]} for message in messages]
-    return json.dumps({_MARK: VERSION, "model": model, "messages": said}, ensure_ascii=False, indent=1)
+    entries = [{"role": message.role, "parts": [_part_json(part) for part in message.parts]} for message in messages]
+    return json.dumps({_MARK: VERSION, "model": model, "messages": entries}, ensure_ascii=False, indent=1)
 
 
 def _write(path: str, text: str) -> None:
@@ -131,7 +133,7 @@ def _write(path: str, text: str) -> None:
         raise CliError(f"{path} cannot be written: {error}") from error
 
 
-def _saved(part: Part) -> dict[str, Any]:
+def _part_json(part: Part) -> dict[str, Any]:
     kind = type(part).__name__
     body: dict[str, Any] = _KINDS[kind].dump_python(part, mode="json", exclude_defaults=True)
     return {"is": kind, **body}
@@ -141,15 +143,15 @@ def load(path: str) -> tuple[Message, ...]:
     """Read a conversation.
 
     Raises:
-        CliError: the file cannot be read, or holds none.
+        CliError: the file cannot be read, or does not contain a conversation.
     """
     data = read_json(os.path.expanduser(path))
     if not isinstance(data, dict) or _MARK not in data or not isinstance(data.get("messages"), list):
-        raise CliError(f"{path} holds no conversation that was saved with /save")
+        raise CliError(f"{path} is not a conversation that was saved with /save")
     if data[_MARK] != VERSION:
         raise CliError(f"{path} was saved by another version of Toolwire ({data[_MARK]!r:.20})")
     try:
-        return tuple(_message(one) for one in data["messages"])
+        return tuple(_message(entry) for entry in data["messages"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else repr(error)
         raise CliError(f"{path} is damaged: {why:.200}") from error
@@ -157,7 +159,7 @@ def load(path: str) -> tuple[Message, ...]:
 
 def _message(data: dict[str, Any]) -> Message:
     if data["role"] not in _ROLES:
-        raise ValueError(f"no role {data['role']!r:.40}")
+        raise ValueError(f"unknown role {data['role']!r:.40}")
     parts = [
         _KINDS[part["is"]].validate_python({key: value for key, value in part.items() if key != "is"})
         for part in data["parts"]

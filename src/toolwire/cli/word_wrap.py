@@ -1,4 +1,4 @@
-"""Prose broken into lines between words while it comes; what was given out is never taken back."""
+"""Wrap streamed prose between words, without changing text that was already shown."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ FENCE = "```"
 _PIECE = re.compile(r"\n|[^\S\n]+|\S+")
 
 
-class Wrapped:
-    """Wraps text that comes in pieces; at most the word that has begun is held back.
+class WordWrapper:
+    """A wrapper for text that arrives in pieces; it delays at most one unfinished word.
 
-    Lines inside a code fence, and those that begin with four spaces or a tab, stay as they are: somebody may copy them.
+    Lines in a code fence, and lines that begin with four spaces or a tab, are unchanged, so that they can be copied.
 
     Args:
-        width: cells of a line.
+        width: maximum width of a line, in terminal cells.
     """
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._line = ""  # what the source's line holds so far
+        self._line = ""  # the current line of the source so far
         self._column = 0
         self._word = ""
         self._space = ""
         self._fenced = False
 
     def feed(self, text: str) -> str:
-        """What can be shown now."""
-        made: list[str] = []
+        """Return the text that can be shown now."""
+        output: list[str] = []
         for piece in _PIECE.findall(text):
             if not piece.isspace():
                 self._word += piece
                 continue
-            made.append(self._placed())
+            output.append(self._take_word())
             if piece == "\n":
                 if self._line.lstrip().startswith(FENCE):
                     self._fenced = not self._fenced
                 self._line, self._column, self._space = "", 0, ""
-                made.append("\n")
+                output.append("\n")
             else:
                 self._space += piece
-        return "".join(made)
+        return "".join(output)
 
     def finish(self) -> str:
-        """The rest."""
-        return self._placed()
+        """Return the rest of the text."""
+        return self._take_word()
 
-    def _placed(self) -> str:
-        """The word that was held back, and the space before it, or a line end in place of it."""
+    def _take_word(self) -> str:
+        """Return the delayed word after its space, or after a line end if it does not fit."""
         word, space = self._word, self._space
         if not word:
             return ""

@@ -9,7 +9,7 @@ import pytest
 from toolwire import ImagePart, Message, OpaquePart, ReasoningPart, TextPart, ToolCall, ToolResult
 from toolwire.cli import transcript
 from toolwire.cli.console import CliError
-from toolwire.cli.transcript import Copy, load, newest, save
+from toolwire.cli.transcript import AutosavedChat, load, newest, save
 
 WHOLE = (
     Message("system", (TextPart("Be brief."),)),
@@ -44,11 +44,11 @@ def test_a_conversation_comes_back_as_it_was(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", "is not JSON"),
-        ("[]", "holds no conversation"),
-        ('{"messages": []}', "holds no conversation"),
+        ("[]", "is not a conversation"),
+        ('{"messages": []}', "is not a conversation"),
         ('{"toolwire_conversation": 2, "messages": []}', "another version"),
         ('{"toolwire_conversation": 1, "messages": [1]}', "is damaged"),
-        ('{"toolwire_conversation": 1, "messages": [{"role": "king", "parts": []}]}', "no role 'king'"),
+        ('{"toolwire_conversation": 1, "messages": [{"role": "king", "parts": []}]}', "unknown role 'king'"),
         ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "Path"}]}]}', "is damaged"),
         ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "TextPart"}]}]}', "is damaged"),
     ],
@@ -75,10 +75,10 @@ def test_an_empty_conversation(tmp_path: Path) -> None:
 def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
     monkeypatch.delenv("TOOLWIRE_TELEMETRY", raising=False)
-    monkeypatch.setattr(transcript, "KEPT", 3)
-    with pytest.raises(CliError, match=r"no conversation is kept in .*--resume FILE"):
+    monkeypatch.setattr(transcript, "MAX_COPIES", 3)
+    with pytest.raises(CliError, match=r"no conversation is saved in .*--resume FILE"):
         newest()
-    made = [Copy(tmp_path / "state" / "conversations" / f"{at}.json") for at in range(5)]
+    made = [AutosavedChat(tmp_path / "state" / "conversations" / f"{at}.json") for at in range(5)]
     for at, copy in enumerate(made):
         copy.save(WHOLE[: at + 1], "m")
         os.utime(copy.path, ns=(at, at))
@@ -91,9 +91,9 @@ def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: 
     made[2].forget()
     made[2].forget()
     assert newest() == made[4]
-    monkeypatch.setattr(transcript, "MOST_BYTES", 100)
-    with pytest.raises(CliError, match="/save FILE keeps it"):
+    monkeypatch.setattr(transcript, "MAX_COPY_BYTES", 100)
+    with pytest.raises(CliError, match="/save FILE saves it"):
         made[4].save(WHOLE, "m")
     for switch in ("off", "figures"):
         monkeypatch.setenv("TOOLWIRE_TELEMETRY", switch)
-        assert Copy.standard() is None
+        assert AutosavedChat.standard() is None

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.cli.word_wrap import Wrapped
+from toolwire.cli.word_wrap import WordWrapper
 
 
 def wrapped(text: str, width: int = 10, size: int = 0) -> str:
-    made = Wrapped(width)
+    made = WordWrapper(width)
     pieces = [text[at : at + size] for at in range(0, len(text), size)] if size else [text]
     return "".join([*map(made.feed, pieces), made.finish()])
 
