@@ -125,17 +125,7 @@ class Envelope:
 
     def keep(self, text: str, header: EnvelopeHeader) -> str | None:
         """Store a whole result; return its handle, or None if it cannot be stored."""
-        settings = self.settings
-        try:
-            return self.store.put(
-                text,
-                cmd=header.cmd,
-                agent=settings.agent,
-                session=settings.session,
-                content_type=header.content_type or "",
-            )
-        except ToolError:
-            return None
+        return self.store.keep(text, header, self.settings)
 
     def _text(self, header: EnvelopeHeader, text: str) -> EnvelopeDocument:
         return compose_text(text, header, limit=self.budget, keep=self.keep, lines=self._preview)

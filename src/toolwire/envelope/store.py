@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from toolwire.envelope.grammar import count_lines
+from toolwire.envelope.grammar import EnvelopeHeader, count_lines
 from toolwire.envelope.settings import Settings
 from toolwire.errors import ToolError
 from toolwire.runtime.sqlite import Database, storable
@@ -114,6 +114,14 @@ class HandleStore:
                 (handle, now, len(data), count_lines(text[:MAX_KEPT]), *labels, data),
             )
         return handle
+
+    def keep(self, text: str, header: EnvelopeHeader, settings: Settings) -> str | None:
+        """Store a whole result for the reader in the settings; return its handle, or None if it cannot be stored."""
+        kind = header.content_type or ""
+        try:
+            return self.put(text, cmd=header.cmd, agent=settings.agent, session=settings.session, content_type=kind)
+        except ToolError:
+            return None
 
     def get(self, handle: str, *, agent: str | None = None, session: str | None = None) -> tuple[StoredResult, str]:
         """Return a stored result and its text.

@@ -17,7 +17,6 @@ from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.options import WRONG
 from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_command
-from toolwire.errors import ToolError
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.process_groups import ProgramResult
 from toolwire.text.escape import escape_as_json
@@ -132,22 +131,10 @@ class CommandContext:
 
         def keep(text: str, header: EnvelopeHeader) -> str | None:
             if not handles:
-                handles.append(self._kept(text, header))
+                handles.append(self.store.keep(text, header, self.settings))
             return handles[0]
 
         return keep
-
-    def _kept(self, text: str, header: EnvelopeHeader) -> str | None:
-        try:
-            return self.store.put(
-                text,
-                cmd=header.cmd,
-                agent=self.settings.agent,
-                session=self.settings.session,
-                content_type=header.content_type or "",
-            )
-        except ToolError:
-            return None
 
     def failed(self, cmd: str, error: str, message: str = "", *, status: int = WRONG) -> CommandOutcome:
         """Write an error. If its explanation is fixed, the details go to standard error."""
