@@ -11,9 +11,10 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any, Final, Self
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
@@ -246,17 +247,18 @@ class DurableRuns:
         # The session is fresh: the request has its state, and nothing else can have changed it since.
         text, run = to_json(request), ActiveRun(session, fresh=True)
         self._open_driver.claim(run_id, run)
-        is_new = await self._settle_claim(run_id, run, self._begin(run_id, request, text))
+        start = partial(DBOS.start_workflow_async, run_workflow, text)
+        is_new = await self._settle_claim(run_id, run, self._begin(run_id, request, start))
         running = self._events(run_id, run) if is_new else self.resume(run_id, session=session)
         async with aclosing(running) as events:
             async for event in events:
                 yield event
 
-    async def _begin(self, run_id: str, request: RunRequest, text: str) -> bool:
+    async def _begin(self, run_id: str, request: RunRequest, start: Callable[[], Awaitable[object]]) -> bool:
         """Begin a run, and return True; or return False if there is a run of this name and task already."""
         try:
             with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(request)):
-                await DBOS.start_workflow_async(run_workflow, text)
+                await start()
         except error.DBOSWorkflowIDInUseError:
             await self._check_same(run_id, request)
             return False
@@ -317,13 +319,8 @@ class DurableRuns:
         """
         request, run_id = self._request(task, agent, history, session), _checked_name(run_id)
         text = to_json(request)
-        try:
-            with SetWorkflowID(run_id, workflow_id_reuse_policy="reject"), SetWorkflowAttributes(attributes(request)):
-                await DBOS.enqueue_workflow_async(f"{QUEUE}{request.agent}", run_workflow, text)
-        except error.DBOSWorkflowIDInUseError:
-            await self._check_same(run_id, request)
-        except FAILURES as failure:
-            raise JournalError(f"the run cannot be recorded: {failure}") from failure
+        enqueue = partial(DBOS.enqueue_workflow_async, f"{QUEUE}{request.agent}", run_workflow, text)
+        await self._begin(run_id, request, enqueue)
         return run_id
 
     def _request(self, task: str, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:

@@ -70,14 +70,8 @@ class Database:
         Raises:
             ToolError: the file cannot be used; the message names it.
         """
-        with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            complete = False
-            try:
-                yield connection
-                complete = True
-            finally:
-                connection.execute("COMMIT" if complete else "ROLLBACK")
+        with self._connected() as connection, transaction(connection):
+            yield connection
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query.
@@ -130,9 +124,25 @@ class Database:
                 os.unlink(self.path + suffix)
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Open a transaction for writing; it is rolled back if anything is raised in it.
+
+    Raises:
+        sqlite3.Error: the file cannot be written.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    complete = False
+    try:
+        yield
+        complete = True
+    finally:
+        connection.execute("COMMIT" if complete else "ROLLBACK")
+
+
 def storable(text: str) -> str:
     """Return text as a file can contain it: lone surrogates, as in names that are not UTF-8, become escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _connect(path: Path, schema: Sequence[str], version: int, *, wait: float, synchronous: str) -> sqlite3.Connection:
@@ -159,8 +169,7 @@ def _prepare(connection: sqlite3.Connection, schema: Sequence[str], version: int
     connection.execute(f"PRAGMA journal_size_limit={4 << 20}")
     if current == version:
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         # Another process may have done it between the first look and the lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
         if 0 < current < version:
@@ -170,10 +179,6 @@ def _prepare(connection: sqlite3.Connection, schema: Sequence[str], version: int
             for statement in schema:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={version}")
-    except sqlite3.Error:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def _protect(path: Path) -> None:

@@ -172,11 +172,10 @@ def choose(
     advice = advise(tallies, enough=enough, confidence=confidence)
     if advice.settled or draw >= explore:
         return Choice(advice.format, False, advice.reason)
-    unsettled = [standing for standing in advice.standings if standing.tally.format != advice.format]
-    rivals = [
-        standing for standing in unsettled if standing.high >= _of(advice).low
-    ]  # what is beaten already need not be tried
-    least = min(rivals or unsettled, key=lambda standing: standing.tally.tried)
+    best = next(standing for standing in advice.standings if standing.tally.format == advice.format)
+    others = [standing for standing in advice.standings if standing is not best]
+    rivals = [standing for standing in others if standing.high >= best.low]  # a format that is beaten is not tried
+    least = min(rivals or others, key=lambda standing: standing.tally.tried)
     reason = f"Explored: {least.tally.tried} outcomes are known, and it may be as good as {advice.format}."
     return Choice(least.tally.format, True, reason)
 
@@ -185,7 +184,3 @@ def drawn(seed: int | str, *place: object) -> float:
     """A number from 0 to below 1 that depends on nothing but the seed and the place."""
     digest = hashlib.sha256("\x1f".join(map(str, (seed, *place))).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:7], "big") / (1 << 56)
-
-
-def _of(advice: Advice) -> Standing:
-    return next(item for item in advice.standings if item.tally.format == advice.format)

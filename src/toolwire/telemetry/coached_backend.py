@@ -20,8 +20,6 @@ from toolwire.telemetry.recorder import FILE
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord, asked_for
 from toolwire.wire.profiles import profile
 
-"""Name of the coach in place of a format."""
-
 RIVALS: Final = (WRITTEN_BY_DEFAULT, "forge_xml", XML_FORMAT)
 """Formats to try besides the one that a model is known to write: JSON between tags, and two kinds of XML."""
 

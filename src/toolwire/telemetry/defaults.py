@@ -78,10 +78,6 @@ def _recorder(*, content: bool) -> Recorder:
 def _tracing() -> tuple[Observer, ...]:
     if "opentelemetry.sdk" not in sys.modules and not any(name.startswith("OTEL_") for name in os.environ):
         return ()  # neither the program nor the environment has anything to do with it: nothing is imported
-    return _traced()
-
-
-def _traced() -> tuple[Observer, ...]:
     with _lock:
         if not _tracings:
             try:

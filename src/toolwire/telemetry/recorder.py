@@ -15,8 +15,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +23,7 @@ from typing import Any, Final
 from toolwire._surface import check_type
 from toolwire.errors import StateError
 from toolwire.runtime.foreign_code import capture_errors
-from toolwire.runtime.sqlite import open_database
+from toolwire.runtime.sqlite import open_database, transaction
 from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.row_codec import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
@@ -179,7 +178,7 @@ class Recorder:
             self._waiting -= size
 
     def _written(self, connection: sqlite3.Connection, batch: Iterable[_Record]) -> None:
-        with _transaction(connection):
+        with transaction(connection):
             for record in batch:
                 with capture_errors() as caught:
                     self._write(connection, record)
@@ -234,7 +233,7 @@ class Recorder:
 
     def evict(self, connection: sqlite3.Connection) -> None:
         """Delete turns that are too old or exceed the size."""
-        with _transaction(connection):
+        with transaction(connection):
             self._evict_older(connection, time.time() - self._most_days * 86_400)
             while (size := _bytes(connection)) > self.most_bytes:
                 share = 1 - self.most_bytes * _FULL / size
@@ -317,17 +316,6 @@ def _batch(
             message = waiting.get_nowait()
         except queue.Empty:
             return batch, size, [], False
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    committed = False
-    try:
-        yield
-        committed = True
-    finally:  # nothing half-done stays
-        connection.execute("COMMIT" if committed else "ROLLBACK")
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:

@@ -21,6 +21,7 @@ from toolwire.events import (
     UsageCounted,
 )
 from toolwire.messages import ParsedResponse, ReasoningPart, TextPart, ToolCall, Usage
+from toolwire.runtime.sqlite import storable
 from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
 from toolwire.text.redaction import redact, redact_value, secrets_in
 from toolwire.text.truncate import omission
@@ -135,7 +136,7 @@ def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str],
     reason = consent.reason if consent is not None else issue.message if issue is not None else ""
     return {
         "position": at,
-        "id": _encodable(call.id[:MAX_EVENT]) if content else "",
+        "id": storable(call.id[:MAX_EVENT]) if content else "",
         "tool": call.name if call.name in names else kept(call.name, MAX_EVENT, known) if content else NOT_KEPT,
         "arguments": kept(_json(redact_value(call.arguments)), MAX_TEXT, known) if content else "",
         "format": call.format,
@@ -156,7 +157,7 @@ def kept(text: str, most: int, known: Iterable[str] = ()) -> str:
     """Return a text without secrets, truncated to a number of characters."""
     if not text:
         return ""
-    clean = redact(_encodable(text[: most + _MARGIN]), known)
+    clean = redact(storable(text[: most + _MARGIN]), known)
     if len(text) <= most:
         return clean
     return clean[:most] + omission(len(text) - most)
@@ -237,8 +238,3 @@ def _event(event: Event) -> tuple[str, str]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _encodable(text: str) -> str:
-    """Return the text without lone surrogates, which a database cannot store."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
