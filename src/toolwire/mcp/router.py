@@ -15,6 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from toolwire._surface import check_items, check_type
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.approvals import Approvals
@@ -120,7 +121,11 @@ class McpRouter:
 
         Raises:
             ConfigurationError: two servers have the same name.
+            TypeError: a value is of another type.
         """
+        check_type("servers", servers, Iterable, "an iterable of McpServer")
+        check_items("servers", servers := list(servers), McpServer, "an iterable of McpServer")
+        check_type("registry", registry, ToolRegistry, "a ToolRegistry")
         self._registry = registry
         self._approvals = approvals or Approvals()
         self._approve = approve
