@@ -92,44 +92,44 @@ class Memory(TokenStorage):
 
 def login(url: str, given: dict[str, Any]) -> OAuthClientProvider:
     """The SDK's, with a user who agrees at once."""
-    came: asyncio.Queue[AuthorizationCodeResult] = asyncio.Queue()
+    callbacks: asyncio.Queue[AuthorizationCodeResult] = asyncio.Queue()
 
     async def opened(address: str) -> None:
         async with httpx2.AsyncClient() as browser:
             answer = await browser.get(address, follow_redirects=False)
         query = parse_qs(urlsplit(answer.headers["location"]).query)
         first = {key: values[0] for key, values in query.items()}
-        await came.put(AuthorizationCodeResult(code=first["code"], state=first.get("state"), iss=first.get("iss")))
+        await callbacks.put(AuthorizationCodeResult(code=first["code"], state=first.get("state"), iss=first.get("iss")))
 
-    known = None
+    registration = None
     if "client_id" in given:
-        known = OAuthClientInformationFull(
+        registration = OAuthClientInformationFull(
             client_id=given["client_id"],
             client_secret=given.get("client_secret"),
             redirect_uris=[REDIRECT],
             token_endpoint_auth_method="client_secret_basic",
         )
     about = OAuthClientMetadata(client_name="toolwire", redirect_uris=[REDIRECT])
-    return OAuthClientProvider(url, about, Memory(known), opened, came.get, client_metadata_url=DOCUMENT)
+    return OAuthClientProvider(url, about, Memory(registration), opened, callbacks.get, client_metadata_url=DOCUMENT)
 
 
 async def client(url: str) -> int:
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
-    given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     registry = ToolRegistry()
 
     async def approve(_: ServerQuestion) -> bool:
         return True
 
-    auth = {"suite": login(url, given)} if scenario.startswith("auth/") else {}
+    auth = {"suite": login(url, context)} if scenario.startswith("auth/") else {}
     async with McpRouter([McpServer(name="suite", url=url)], registry, approve=approve, auth=auth) as router:
         (status,) = await router.connect()
         print(status)
         executor, session = ToolExecutor(registry), Session(tier=Tier.RUN)
         for tool in status.tools:
             session.untrusted = False
-            done = await executor.run(ToolCall(tool.called, CALLED.get(tool.called, {}), "1"), session)
-            print(done.result)
+            outcome = await executor.run(ToolCall(tool.called, CALLED.get(tool.called, {}), "1"), session)
+            print(outcome.result)
     return 0 if status.state == "ready" else 1
 
 
@@ -195,8 +195,8 @@ def tools() -> ToolRegistry:
     @offer
     async def test_tool_with_progress() -> str:
         """Progress."""
-        for done in (0, 50, 100):
-            await report_progress(done, 100)
+        for amount in (0, 50, 100):
+            await report_progress(amount, 100)
             await asyncio.sleep(0.05)
         return "done"
 
@@ -234,7 +234,7 @@ def tools() -> ToolRegistry:
         "additionalProperties": False,
     }
     about = ToolDefinition("json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features", schema)
-    offer(about, run=lambda **given: json.dumps(given))
+    offer(about, run=lambda **arguments: json.dumps(arguments))
     return registry
 
 
@@ -272,11 +272,11 @@ async def suite(command: list[str], *arguments: str) -> tuple[str, str]:
             *command, *arguments, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         try:
-            said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+            output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
         except TimeoutError:
             process.kill()
             return "FAIL", f"no answer within {SECONDS:g} seconds"
-        verdict, why = judged(said.decode("utf-8", "replace"))
+        verdict, why = judged(output.decode("utf-8", "replace"))
         return ("FAIL" if process.returncode else verdict), why
 
 

@@ -41,13 +41,15 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def configured(folder: Path, *servers: McpServer, **more: Any) -> str:
     """A file that names servers."""
-    body = {one.name: {"command": one.command, "args": list(one.args), "env": one.env} for one in servers}
+    body = {
+        server.name: {"command": server.command, "args": list(server.args), "env": server.env} for server in servers
+    }
     path = folder / "mcp.json"
     path.write_text(json.dumps({"mcpServers": {**body, **more}}))
     return str(path)
 
 
-def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> None:
+def test_servers_are_approved_listed_and_called(tmp_path: Path, cli: Run) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     tools = [
         tool("echo", inputSchema=schema),
@@ -104,18 +106,18 @@ def test_servers_are_agreed_to_listed_and_called(tmp_path: Path, cli: Run) -> No
     assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
 
 
-def test_json_tells_all_of_a_call(tmp_path: Path, cli: Run) -> None:
+def test_json_output_contains_the_whole_call(tmp_path: Path, cli: Run) -> None:
     answer = {"content": [{"type": "text", "text": "two"}], "structuredContent": {"count": 2}}
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")], calls={"t": [{"result": answer}]}))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
     status, out, _ = cli("call", "raw", "t", "{'a': 1,}", "--json", "--tier", "RUN", "--config", file)
-    told = json.loads(out)
-    assert (status, told["call"]["server"], told["call"]["arguments"]) == (0, "raw", {"a": 1})
-    assert set(told["call"]["repairs"]) >= {"single_quotes", "trailing_comma"}
-    assert (told["result"]["result"], told["result"]["structured"]) == ("two", {"count": 2})
+    payload = json.loads(out)
+    assert (status, payload["call"]["server"], payload["call"]["arguments"]) == (0, "raw", {"a": 1})
+    assert set(payload["call"]["repairs"]) >= {"single_quotes", "trailing_comma"}
+    assert (payload["result"]["result"], payload["result"]["structured"]) == ("two", {"count": 2})
 
 
-def test_what_a_server_asks_in_the_middle_of_a_call_is_declined_and_told(tmp_path: Path, cli: Run) -> None:
+def test_question_of_a_server_during_a_call_is_declined_and_reported(tmp_path: Path, cli: Run) -> None:
     older = raw(tmp_path, tools=[tool("t")], calls={"t": [{"ask": "Your\x1b[2J name?"}]})
     (tmp_path / "own.py").write_text("import toolwire\n\n\n" + DANGER)
     serve = ("-m", "toolwire", "mcp", "serve", "--tools", str(tmp_path / "own.py"), "--tier", "RUN")
@@ -123,13 +125,13 @@ def test_what_a_server_asks_in_the_middle_of_a_call_is_declined_and_told(tmp_pat
     file = configured(tmp_path, older, newer)
     for name in ("raw", "newer"):
         assert cli("approve", name, "--yes", "--config", file)[0] == 0
-    said = "asks in the middle of the call, which is declined here:"
+    output = "asks in the middle of the call, which is declined here:"
     status, out, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
     assert (status, json.loads(out)["action"]) == (0, "decline")
-    assert f"raw {said} Your[2J name?" in err
+    assert f"raw {output} Your[2J name?" in err
     status, out, err = cli("call", "newer", "danger", "--tier", "RUN", "--yes", "--config", file)
     assert (status, out) == (1, "")
-    assert f"newer {said} " in err
+    assert f"newer {output} " in err
     assert "The user refused this call of danger" in err
 
 
@@ -139,7 +141,7 @@ def danger() -> str:
 """
 
 
-def test_tools_are_listed_by_their_names_on_their_server(tmp_path: Path, cli: Run) -> None:
+def test_tools_are_listed_under_their_server_names(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, *(raw(tmp_path, name, tools=[tool("same"), tool(name)]) for name in ("one", "two")))
     status, out, _ = cli("list", "one", "--config", file)
     assert (status, "`toolwire mcp approve one` asks about it" in out) == (1, True)
@@ -155,7 +157,7 @@ def test_tools_are_listed_by_their_names_on_their_server(tmp_path: Path, cli: Ru
 
 
 @pytest.mark.need(30)
-def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: Run) -> None:
+def test_changed_description_is_not_approved_by_yes_for_a_call(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
     raw(tmp_path, tools=[tool("t", "Something else.")])
@@ -175,7 +177,7 @@ def test_a_changed_description_is_not_agreed_to_in_passing(tmp_path: Path, cli: 
 
 
 @pytest.mark.need(29)
-def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
+def test_rules_apply_to_calls(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     rules = tmp_path / "rules.toml"
     rules.write_text('[[policy.rules]]\neffect = "deny"\ntool = "raw.t"\nreason = "not here"\n')
@@ -202,15 +204,15 @@ def test_rules_hold_for_calls(tmp_path: Path, cli: Run) -> None:
         (["serve", "--root", "none"], 2, "none"),
     ],
 )
-def test_what_is_wrong_is_one_line(arguments: list[str], status: int, message: str, tmp_path: Path, cli: Run) -> None:
+def test_errors_are_one_line(arguments: list[str], status: int, message: str, tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
-    got, out, err = cli(*(file if word == "FILE" else word for word in arguments))
-    assert (got, out) == (status, "")
+    exit_status, out, err = cli(*(file if word == "FILE" else word for word in arguments))
+    assert (exit_status, out) == (status, "")
     assert message in err.splitlines()[-1]
 
 
-def test_the_user_s_own_file_is_read_without_being_named(tmp_path: Path, cli: Run) -> None:
+def test_user_configuration_is_read_by_default(tmp_path: Path, cli: Run) -> None:
     server = raw(tmp_path, tools=[tool("t")])
     (tmp_path / "config" / "toolwire").mkdir(parents=True)
     words = ", ".join(json.dumps(word) for word in server.args)
@@ -227,10 +229,10 @@ def _at_a_terminal(folder: Path, answer: str, *arguments: str) -> tuple[int, str
     command = [sys.executable, "-m", "toolwire", "mcp", *arguments]
     process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
-    said = b""
+    output = b""
     try:
-        while b"[y/N]" not in said:
-            said += os.read(leader, 4_096)
+        while b"[y/N]" not in output:
+            output += os.read(leader, 4_096)
         os.write(leader, answer.encode())
         while True:
             try:
@@ -239,32 +241,32 @@ def _at_a_terminal(folder: Path, answer: str, *arguments: str) -> tuple[int, str
                 break
             if not piece:
                 break
-            said += piece
+            output += piece
     finally:
         process.wait()
         os.close(leader)
-    return process.returncode, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said.decode("utf-8", "replace"))
+    return process.returncode, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.decode("utf-8", "replace"))
 
 
-def test_somebody_at_the_terminal_is_asked(tmp_path: Path) -> None:
+def test_user_at_the_terminal_is_asked(tmp_path: Path) -> None:
     file = configured(tmp_path, raw(tmp_path, tools=[tool("t")]))
     call = ("call", "raw", "t", "--tier", "RUN", "--config", file)
-    status, said = _at_a_terminal(tmp_path, "\n", *call)
+    status, output = _at_a_terminal(tmp_path, "\n", *call)
     assert (status, starts(tmp_path)) == (3, 0)
-    assert "has not been used before" in said
-    status, said = _at_a_terminal(tmp_path, "y\n", *call)
-    assert (status, calls(tmp_path)) == (0, ["t"]), said
+    assert "has not been used before" in output
+    status, output = _at_a_terminal(tmp_path, "y\n", *call)
+    assert (status, calls(tmp_path)) == (0, ["t"]), output
 
 
-def test_a_server_over_http_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+def test_http_server_prints_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": SOURCE, "TOOLWIRE_MCP_TOKEN": "", "COLUMNS": "200"}
-    for more, wanted in ((["--no-token"], "there is no token"), ([], "Authorization: Bearer ")):
+    for more, expected in ((["--no-token"], "there is no token"), ([], "Authorization: Bearer ")):
         command = [sys.executable, "-m", "toolwire", "mcp", "serve", "--root", str(tmp_path), "--http", "0", *more]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         assert process.stderr is not None
         with process.stderr as lines:
             assert re.search(r"serving http://127\.0\.0\.1:\d+/mcp", lines.readline())
-            assert wanted in lines.readline()
+            assert expected in lines.readline()
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130
 
@@ -312,9 +314,7 @@ def _ends(pid: int) -> bool:
         ("te_run", "stdio", signal.SIGTERM),
     ],
 )
-def test_a_server_that_is_ended_leaves_nothing_behind(
-    tool_: str, over: str, number: signal.Signals, tmp_path: Path
-) -> None:
+def test_ended_server_leaves_no_processes(tool_: str, over: str, number: signal.Signals, tmp_path: Path) -> None:
     folder = tmp_path / "inside"
     folder.mkdir()
     (tmp_path / "own.py").write_text(SLOW)
@@ -352,9 +352,9 @@ def test_a_server_that_is_ended_leaves_nothing_behind(
                 process.stdin.write(json.dumps(message) + "\n")
                 process.stdin.flush()
         else:
-            found = re.search(r"http://(\S+):(\d+)/mcp", process.stderr.readline())
-            assert found is not None
-            connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=30)
+            match = re.search(r"http://(\S+):(\d+)/mcp", process.stderr.readline())
+            assert match is not None
+            connection = http.client.HTTPConnection(match[1], int(match[2]), timeout=30)
             closing.callback(connection.close)
             kinds = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
             connection.request("POST", "/mcp", json.dumps(begin), kinds)
@@ -379,7 +379,7 @@ def test_a_server_that_is_ended_leaves_nothing_behind(
 def _written(path: Path, process: "subprocess.Popen[str]") -> list[int]:
     """The numbers in a file that another process writes."""
     _until(lambda: path.exists() or process.poll() is not None)
-    return [int(one) for one in path.read_text().split()]
+    return [int(item) for item in path.read_text().split()]
 
 
 def _until(holds: Callable[[], bool]) -> None:

@@ -29,9 +29,9 @@ ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "appl
 
 
 def registry() -> ToolRegistry:
-    found = ToolRegistry()
-    found.register(lambda: "text", name="text")
-    return found
+    registry = ToolRegistry()
+    registry.register(lambda: "text", name="text")
+    return registry
 
 
 def headers(at: Listening, **more: str) -> dict[str, str]:
@@ -72,12 +72,12 @@ REQUESTS: list[tuple[dict[str, str], int]] = [
 """What is changed in a request that is right, and the status of the answer."""
 
 
-def test_requests_have_to_come_from_where_they_may() -> None:
+def test_requests_are_checked_for_host_origin_and_token() -> None:
     async def main() -> None:
         async with serving(McpService(registry())) as at, web() as raw:
             port = host(at).rpartition(":")[2]
             for changed, status in REQUESTS:
-                filled = {k: one.replace("PORT", port).replace("TOKEN", at.token or "") for k, one in changed.items()}
+                filled = {k: item.replace("PORT", port).replace("TOKEN", at.token or "") for k, item in changed.items()}
                 answer = await raw.post(at.url, headers={**headers(at), **filled}, json=INITIALIZE)
                 assert answer.status_code == status, (changed, answer.text)
                 assert "access-control-allow-origin" not in answer.headers
@@ -86,7 +86,7 @@ def test_requests_have_to_come_from_where_they_may() -> None:
     asyncio.run(main())
 
 
-def test_names_and_origins_can_be_allowed_and_the_token_left_out() -> None:
+def test_hosts_and_origins_can_be_added_and_the_token_omitted() -> None:
     options = HttpOptions(token=None, hosts=("Tools.example:443",), origins=("https://page.example",))
 
     async def main() -> None:
@@ -98,7 +98,7 @@ def test_names_and_origins_can_be_allowed_and_the_token_left_out() -> None:
     asyncio.run(main())
 
 
-def test_a_header_that_stands_twice_is_no_header() -> None:
+def test_duplicate_header_is_refused() -> None:
     async def main() -> None:
         async with serving(McpService(registry())) as at, web() as raw:
             for name, value in (("authorization", f"Bearer {at.token}"), ("origin", f"http://{host(at)}")):
@@ -108,7 +108,7 @@ def test_a_header_that_stands_twice_is_no_header() -> None:
     asyncio.run(main())
 
 
-def test_there_is_nothing_else_to_find() -> None:
+def test_other_paths_are_not_found() -> None:
     async def main() -> None:
         async with serving(McpService(registry())) as at, web() as raw:
             for path in ("/", "/mcp/", "/docs", "/.well-known/oauth-protected-resource"):
@@ -155,7 +155,7 @@ def test_bodies_and_headers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
     ],
     ids=["nothing", "head", "refused"],
 )
-def test_half_a_request_holds_no_connection(sent: str, answered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_request_is_disconnected(sent: str, answered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.5)
 
     async def main() -> None:
@@ -184,25 +184,25 @@ def test_half_a_request_holds_no_connection(sent: str, answered: int, monkeypatc
             dripping.cancel()
             await asyncio.gather(dripping, return_exceptions=True)
             writer.close()
-            async with client(at) as asked:
-                assert not (await asked.call_tool("text", {})).is_error
+            async with client(at) as mcp_client:
+                assert not (await mcp_client.call_tool("text", {})).is_error
 
     asyncio.run(main())
 
 
-def test_where_it_cannot_listen_is_said() -> None:
+def test_unusable_address_is_an_error() -> None:
     async def main(options: HttpOptions) -> None:
         with pytest.raises(ConfigurationError, match="cannot listen on"):
             async with serving(McpService(registry()), options):
                 raise AssertionError("it listens")
 
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        asyncio.run(main(HttpOptions(port=taken.getsockname()[1])))
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        asyncio.run(main(HttpOptions(port=occupied.getsockname()[1])))
     asyncio.run(main(HttpOptions(host="256.0.0.1")))
 
 
 @pytest.mark.parametrize("token", ["short", "with space in the middle", "ünïcödé-ünïcödé-ünïcödé"])
-def test_a_token_that_cannot_be_one(token: str) -> None:
+def test_invalid_token_is_an_error(token: str) -> None:
     async def main() -> None:
         async with serving(McpService(registry()), HttpOptions(token=token)):
             raise AssertionError("it listens")
@@ -211,7 +211,7 @@ def test_a_token_that_cannot_be_one(token: str) -> None:
         asyncio.run(main())
 
 
-def test_a_server_on_all_addresses_answers_under_the_names_it_was_given_alone() -> None:
+def test_server_on_all_addresses_accepts_configured_hosts_alone() -> None:
     assert http_server.own_hosts("0.0.0.0", 8000) == {"0.0.0.0:8000"}
     assert http_server.own_hosts("127.0.0.1", 80) >= {"localhost", "localhost:80", "[::1]:80"}
     assert http_server.own_hosts("::1", 8000) == {"[::1]:8000", "127.0.0.1:8000", "localhost:8000"}
@@ -219,9 +219,11 @@ def test_a_server_on_all_addresses_answers_under_the_names_it_was_given_alone() 
 
 async def _opened(raw: httpx2.AsyncClient, at: Listening) -> dict[str, str]:
     answer = await raw.post(at.url, headers=headers(at), json=INITIALIZE)
-    known = headers(at, **{"mcp-session-id": answer.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"})
-    await raw.post(at.url, headers=known, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
-    return known
+    session_headers = headers(
+        at, **{"mcp-session-id": answer.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+    )
+    await raw.post(at.url, headers=session_headers, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+    return session_headers
 
 
 def _events(text: str) -> list[dict[str, str]]:
@@ -232,12 +234,12 @@ def _events(text: str) -> list[dict[str, str]]:
     ]
 
 
-def test_a_stream_that_is_closed_is_gone_on_with() -> None:
+def test_closed_stream_is_resumed() -> None:
     """A client that knows 2025-11-25 gets a first event without data, how long to wait, and then the rest."""
     go_on = asyncio.Event()
-    found = ToolRegistry()
+    registry = ToolRegistry()
 
-    @found.register
+    @registry.register
     async def leave() -> str:
         caller = current_caller()
         if caller is None:
@@ -247,17 +249,17 @@ def test_a_stream_that_is_closed_is_gone_on_with() -> None:
         return "the rest"
 
     async def main() -> None:
-        async with serving(McpService(found)) as at, web() as raw:
-            known, other = await _opened(raw, at), await _opened(raw, at)
+        async with serving(McpService(registry)) as at, web() as raw:
+            session_headers, other = await _opened(raw, at), await _opened(raw, at)
             call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "leave"}}
-            first = _events((await raw.post(at.url, headers=known, json=call)).text)
+            first = _events((await raw.post(at.url, headers=session_headers, json=call)).text)
             assert first[0]["data"] == ""
             assert first[0]["retry"] == str(http_server.RETRY_MILLISECONDS)
             last = {"last-event-id": first[-1]["id"]}
             go_on.set()
             stranger = await raw.get(at.url, headers={**other, **last})
             assert "the rest" not in stranger.text
-            async with raw.stream("GET", at.url, headers={**known, **last}) as stream:
+            async with raw.stream("GET", at.url, headers={**session_headers, **last}) as stream:
                 async for line in stream.aiter_lines():
                     if line.startswith("data: {"):
                         body = json.loads(line.removeprefix("data: "))
@@ -268,27 +270,27 @@ def test_a_stream_that_is_closed_is_gone_on_with() -> None:
     asyncio.run(main())
 
 
-def test_sessions_are_apart() -> None:
+def test_sessions_are_isolated() -> None:
     """What strangers wrote into one conversation is not in another, and nor are its limits."""
-    found = ToolRegistry()
-    found.register(lambda: "x", name="read", untrusted=True)
+    registry = ToolRegistry()
+    registry.register(lambda: "x", name="read", untrusted=True)
 
     async def main() -> None:
-        service = McpService(found)
-        seen = list[bool]()
+        service = McpService(registry)
+        states_seen = list[bool]()
         run = service._executor.run
 
         async def watched(call: Any, session: Any, **more: Any) -> Any:
-            seen.append(session.untrusted)
+            states_seen.append(session.untrusted)
             return await run(call, session, **more)
 
-        service._executor.run = service._alone.run = watched  # type: ignore[method-assign, assignment]
+        service._executor.run = service._unattended.run = watched  # type: ignore[method-assign, assignment]
         async with serving(service) as at:
             for _ in range(2):
-                async with client(at, mode="legacy") as asked:
-                    await asked.call_tool("read")
-                    await asked.call_tool("read")
-        assert seen == [False, True, False, True]
+                async with client(at, mode="legacy") as mcp_client:
+                    await mcp_client.call_tool("read")
+                    await mcp_client.call_tool("read")
+        assert states_seen == [False, True, False, True]
 
     asyncio.run(main())
 
@@ -299,13 +301,13 @@ def _descriptors() -> int:
     return len(os.listdir(folder)) if folder.exists() else 0
 
 
-def test_clients_that_vanish_leave_nothing() -> None:
-    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
-    found = ToolRegistry()
+def test_vanished_clients_leave_no_sessions() -> None:
+    started, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
+    registry = ToolRegistry()
 
-    @found.register
+    @registry.register
     async def forever() -> str:
-        begun.release()
+        started.release()
         try:
             await asyncio.Event().wait()
         finally:
@@ -313,31 +315,31 @@ def test_clients_that_vanish_leave_nothing() -> None:
         return ""
 
     async def main() -> None:
-        service = McpService(found)
+        service = McpService(registry)
         async with serving(service, HttpOptions(idle_seconds=0.2)) as at:
-            async with client(at, mode="legacy") as asked:
-                await asked.list_tools()
+            async with client(at, mode="legacy") as mcp_client:
+                await mcp_client.list_tools()
             before = len(asyncio.all_tasks()), _descriptors()
             for protocol in ("2025-11-25", "2026-07-28") * 10:
                 _, writer = await asyncio.open_connection(*host(at).split(":"))
-                known = {"mcp-protocol-version": protocol}
+                session_headers = {"mcp-protocol-version": protocol}
                 params: dict[str, Any] = {"name": "forever", "arguments": {}}
                 if protocol < "2026":
                     async with web() as raw:
-                        known = await _opened(raw, at)
+                        session_headers = await _opened(raw, at)
                 else:
-                    known |= {"mcp-method": "tools/call", "mcp-name": "forever"}
+                    session_headers |= {"mcp-method": "tools/call", "mcp-name": "forever"}
                     params["_meta"] = {
                         "io.modelcontextprotocol/protocolVersion": protocol,
                         "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "0"},
                         "io.modelcontextprotocol/clientCapabilities": {},
                     }
                 body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).encode()
-                lines = {**headers(at), **known, "host": host(at), "content-length": str(len(body))}
+                lines = {**headers(at), **session_headers, "host": host(at), "content-length": str(len(body))}
                 head = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
                 writer.write(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
                 await writer.drain()
-                await asyncio.wait_for(begun.acquire(), 10)
+                await asyncio.wait_for(started.acquire(), 10)
                 writer.transport.abort()
             for _ in range(20):
                 await asyncio.wait_for(ended.acquire(), 20)

@@ -12,14 +12,14 @@ from toolwire.mcp.oauth import Logins, login
 from toolwire.mcp.servers import McpServer
 
 
-def test_a_login_is_shown_answered_and_kept(tmp_path: Path) -> None:
+def test_login_is_shown_completed_and_stored(tmp_path: Path) -> None:
     shown: list[str] = []
     place = Place()
 
     async def browser() -> None:
         while not shown:
             await asyncio.sleep(0.01)
-        query = {key: one[0] for key, one in parse_qs(urlsplit(shown[0]).query).items()}
+        query = {key: item[0] for key, item in parse_qs(urlsplit(shown[0]).query).items()}
         assert query["code_challenge_method"] == "S256"
         async with web() as client:
             wrong = await client.get(query["redirect_uri"] + "?error=no")
@@ -37,16 +37,16 @@ def test_a_login_is_shown_answered_and_kept(tmp_path: Path) -> None:
         path = tmp_path / "logins.sqlite3"
         await asyncio.gather(once(server, Logins(path)), browser())
         assert path.stat().st_mode & 0o077 == 0
-        asked = len(place.asked)
+        request_count = len(place.asked)
         await once(server, Logins(path))
         assert len(shown) == 1
-        assert not [one for one in place.asked[asked:] if "token" in one or "register" in one]
+        assert not [item for item in place.asked[request_count:] if "token" in item or "register" in item]
 
     with guarded(place) as url:
         asyncio.run(main(McpServer(name="guarded", url=url, login=True)))
 
 
-def test_a_forged_answer_signs_nobody_in() -> None:
+def test_forged_callback_does_not_sign_in() -> None:
     shown: list[str] = []
 
     async def browser() -> None:
@@ -68,13 +68,13 @@ def test_a_forged_answer_signs_nobody_in() -> None:
     assert "POST /token" not in place.asked
 
 
-def test_a_refusal_to_sign_in_ends_the_wait() -> None:
+def test_refused_login_ends_the_wait() -> None:
     shown: list[str] = []
 
     async def browser() -> None:
         while not shown:
             await asyncio.sleep(0.01)
-        query = {key: one[0] for key, one in parse_qs(urlsplit(shown[0]).query).items()}
+        query = {key: item[0] for key, item in parse_qs(urlsplit(shown[0]).query).items()}
         refusal = {"error": "access_denied", "error_description": "not\x1b[2J you"}
         async with web() as client:
             forged = await client.get(query["redirect_uri"], params={**refusal, "state": "of somebody else"})
@@ -97,7 +97,7 @@ def test_a_refusal_to_sign_in_ends_the_wait() -> None:
     assert "POST /token" not in place.asked
 
 
-def test_without_a_login_the_server_says_what_it_wants() -> None:
+def test_server_without_login_reports_missing_authentication() -> None:
     async def main(server: McpServer) -> None:
         async with at(server) as desk:
             (status,) = desk.router.servers()
@@ -109,7 +109,7 @@ def test_without_a_login_the_server_says_what_it_wants() -> None:
 
 
 @pytest.mark.parametrize("key", ["tokens", "client"])
-def test_what_is_kept_is_of_one_server_at_one_address(key: str) -> None:
+def test_tokens_belong_to_one_server_at_one_address(key: str) -> None:
     logins = Logins()
     server = McpServer(name="a", url="https://a.example/mcp")
     logins.put(server, "https://a.example/mcp", key, "{}")

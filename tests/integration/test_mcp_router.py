@@ -46,17 +46,17 @@ async def patiently(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])
-def test_servers_of_the_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sdk_servers_are_used(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "PAUSES", (0.05,) * 300)
-    heard: list[ToolProgress] = []
+    progress: list[ToolProgress] = []
 
     async def main(server: McpServer) -> None:
-        told = asyncio.Queue[str]()
-        async with at(server, connect=False, progress=heard.append, changed=told.put_nowait) as desk:
+        changes = asyncio.Queue[str]()
+        async with at(server, connect=False, progress=progress.append, changed=changes.put_nowait) as desk:
             await patiently(desk)
             (status,) = desk.router.servers()
             assert status.protocol >= "2026"
-            tiers = {one.name: (one.tier, one.confirm) for one in status.tools}
+            tiers = {tool_status.name: (tool_status.tier, tool_status.confirm) for tool_status in status.tools}
             assert tiers == {
                 **dict.fromkeys(("add", "weather", "picture", "mixed", "slow", "grow"), (Tier.RUN, False)),
                 "boom": (Tier.RUN, True),
@@ -64,21 +64,21 @@ def test_servers_of_the_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert (await desk.call("add", a=1, b="2")).result == {"result": 3}
             assert (await desk.call("weather", city="Oslo")).result == {"city": "Oslo", "degrees": 21.5}
             assert (await desk.call("boom", x="y")).error
-            assert [one.call.name for one in desk.asked] == ["boom"]
+            assert [item.call.name for item in desk.asked] == ["boom"]
             (image,) = (await desk.call("picture")).images
             assert image.media_type == "image/png"
             mixed = await desk.call("mixed")
             assert mixed.text == "a\n[a link to a resource, which was not opened: file:///x (x)]"
             assert mixed.extra is not None
             assert (await desk.call("slow", steps=3)).result == {"result": "done"}
-            assert [(one.done, one.total, one.message) for one in heard] == [
+            assert [(item.done, item.total, item.message) for item in progress] == [
                 (at, 3.0, f"step {at:.0f}") for at in (1.0, 2.0, 3.0)
             ]
             assert "not valid" in ((await desk.call("add", a="x", b=2)).error or "")
-            while told.qsize():
-                told.get_nowait()
+            while changes.qsize():
+                changes.get_nowait()
             await desk.call("grow")
-            await asyncio.wait_for(told.get(), 20)
+            await asyncio.wait_for(changes.get(), 20)
             assert desk.states("probe")["grown"] == "new"
             assert (await desk.call("grown")).result == {"result": "grown"}
             await desk.call("add", a=1, b=1)
@@ -93,7 +93,7 @@ def test_servers_of_the_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not OLDER, reason="TOOLWIRE_TEST_MCP1_PYTHON names no interpreter with the MCP SDK 1.x")
 @pytest.mark.parametrize("kind", ["stdio", "streamable-http", "sse"])
-def test_servers_of_the_older_sdk(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_of_the_older_sdk_are_used(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "PAUSES", (0.05,) * 300)
 
     async def main(server: McpServer) -> None:
@@ -135,7 +135,7 @@ RESULTS: list[tuple[dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize("protocol", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-def test_results_in_the_older_protocol(protocol: str, tmp_path: Path) -> None:
+def test_results_of_the_older_protocol_are_read(protocol: str, tmp_path: Path) -> None:
     names = [f"t{at}" for at in range(len(RESULTS))]
     steps = {name: [{"result": result}] for name, (result, _) in zip(names, RESULTS, strict=True)}
     server = raw(tmp_path, tools=[tool(name) for name in names], calls=steps, protocol=protocol)
@@ -143,15 +143,15 @@ def test_results_in_the_older_protocol(protocol: str, tmp_path: Path) -> None:
     async def main() -> None:
         async with at(server) as desk:
             assert desk.router.servers()[0].protocol == protocol
-            for name, (given, wanted) in zip(names, RESULTS, strict=True):
+            for name, (content, expected) in zip(names, RESULTS, strict=True):
                 result = await desk.call(name)
-                told = result.result if result.success else f"Error: {result.error}"
-                assert told == wanted or str(told).startswith(str(wanted)), (given, told)
+                text = result.result if result.success else f"Error: {result.error}"
+                assert text == expected or str(text).startswith(str(expected)), (content, text)
 
     asyncio.run(main())
 
 
-def test_errors_of_the_protocol_and_noise_are_told(tmp_path: Path) -> None:
+def test_protocol_errors_and_noise_are_reported(tmp_path: Path) -> None:
     steps = {
         "refused": [{"error": {"code": -32602, "message": "no \x1b[31mway\u202e"}}],
         "noisy": [{"line": "this is no JSON"}, {"text": "fine"}],
@@ -166,7 +166,7 @@ def test_errors_of_the_protocol_and_noise_are_told(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
+def test_all_pages_of_a_listing_are_read(tmp_path: Path) -> None:
     pages = [[tool(f"t{at}")] for at in range(5)]
 
     async def main() -> None:
@@ -184,7 +184,7 @@ def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
         ({"mute": 1}, "LIST_SECONDS", 0.2, "that took longer than 0.2 seconds"),
     ],
 )
-def test_a_listing_is_bounded(
+def test_listing_is_bounded(
     script: dict[str, Any], limit: str, value: Any, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = raw(tmp_path, pages=[[tool(f"t{at}")] for at in range(5)], **script)
@@ -203,10 +203,10 @@ def test_a_listing_is_bounded(
     asyncio.run(main())
     assert starts(tmp_path) == 1
     if limit == "MAX_PAGES":
-        assert sum(one.get("method") == "tools/list" for one in heard(tmp_path)) == 6 + connection.MAX_PAGES
+        assert sum(item.get("method") == "tools/list" for item in heard(tmp_path)) == 6 + connection.MAX_PAGES
 
 
-def test_a_message_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
+def test_too_long_message_ends_the_connection(tmp_path: Path) -> None:
     limit = 1 << 19
     calls = {
         "endless": [{"forever": "x" * 65_536}],
@@ -228,7 +228,7 @@ def test_a_message_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told", ["told", "untold"])
-def test_a_list_that_was_refused_is_asked_for_again(told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_listing_is_requested_again(told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "PAUSES", (0.0, 0.0) if told == "told" else (0.0,))
     calls = {"turn": [{"change": "told"}, {"text": "done"}]}
     server = raw(tmp_path, tools=[tool("turn")], after=[[tool("turn"), tool("next")]], calls=calls, refused=[2])
@@ -241,7 +241,7 @@ def test_a_list_that_was_refused_is_asked_for_again(told: str, tmp_path: Path, m
             if told == "told":
                 assert await asyncio.wait_for(heard_of.get(), 20) == "raw"
             else:
-                refresh = desk.router._served["raw"].refresh
+                refresh = desk.router._entries["raw"].refresh
                 assert refresh is not None
                 await refresh
                 assert desk.router.servers()[0].reason == "The MCP server raw refused: not now."
@@ -252,7 +252,7 @@ def test_a_list_that_was_refused_is_asked_for_again(told: str, tmp_path: Path, m
     asyncio.run(main())
 
 
-def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
+def test_invalid_tool_is_quarantined_and_others_work(tmp_path: Path) -> None:
     bad = [
         {"name": "noschema", "description": "x"},
         {"name": 5, "inputSchema": {"type": "object"}},
@@ -272,12 +272,19 @@ def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with at(server, raw(tmp_path, "other", tools=[tool("read")])) as desk:
-            (status,) = (one for one in desk.router.servers() if one.name == "raw")
-            assert {one.name for one in status.tools if one.state == "approved"} == {"good", "with space"}
-            reasons = {one.name: one.reason for one in status.tools if one.state == "quarantined"}
+            (status,) = (status_entry for status_entry in desk.router.servers() if status_entry.name == "raw")
+            assert {tool_status.name for tool_status in status.tools if tool_status.state == "approved"} == {
+                "good",
+                "with space",
+            }
+            reasons = {
+                tool_status.name: tool_status.reason
+                for tool_status in status.tools
+                if tool_status.state == "quarantined"
+            }
             assert all(reasons.values())
             assert {"noschema", "array", "reference", "pattern", "twice", "output", "other.read"} <= set(reasons)
-            assert len([one for one in status.tools if one.state == "quarantined"]) == len(bad)
+            assert len([tool_status for tool_status in status.tools if tool_status.state == "quarantined"]) == len(bad)
             assert (await desk.call("good")).result == "good"
             assert (await desk.call("with%20space")).result == "with space"
 
@@ -286,12 +293,12 @@ def test_a_bad_tool_is_set_aside_and_the_others_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.mission("A3", "A19")
-def test_calls_are_led_by_the_server_s_name(tmp_path: Path) -> None:
+def test_calls_are_routed_by_server_name(tmp_path: Path) -> None:
     servers = [raw(tmp_path, name, tools=[tool("same"), tool(f"only_{name}")]) for name in ("a", "b")]
 
     async def main() -> None:
         async with at(*servers) as desk:
-            names = [one.name for one in desk.registry]
+            names = [definition.name for definition in desk.registry]
             assert names == ["a.same", "only_a", "b.same", "only_b"]
             await desk.call("a.same")
             await desk.call("same", "b")
@@ -303,7 +310,7 @@ def test_calls_are_led_by_the_server_s_name(tmp_path: Path) -> None:
     assert (calls(tmp_path, "a"), calls(tmp_path, "b")) == (["same", "only_a"], ["same", "same"])
 
 
-def test_a_server_is_started_by_the_first_call_once_it_is_known(tmp_path: Path) -> None:
+def test_approved_server_is_started_by_the_first_call(tmp_path: Path) -> None:
     approvals = Approvals(tmp_path / "state.sqlite3")
     server = raw(tmp_path, tools=[tool("t")])
 
@@ -311,18 +318,18 @@ def test_a_server_is_started_by_the_first_call_once_it_is_known(tmp_path: Path) 
         async with at(server, approvals=approvals) as desk:
             assert starts(tmp_path) == 1
         async with at(server, approvals=approvals, connect=False) as desk:
-            assert [one.name for one in desk.registry] == ["t"]
+            assert [definition.name for definition in desk.registry] == ["t"]
             assert desk.router.servers()[0].state == "waiting"
             assert starts(tmp_path) == 1
             results = await asyncio.gather(*(desk.call("t") for _ in range(5)))
-            assert [one.result for one in results] == ["t"] * 5
+            assert [item.result for item in results] == ["t"] * 5
             assert (starts(tmp_path), len(desk.questions)) == (2, 0)
         assert len(desk.registry) == 0
 
     asyncio.run(main())
 
 
-def test_a_dead_server_is_started_again_and_nothing_is_repeated(tmp_path: Path) -> None:
+def test_dead_server_is_restarted_and_no_call_is_repeated(tmp_path: Path) -> None:
     steps = {"die": [{"progress": [1, 2, "working"]}, {"die": 7}]}
     server = raw(tmp_path, tools=[tool("die"), tool("t")], calls=steps)
 
@@ -330,7 +337,7 @@ def test_a_dead_server_is_started_again_and_nothing_is_repeated(tmp_path: Path) 
         async with at(server) as desk:
             both = await asyncio.gather(desk.call("die"), desk.call("die"))
             assert all(
-                "may or may not have done its work. It was not called again" in (one.error or "") for one in both
+                "may or may not have done its work. It was not called again" in (item.error or "") for item in both
             )
             assert (await desk.call("t")).result == "t"
 
@@ -339,7 +346,7 @@ def test_a_dead_server_is_started_again_and_nothing_is_repeated(tmp_path: Path) 
     assert starts(tmp_path) == 2
 
 
-def test_failing_starts_are_told_with_what_the_server_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_start_is_reported_with_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "PAUSES", (0.0, 0.01, 0.01))
     server = raw(tmp_path, tools=[tool("t")], fails=2)
 
@@ -354,7 +361,7 @@ def test_failing_starts_are_told_with_what_the_server_said(tmp_path: Path, monke
     assert starts(tmp_path) == 3
 
 
-def test_a_server_that_keeps_failing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_keeps_failing_is_not_started_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "PAUSES", (0.0, 0.0, 0.0))
     server = raw(tmp_path, fails=100)
 
@@ -367,7 +374,7 @@ def test_a_server_that_keeps_failing_is_left_alone(tmp_path: Path, monkeypatch: 
     assert starts(tmp_path) == 3
 
 
-def test_a_version_that_nobody_knows_is_said(tmp_path: Path) -> None:
+def test_unsupported_protocol_version_is_reported(tmp_path: Path) -> None:
     async def main() -> None:
         async with at(raw(tmp_path, tools=[tool("t")], protocol="2099-01-01")) as desk:
             (status,) = desk.router.servers()
@@ -377,7 +384,7 @@ def test_a_version_that_nobody_knows_is_said(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_silent_server_is_not_waited_for(tmp_path: Path) -> None:
+def test_silent_server_times_out(tmp_path: Path) -> None:
     silent = McpServer(
         name="silent", command=sys.executable, args=("-c", "import sys; sys.stdin.read()"), start_timeout=0.3
     )
@@ -392,7 +399,7 @@ def test_a_silent_server_is_not_waited_for(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_takes_too_long_and_what_is_cancelled_is_cancelled_there(tmp_path: Path) -> None:
+def test_timed_out_and_cancelled_calls_are_cancelled_on_the_server(tmp_path: Path) -> None:
     steps: dict[str, Any] = {"never": []}
     server = raw(tmp_path, tools=[tool("never"), tool("t")], calls=steps, timeout=0.2)
 
@@ -411,36 +418,36 @@ def test_what_takes_too_long_and_what_is_cancelled_is_cancelled_there(tmp_path: 
 
     asyncio.run(main())
     messages = heard(tmp_path)
-    asked = [one["id"] for one in messages if one.get("params", {}).get("name") == "never"]
-    cancelled = [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
-    assert cancelled == asked
+    requests = [item["id"] for item in messages if item.get("params", {}).get("name") == "never"]
+    cancelled = [item["params"]["requestId"] for item in messages if item.get("method") == "notifications/cancelled"]
+    assert cancelled == requests
 
 
-def test_changed_tools_are_read_again(tmp_path: Path) -> None:
+def test_announced_changes_are_read(tmp_path: Path) -> None:
     after = [[tool("change"), tool("t", "Something else."), tool("fresh")]]
     steps = {"change": [{"change": "told"}, {"text": "changed"}]}
     server = raw(tmp_path, tools=[tool("change"), tool("t"), tool("gone")], after=after, calls=steps)
-    told = asyncio.Queue[str]()
+    changes = asyncio.Queue[str]()
 
     async def main() -> None:
-        async with at(server, changed=told.put_nowait) as desk:
+        async with at(server, changed=changes.put_nowait) as desk:
             assert desk.states() == {"change": "approved", "t": "approved", "gone": "approved"}
-            await told.get()
+            await changes.get()
             await desk.call("change")
-            await asyncio.wait_for(told.get(), 10)
+            await asyncio.wait_for(changes.get(), 10)
             assert desk.states() == {"change": "approved", "t": "changed", "fresh": "new"}
-            assert {one.name: one.description for one in desk.registry}["t"] == "Does something."
+            assert {definition.name: definition.description for definition in desk.registry}["t"] == "Does something."
             assert (await desk.call("fresh")).result == "fresh"
             assert (await desk.call("t")).result == "t"
             assert "+ " in desk.asked[1].preview
             assert desk.states() == {"change": "approved", "t": "approved", "fresh": "approved"}
-            assert {one.name: one.description for one in desk.registry}["t"] == "Something else."
+            assert {definition.name: definition.description for definition in desk.registry}["t"] == "Something else."
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("cut_short", [True, False])
-def test_nothing_runs_before_it_was_read_how_tools_are_described_now(
+def test_no_call_runs_before_current_definitions_are_read(
     cut_short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     approvals, reading, read = Approvals(), asyncio.Event(), asyncio.Event()
@@ -474,7 +481,7 @@ def test_nothing_runs_before_it_was_read_how_tools_are_described_now(
 
 
 @pytest.mark.mission("C40")
-def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
+def test_tool_settings_of_the_user_apply(tmp_path: Path) -> None:
     reading = {"readOnlyHint": True}
     tools = [
         tool("read", annotations=reading),
@@ -483,17 +490,23 @@ def test_what_the_user_says_of_tools_counts(tmp_path: Path) -> None:
         tool("plain"),
         tool("off"),
     ]
-    own = {"plain": {"tier": "CRAWL", "confirm": True}, "off": {"enabled": False}, "wipe": {"confirm": False}}
+    settings = {"plain": {"tier": "CRAWL", "confirm": True}, "off": {"enabled": False}, "wipe": {"confirm": False}}
 
     def found(desk: Desk, name: str) -> dict[str, tuple[str, bool]]:
-        (status,) = (one for one in desk.router.servers() if one.name == name)
-        return {one.name: (one.tier.name, one.confirm) for one in status.tools if one.called}
+        (status,) = (status_entry for status_entry in desk.router.servers() if status_entry.name == name)
+        return {
+            tool_status.name: (tool_status.tier.name, tool_status.confirm)
+            for tool_status in status.tools
+            if tool_status.called
+        }
 
     async def main() -> None:
         servers = [
             raw(tmp_path, "stranger", tools=tools),
             raw(tmp_path, "trusted", tools=tools, trusted=True),
-            McpServer.model_validate({**raw(tmp_path, "own", tools=tools).model_dump(), "tier": "WALK", "tools": own}),
+            McpServer.model_validate(
+                {**raw(tmp_path, "own", tools=tools).model_dump(), "tier": "WALK", "tools": settings}
+            ),
         ]
         async with at(*servers) as desk:
             run, asks = ("RUN", False), ("RUN", True)
@@ -526,7 +539,7 @@ def test_any_argument_name_reaches_the_tool(tmp_path: Path) -> None:
     )
 
 
-def test_structured_content_has_to_be_what_was_promised(tmp_path: Path) -> None:
+def test_structured_content_must_fit_the_output_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     text = [{"type": "text", "text": "hello"}]
     steps = {
@@ -547,7 +560,7 @@ def test_structured_content_has_to_be_what_was_promised(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_tool_that_the_program_switched_off_stays_so(tmp_path: Path) -> None:
+def test_disabled_tool_stays_disabled_after_a_change(tmp_path: Path) -> None:
     async def main() -> None:
         async with at(raw(tmp_path, tools=[tool("t"), tool("wipe")])) as desk:
             desk.registry.enable("wipe", "raw", enabled=False)

@@ -53,13 +53,13 @@ class Shop:
         add(self.native, name="native")
         add(self.steps, name="steps")
         add(self.forever, name="forever")
-        add(ToolDefinition("dates", "Takes dates.", SCHEMA), run=lambda **given: json.dumps(given))
+        add(ToolDefinition("dates", "Takes dates.", SCHEMA), run=lambda **arguments: json.dumps(arguments))
         add(
             self.wipe,
             name="wipe",
             tier=Tier.RUN,
             requires_confirmation=True,
-            preview=lambda given: f"rm {given['path']}",
+            preview=lambda arguments: f"rm {arguments['path']}",
         )
 
     def fail(self) -> str:
@@ -105,44 +105,46 @@ def answers(action: str, *, agree: bool = True, seen: list[str] | None = None) -
 
 
 @modes
-def test_tools_are_listed_as_they_are(mode: str) -> None:
+def test_tools_are_listed_with_schema_and_hints(mode: str) -> None:
     async def main() -> None:
-        async with serving(McpService(Shop().registry)) as at, client(at, mode=mode) as asked:
-            tools = {one.name: one for one in (await asked.list_tools()).tools}
+        async with serving(McpService(Shop().registry)) as at, client(at, mode=mode) as mcp_client:
+            tools = {listed_tool.name: listed_tool for listed_tool in (await mcp_client.list_tools()).tools}
             assert "wipe" not in tools
             assert tools["dates"].input_schema == SCHEMA
             hints = tools["dates"].annotations
             assert hints is not None
             assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
-        async with serving(McpService(Shop().registry, tier=Tier.RUN)) as at, client(at, mode=mode) as asked:
-            hints = {one.name: one for one in (await asked.list_tools()).tools}["wipe"].annotations
+        async with serving(McpService(Shop().registry, tier=Tier.RUN)) as at, client(at, mode=mode) as mcp_client:
+            hints = {listed_tool.name: listed_tool for listed_tool in (await mcp_client.list_tools()).tools}[
+                "wipe"
+            ].annotations
             assert hints is not None
             assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
 
     asyncio.run(main())
 
 
-def test_long_lists_have_pages() -> None:
+def test_long_listings_are_paged() -> None:
     registry = ToolRegistry(ToolDefinition(f"t{at}") for at in range(450))
 
     async def main() -> None:
-        async with serving(McpService(registry)) as at, client(at) as asked:
+        async with serving(McpService(registry)) as at, client(at) as mcp_client:
             names, cursor = list[str](), None
             while True:
-                page = await asked.list_tools(cursor=cursor)
-                names += [one.name for one in page.tools]
+                page = await mcp_client.list_tools(cursor=cursor)
+                names += [listed_tool.name for listed_tool in page.tools]
                 if (cursor := page.next_cursor) is None:
                     break
             assert names == [f"t{at}" for at in range(450)]
             with pytest.raises(MCPError, match="no such page"):
-                await asked.list_tools(cursor="-1")
+                await mcp_client.list_tools(cursor="-1")
 
     asyncio.run(main())
 
 
 @modes
-def test_results_in_mcp_s_words(mode: str) -> None:
-    wanted: dict[str, Any] = {
+def test_results_are_sent_as_mcp_content(mode: str) -> None:
+    expected: dict[str, Any] = {
         "structured": ([{"type": "text", "text": '{"a": [1, null]}'}], {"a": [1, None]}, False),
         "numbers": ([{"type": "text", "text": "[1, 2]"}], None, False),
         "text": ([{"type": "text", "text": "text"}], None, False),
@@ -153,17 +155,17 @@ def test_results_in_mcp_s_words(mode: str) -> None:
     }
 
     async def main() -> None:
-        async with serving(McpService(Shop().registry)) as at, client(at, mode=mode) as asked:
-            for name, (content, structured, failed) in wanted.items():
-                result = await asked.call_tool(name)
-                assert [one.model_dump(by_alias=True, exclude_none=True) for one in result.content] == content
+        async with serving(McpService(Shop().registry)) as at, client(at, mode=mode) as mcp_client:
+            for name, (content, structured, failed) in expected.items():
+                result = await mcp_client.call_tool(name)
+                assert [block.model_dump(by_alias=True, exclude_none=True) for block in result.content] == content
                 assert (result.structured_content, result.is_error) == (structured, failed)
-            wrong = await asked.call_tool("dates", {"when": "2026-01-01", "extra": 1})
+            wrong = await mcp_client.call_tool("dates", {"when": "2026-01-01", "extra": 1})
             assert wrong.is_error
             assert isinstance(wrong.content[0], TextContent)
             assert "extra" in wrong.content[0].text
             with pytest.raises(MCPError, match="There is no tool 'nope'"):
-                await asked.call_tool("nope")
+                await mcp_client.call_tool("nope")
 
     asyncio.run(main())
 
@@ -180,33 +182,33 @@ ANSWERS: list[tuple[Any, bool, str]] = [
 
 
 @modes
-def test_what_has_to_be_asked_is_asked_through_the_client(mode: str) -> None:
+def test_approval_is_requested_through_the_client(mode: str) -> None:
     async def main() -> None:
         shop = Shop()
         async with serving(McpService(shop.registry, tier=Tier.RUN)) as at:
-            for elicit, ran, said in ANSWERS:
+            for elicit, executed, output in ANSWERS:
                 shop.wiped.clear()
-                async with client(at, mode=mode, elicitation_callback=elicit) as asked:
-                    result = await asked.call_tool("wipe", {"path": "a"})
-                assert shop.wiped == (["a"] if ran else [])
-                if mode == "auto" and said == REFUSED:  # there is no visit in which it could be remembered
-                    said = f"{UNANSWERED}: the question was declined"
-                assert (result.content[0].model_dump()["text"].rstrip("."), result.is_error) == (said, not ran)
+                async with client(at, mode=mode, elicitation_callback=elicit) as mcp_client:
+                    result = await mcp_client.call_tool("wipe", {"path": "a"})
+                assert shop.wiped == (["a"] if executed else [])
+                if mode == "auto" and output == REFUSED:  # there is no visit in which it could be remembered
+                    output = f"{UNANSWERED}: the question was declined"
+                assert (result.content[0].model_dump()["text"].rstrip("."), result.is_error) == (output, not executed)
 
     asyncio.run(main())
 
 
 @modes
-def test_the_question_shows_exactly_what_would_run(mode: str) -> None:
+def test_question_shows_the_exact_call(mode: str) -> None:
     async def main() -> None:
-        shop, seen = Shop(), list[str]()
-        service, elicit = McpService(shop.registry, tier=Tier.RUN), answers("accept", seen=seen)
-        async with serving(service) as at, client(at, mode=mode, elicitation_callback=elicit) as asked:
-            await asked.call_tool("wipe", {"path": "a\u202e\x1b[2J\n\n\n\nb"})
-            long = await asked.call_tool("wipe", {"path": "".join(map(str, range(MAX_QUESTION)))})
-        assert len(seen) == 1
-        assert "\\u202e\\x1b[2J" in seen[0]
-        assert "rm a" in seen[0]
+        shop, questions = Shop(), list[str]()
+        service, elicit = McpService(shop.registry, tier=Tier.RUN), answers("accept", seen=questions)
+        async with serving(service) as at, client(at, mode=mode, elicitation_callback=elicit) as mcp_client:
+            await mcp_client.call_tool("wipe", {"path": "a\u202e\x1b[2J\n\n\n\nb"})
+            long = await mcp_client.call_tool("wipe", {"path": "".join(map(str, range(MAX_QUESTION)))})
+        assert len(questions) == 1
+        assert "\\u202e\\x1b[2J" in questions[0]
+        assert "rm a" in questions[0]
         assert "which is too many" in long.content[0].model_dump()["text"]
         assert len(shop.wiped) == 1
 
@@ -215,47 +217,47 @@ def test_the_question_shows_exactly_what_would_run(mode: str) -> None:
 
 @modes
 @pytest.mark.parametrize(("action", "agree"), [("cancel", True), ("accept", None)])
-def test_who_closes_a_question_has_not_refused(action: Any, agree: bool | None, mode: str) -> None:
-    given = [
+def test_closed_question_is_not_a_refusal(action: Any, agree: bool | None, mode: str) -> None:
+    arguments = [
         ElicitResult(action=action, content=None if agree else {}),
         ElicitResult(action="accept", content={"agree": True}),
     ]
 
     async def elicit(*_: Any) -> ElicitResult:
-        return given.pop(0)
+        return arguments.pop(0)
 
     async def main() -> None:
         shop = Shop()
         async with (
             serving(McpService(shop.registry, tier=Tier.RUN)) as at,
-            client(at, mode=mode, elicitation_callback=elicit) as asked,
+            client(at, mode=mode, elicitation_callback=elicit) as mcp_client,
         ):
-            assert (await asked.call_tool("wipe", {"path": "a"})).is_error
+            assert (await mcp_client.call_tool("wipe", {"path": "a"})).is_error
             assert not shop.wiped
-            assert not (await asked.call_tool("wipe", {"path": "a"})).is_error
+            assert not (await mcp_client.call_tool("wipe", {"path": "a"})).is_error
             assert shop.wiped == ["a"]
 
     asyncio.run(main())
 
 
 @modes
-def test_a_refusal_holds_for_the_visit_in_which_it_was_said(mode: str) -> None:
+def test_refusal_applies_to_its_session(mode: str) -> None:
     async def main() -> None:
-        shop, seen = Shop(), list[str]()
+        shop, questions = Shop(), list[str]()
         async with serving(McpService(shop.registry, tier=Tier.RUN)) as at:
-            async with client(at, mode=mode, elicitation_callback=answers("decline", seen=seen)) as asked:
+            async with client(at, mode=mode, elicitation_callback=answers("decline", seen=questions)) as mcp_client:
                 for _ in range(2):
-                    assert (await asked.call_tool("wipe", {"path": "a"})).is_error
-            assert len(seen) == (1 if mode == "legacy" else 2)  # the newer protocol knows no visits
-            async with client(at, mode=mode, elicitation_callback=answers("accept")) as asked:
-                assert not (await asked.call_tool("wipe", {"path": "a"})).is_error
+                    assert (await mcp_client.call_tool("wipe", {"path": "a"})).is_error
+            assert len(questions) == (1 if mode == "legacy" else 2)  # the newer protocol knows no visits
+            async with client(at, mode=mode, elicitation_callback=answers("accept")) as mcp_client:
+                assert not (await mcp_client.call_tool("wipe", {"path": "a"})).is_error
         assert shop.wiped == ["a"]
 
     asyncio.run(main())
 
 
 @modes
-def test_whoever_runs_the_process_is_one_visit(mode: str, tmp_path: Path) -> None:
+def test_stdio_process_is_one_session(mode: str, tmp_path: Path) -> None:
     tools = tmp_path / "own.py"
     tools.write_text(
         "import asyncio\n"
@@ -267,23 +269,23 @@ def test_whoever_runs_the_process_is_one_visit(mode: str, tmp_path: Path) -> Non
     )
 
     async def main() -> None:
-        source, seen = str(Path(toolwire.__file__).parents[1]), list[str]()
+        source, questions = str(Path(toolwire.__file__).parents[1]), list[str]()
         started = StdioServerParameters(command=sys.executable, args=[str(tools)], env={"PYTHONPATH": source})
-        elicit = answers("decline", seen=seen)
-        async with Client(started, mode=mode, elicitation_callback=elicit) as asked:
-            said = [(await asked.call_tool("wipe")).content[0].model_dump()["text"] for _ in range(2)]
-        assert len(seen) == 1
-        assert "was refused before" in said[1]
+        elicit = answers("decline", seen=questions)
+        async with Client(started, mode=mode, elicitation_callback=elicit) as mcp_client:
+            output = [(await mcp_client.call_tool("wipe")).content[0].model_dump()["text"] for _ in range(2)]
+        assert len(questions) == 1
+        assert "was refused before" in output[1]
 
     asyncio.run(main())
 
 
-def test_an_answer_holds_for_the_call_that_was_shown_and_once() -> None:
+def test_answer_applies_once_to_the_call_that_was_shown() -> None:
     async def main() -> None:
         shop = Shop()
         service = McpService(shop.registry, tier=Tier.RUN)
-        async with serving(service) as at, client(at, elicitation_callback=answers("accept")) as asked:
-            session = asked.session
+        async with serving(service) as at, client(at, elicitation_callback=answers("accept")) as mcp_client:
+            session = mcp_client.session
 
             async def call(path: str, **more: Any) -> Any:
                 return await session.call_tool("wipe", {"path": path}, allow_input_required=True, **more)
@@ -299,34 +301,37 @@ def test_an_answer_holds_for_the_call_that_was_shown_and_once() -> None:
             forged = await call("a", input_responses=yes, request_state="x" * 32)
             assert isinstance(forged, InputRequiredResult)
             assert not shop.wiped
-            done = await call("a", input_responses=yes, request_state=again.request_state)
-            assert not isinstance(done, InputRequiredResult)
+            outcome = await call("a", input_responses=yes, request_state=again.request_state)
+            assert not isinstance(outcome, InputRequiredResult)
             assert shop.wiped == ["a"]
 
     asyncio.run(main())
 
 
 @modes
-def test_agreeing_beforehand_asks_nobody(mode: str) -> None:
+def test_general_approval_asks_no_questions(mode: str) -> None:
     async def main() -> None:
         shop = Shop()
-        async with serving(McpService(shop.registry, tier=Tier.RUN, agree=True)) as at, client(at, mode=mode) as asked:
-            assert not (await asked.call_tool("wipe", {"path": "a"})).is_error
+        async with (
+            serving(McpService(shop.registry, tier=Tier.RUN, agree=True)) as at,
+            client(at, mode=mode) as mcp_client,
+        ):
+            assert not (await mcp_client.call_tool("wipe", {"path": "a"})).is_error
         assert shop.wiped == ["a"]
 
     asyncio.run(main())
 
 
 @modes
-def test_tiers_rules_and_limits_hold_for_clients(mode: str) -> None:
+def test_tiers_rules_and_limits_apply_to_clients(mode: str) -> None:
     policy = Policy((Rule("deny", "numbers", reason="no numbers"),), limits=(Limit(2, tool="text"),))
 
     async def main() -> None:
         service = McpService(Shop().registry, policy=policy)
-        async with serving(service) as at, client(at, mode=mode) as asked:
+        async with serving(service) as at, client(at, mode=mode) as mcp_client:
 
             async def said(name: str, arguments: dict[str, Any] | None = None) -> str:
-                result = await asked.call_tool(name, arguments)
+                result = await mcp_client.call_tool(name, arguments)
                 return result.content[0].model_dump()["text"]
 
             assert await said("numbers") == "no numbers"
@@ -340,34 +345,34 @@ def test_tiers_rules_and_limits_hold_for_clients(mode: str) -> None:
 @modes
 def test_progress_and_log_lines_reach_the_client(mode: str) -> None:
     async def main() -> None:
-        heard, logged = list[Any](), list[Any]()
+        received, logged = list[Any](), list[Any]()
 
         async def progress(*told: Any) -> None:
-            heard.append(told)
+            received.append(told)
 
         async def logging(params: Any) -> None:
             logged.append(params.data)
 
         service = McpService(Shop().registry)
-        async with serving(service) as at, client(at, mode=mode, logging_callback=logging) as asked:
-            await asked.call_tool("steps", progress_callback=progress)
-        assert heard == [(1.0, 2.0, "step 1"), (2.0, 2.0, "step 2")]
+        async with serving(service) as at, client(at, mode=mode, logging_callback=logging) as mcp_client:
+            await mcp_client.call_tool("steps", progress_callback=progress)
+        assert received == [(1.0, 2.0, "step 1"), (2.0, 2.0, "step 2")]
         assert logged == (["told"] if mode == "legacy" else [])
 
     asyncio.run(main())
 
 
 @modes
-def test_a_cancelled_call_ends_its_tool(mode: str) -> None:
+def test_cancelled_call_cancels_its_tool(mode: str) -> None:
     async def main() -> None:
-        shop, begun = Shop(), asyncio.Event()
+        shop, started = Shop(), asyncio.Event()
 
         async def progress(*_: Any) -> None:
-            begun.set()
+            started.set()
 
-        async with serving(McpService(shop.registry)) as at, client(at, mode=mode) as asked:
-            task = asyncio.create_task(asked.call_tool("forever", progress_callback=progress))
-            await begun.wait()
+        async with serving(McpService(shop.registry)) as at, client(at, mode=mode) as mcp_client:
+            task = asyncio.create_task(mcp_client.call_tool("forever", progress_callback=progress))
+            await started.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -376,7 +381,7 @@ def test_a_cancelled_call_ends_its_tool(mode: str) -> None:
     asyncio.run(main())
 
 
-def test_our_router_uses_our_server() -> None:
+def test_router_uses_the_served_tools() -> None:
     shop = Shop()
 
     async def main() -> None:
@@ -396,47 +401,51 @@ def test_our_router_uses_our_server() -> None:
                 assert result.extra == OpaquePart(
                     {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "mcp"
                 )
-                assert {one.name for one in registry} >= {"wipe", "text", "dates"}
+                assert {definition.name for definition in registry} >= {"wipe", "text", "dates"}
 
     asyncio.run(main())
 
 
-def test_what_an_envelope_made_is_what_clients_are_sent() -> None:
+def test_clients_receive_shaped_results() -> None:
     def shape(_: ToolCall, result: ToolResult) -> ToolResult:
         return replace(result, result=f"in short: {result.result}")
 
     async def main() -> None:
-        async with serving(McpService(Shop().registry, shape=shape)) as at, client(at) as asked:
-            assert [one.model_dump()["text"] for one in (await asked.call_tool("native")).content] == [
+        async with serving(McpService(Shop().registry, shape=shape)) as at, client(at) as mcp_client:
+            assert [block.model_dump()["text"] for block in (await mcp_client.call_tool("native")).content] == [
                 "in short: a sound"
             ]
 
     asyncio.run(main())
 
 
-def test_tools_without_a_client_tell_nobody() -> None:
+def test_progress_without_a_client_does_nothing() -> None:
     assert asyncio.run(Shop().steps()) == "done"
     assert current_caller() is None
 
 
-def test_a_process_serves_on_standard_input(tmp_path: Path) -> None:
+def test_process_serves_on_standard_input(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("remember")
     arguments = ["-m", "toolwire", "mcp", "serve", "--root", str(tmp_path)]
 
     async def main() -> None:
         source = str(Path(toolwire.__file__).parents[1])  # where this runs from a checkout
         started = StdioServerParameters(command=sys.executable, args=arguments, env={"PYTHONPATH": source})
-        async with Client(started) as asked:
-            assert [one.name for one in (await asked.list_tools()).tools] == ["list_dir", "read_file", "search_files"]
-            result = await asked.call_tool("read_file", {"path": "notes.txt"})
+        async with Client(started) as mcp_client:
+            assert [listed_tool.name for listed_tool in (await mcp_client.list_tools()).tools] == [
+                "list_dir",
+                "read_file",
+                "search_files",
+            ]
+            result = await mcp_client.call_tool("read_file", {"path": "notes.txt"})
             assert "remember" in result.content[0].model_dump()["text"]
-            outside = await asked.call_tool("read_file", {"path": "/etc/passwd"})
+            outside = await mcp_client.call_tool("read_file", {"path": "/etc/passwd"})
             assert outside.is_error
 
     asyncio.run(main())
 
 
-def test_a_process_serves_results_in_envelopes(tmp_path: Path) -> None:
+def test_process_serves_results_in_envelopes(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("".join(f"line {at}\n" for at in range(4_000)))
     tools = tmp_path / "own.py"
     tools.write_text('import toolwire\n\n\n@toolwire.tool\ndef long() -> str:\n    return "some words\\n" * 9_000\n')
@@ -447,32 +456,34 @@ def test_a_process_serves_results_in_envelopes(tmp_path: Path) -> None:
         source = str(Path(toolwire.__file__).parents[1])
         environment = {"PYTHONPATH": source, "TOOLWIRE_STATE": str(tmp_path / "state")}
         started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
-        async with Client(started) as asked:
-            assert {"te_run", "read_handle"} <= {one.name for one in (await asked.list_tools()).tools}
-            told = (await asked.call_tool("long", {})).content[0].model_dump()["text"]
-            assert len(told) <= 28_000
-            header = read_envelope(told).header
+        async with Client(started) as mcp_client:
+            assert {"te_run", "read_handle"} <= {
+                listed_tool.name for listed_tool in (await mcp_client.list_tools()).tools
+            }
+            text = (await mcp_client.call_tool("long", {})).content[0].model_dump()["text"]
+            assert len(text) <= 28_000
+            header = read_envelope(text).header
             assert (header.lines, header.truncated) == (9_000, True)
-            more = await asked.call_tool("read_handle", {"handle": header.handle, "chunk": 2})
+            more = await mcp_client.call_tool("read_handle", {"handle": header.handle, "chunk": 2})
             assert "some words" in more.content[0].model_dump()["text"]
-            ran = await asked.call_tool("te_run", {"args": ["run", "echo", "hello"]})
-            assert ran.structured_content is not None
-            assert ran.structured_content["meta"] == {"returncode": 0}
+            executed = await mcp_client.call_tool("te_run", {"args": ["run", "echo", "hello"]})
+            assert executed.structured_content is not None
+            assert executed.structured_content["meta"] == {"returncode": 0}
 
     asyncio.run(main())
 
 
-def test_there_has_to_be_something_to_serve() -> None:
-    done = subprocess.run([sys.executable, "-m", "toolwire", "mcp", "serve"], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there are no tools to serve" in done.stderr
+def test_serving_no_tools_is_an_error() -> None:
+    process = subprocess.run([sys.executable, "-m", "toolwire", "mcp", "serve"], capture_output=True, text=True)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "there are no tools to serve" in process.stderr
 
 
-def test_the_same_call_twice_waits_for_its_question_and_takes_no_place() -> None:
-    asked, go, running = list[str](), asyncio.Event(), asyncio.Event()
+def test_identical_calls_wait_for_one_question_without_occupying_slots() -> None:
+    requests, go, running = list[str](), asyncio.Event(), asyncio.Event()
 
     async def elicit(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        asked.append(params.message)
+        requests.append(params.message)
         running.set()
         await go.wait()
         return ElicitResult(action="accept", content={"agree": True})
@@ -481,23 +492,23 @@ def test_the_same_call_twice_waits_for_its_question_and_takes_no_place() -> None
         shop = Shop()
         async with (
             serving(McpService(shop.registry, tier=Tier.RUN, concurrency=1)) as where,
-            client(where, elicitation_callback=elicit, mode="legacy") as one,
+            client(where, elicitation_callback=elicit, mode="legacy") as item,
         ):
-            twice = [asyncio.create_task(one.call_tool("wipe", {"path": "a"})) for _ in range(2)]
+            twice = [asyncio.create_task(item.call_tool("wipe", {"path": "a"})) for _ in range(2)]
             await running.wait()
-            assert not (await asyncio.wait_for(one.call_tool("text"), 20)).is_error
+            assert not (await asyncio.wait_for(item.call_tool("text"), 20)).is_error
             go.set()
-            assert not any(done.is_error for done in await asyncio.wait_for(asyncio.gather(*twice), 20))
-        assert (len(asked), shop.wiped) == (2, ["a", "a"])
+            assert not any(outcome.is_error for outcome in await asyncio.wait_for(asyncio.gather(*twice), 20))
+        assert (len(requests), shop.wiped) == (2, ["a", "a"])
 
     asyncio.run(main())
 
 
-def test_questions_that_wait_take_no_place_of_calls_that_run() -> None:
-    asked = asyncio.Event()
+def test_waiting_questions_occupy_no_slots_of_running_calls() -> None:
+    requests = asyncio.Event()
 
     async def never(_: ClientRequestContext, __: ElicitRequestParams) -> ElicitResult:
-        asked.set()
+        requests.set()
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -507,11 +518,11 @@ def test_questions_that_wait_take_no_place_of_calls_that_run() -> None:
         registry.register(lambda: "pong", name="ping")
         async with (
             serving(McpService(registry, tier=Tier.RUN, concurrency=1)) as where,
-            client(where, elicitation_callback=never, mode="legacy") as one,
+            client(where, elicitation_callback=never, mode="legacy") as item,
             client(where) as other,
         ):
-            waiting = asyncio.create_task(one.call_tool("danger", {}))
-            await asked.wait()
+            waiting = asyncio.create_task(item.call_tool("danger", {}))
+            await requests.wait()
             async with asyncio.timeout(20):
                 assert not (await other.call_tool("ping", {})).is_error
             waiting.cancel()

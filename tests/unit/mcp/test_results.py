@@ -29,7 +29,7 @@ A = McpServer(name="a", command="x")
 T = {"name": "t", "description": "Does.", "inputSchema": {"type": "object"}}
 
 
-def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
+def test_approvals_are_stored_per_server_and_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "state.sqlite3"
     first = Approvals(path)
     assert path.stat().st_mode & 0o077 == 0
@@ -48,9 +48,7 @@ def test_agreements_outlive_the_process_and_are_apart(tmp_path: Path) -> None:
     assert (first.server(A), first.tools(A)) == (None, {})
 
 
-def test_the_user_s_file_is_where_the_environment_says_and_theirs_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_file_is_in_the_state_directory_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
     path = tmp_path / "mcp.sqlite3"
     old = sqlite3.connect(path)  # as it was made before, and let all read
@@ -59,16 +57,16 @@ def test_the_user_s_file_is_where_the_environment_says_and_theirs_alone(
     old.commit()
     old.close()
     path.chmod(0o644)
-    kept = Approvals.of_user()
+    approvals = Approvals.of_user()
     assert path.stat().st_mode & 0o777 == 0o600
-    agreed = kept.server(A)
+    agreed = approvals.server(A)
     assert agreed is not None
     assert (agreed.hash, agreed.listed) == ("h", True)
     Logins.of_user().put(A, "u", "tokens", "{}")
     assert Logins.of_user().get(A, "u", "tokens") == "{}"
 
 
-def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
+def test_foreign_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite3"
     path.write_text("something else" * 100)
     with pytest.raises(ConfigurationError, match="Without the file, every approval is asked for again"):
@@ -78,22 +76,22 @@ def test_a_file_that_is_none_of_ours(tmp_path: Path) -> None:
 
 
 def declared(**more: Any) -> DeclaredTool:
-    (found,), bad = read_tools([{**T, **more}], A)
+    (tools,), bad = read_tools([{**T, **more}], A)
     assert not bad
-    return found
+    return tools
 
 
-def test_descriptions_are_stored_and_read_back() -> None:
-    one = declared(
+def test_definitions_are_stored_and_read_back() -> None:
+    item = declared(
         name="a b",
         title="T",
         annotations={"readOnlyHint": True, "strict": True, "openWorldHint": 5},
         outputSchema={"type": "string"},
     )
-    assert one.definition.name == "a%20b"
-    assert one.definition.annotations == {"readOnlyHint": True, "title": "T", "outputSchema": {"type": "string"}}
-    again = from_stored(one.stored(), A)
-    assert again == one
+    assert item.definition.name == "a%20b"
+    assert item.definition.annotations == {"readOnlyHint": True, "title": "T", "outputSchema": {"type": "string"}}
+    again = from_stored(item.stored(), A)
+    assert again == item
     assert from_stored({"name": "t"}, A) is None
 
 
@@ -109,24 +107,24 @@ def test_descriptions_are_stored_and_read_back() -> None:
         ("天气", "天气"),
     ],
 )
-def test_names_are_made_safe_in_one_way(name: str, safe: str) -> None:
+def test_tool_names_are_escaped_unambiguously(name: str, safe: str) -> None:
     assert declared(name=name).definition.name == safe
 
 
-def test_no_two_names_are_one() -> None:
-    found, bad = read_tools([{**T, "name": "a b"}, {**T, "name": "a%20b"}], A)
-    assert ([one.definition.name for one in found], bad) == (["a%20b", "a%2520b"], [])
+def test_escaped_names_do_not_collide() -> None:
+    tools, bad = read_tools([{**T, "name": "a b"}, {**T, "name": "a%20b"}], A)
+    assert ([item.definition.name for item in tools], bad) == (["a%20b", "a%2520b"], [])
 
 
 @pytest.mark.parametrize("given", [None, 5, [], {}, {"name": ""}, {**T, "description": 5}, {**T, "inputSchema": []}])
-def test_what_is_no_tool_is_set_aside(given: Any) -> None:
-    found, (bad,) = read_tools([given], A)
-    assert not found
+def test_invalid_tool_is_quarantined(given: Any) -> None:
+    tools, (bad,) = read_tools([given], A)
+    assert not tools
     assert isinstance(bad, QuarantinedTool)
     assert bad.reason
 
 
-def test_a_change_is_shown_line_by_line() -> None:
+def test_changed_definition_is_shown_as_a_diff() -> None:
     text = difference(declared(), declared(description="Does.\nAnd sends your key."))
     assert [line for line in text.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
         '- "Does."',
@@ -135,7 +133,7 @@ def test_a_change_is_shown_line_by_line() -> None:
     ]
 
 
-def test_what_models_read_is_shown_first_and_nothing_is_cut() -> None:
+def test_diff_shows_text_for_models_first_and_is_complete() -> None:
     noise = {"type": "object", "properties": {f"f{at}": {"type": "string"} for at in range(1_000)}}
     text = difference(declared(), declared(description="Does. And sends your key.", outputSchema=noise))
     assert len(text) > 30_000
@@ -160,26 +158,26 @@ def _bomb(reference: str, count: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("reference", ["#/$defs/a{}", "#a{}"])
 @pytest.mark.parametrize("key", ["inputSchema", "outputSchema"])
-def test_a_schema_that_grows_when_references_are_followed_is_set_aside(reference: str, key: str) -> None:
+def test_schema_that_expands_through_references_is_quarantined(reference: str, key: str) -> None:
     assert len(read_tools([{**T, key: _bomb(reference, 4)}], A)[0]) == 1
     for count in (20, 300):
-        found, (bad,) = read_tools([{**T, key: _bomb(reference, count)}], A)
-        assert not found
+        tools, (bad,) = read_tools([{**T, key: _bomb(reference, count)}], A)
+        assert not tools
         assert "schema" in bad.reason
 
 
-def test_a_schema_may_describe_itself() -> None:
+def test_recursive_schema_is_accepted() -> None:
     tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
     assert len(read_tools([{**T, "inputSchema": tree}], A)[0]) == 1
 
 
 @pytest.mark.parametrize("unseen", ["\ufe00", "\u034f", "\u17b4", "\u180b", "\u180f", "\U000e0101", "\u200b"])
-def test_nothing_that_is_not_seen_stands_in_names_and_descriptions(unseen: str) -> None:
+def test_invisible_characters_are_removed_or_refused(unseen: str) -> None:
     assert clean(f"a{unseen}b", 99) == "ab"
     assert not read_tools([{**T, "name": f"a{unseen}b"}], A)[0]
 
 
-def test_text_is_cleaned_and_bounded() -> None:
+def test_clean_removes_control_characters_and_truncates() -> None:
     assert clean("a\tb\n\x1b[1mc\u2028d", 99) == "a\tb\n[1mc\nd"
     assert clean("x" * 50, 10) == "xxxxxxxxxx… (40 characters left out)"
     assert clean("naïve 天气 🙂", 99) == "naïve 天气 🙂"
@@ -219,72 +217,76 @@ def resource(**more: Any) -> dict[str, Any]:
         (result(structuredContent=float("nan")), "The tool ran, but its result is not JSON.", 0),
     ],
 )
-def test_results_of_servers(given: CallToolResult, told: Any, images: int) -> None:
-    made = from_mcp(given, declared())
-    assert (made.result if made.success else made.error) == told
-    assert len(made.images) == images
+def test_server_result_becomes_a_tool_result(given: CallToolResult, told: Any, images: int) -> None:
+    converted = from_mcp(given, declared())
+    assert (converted.result if converted.success else converted.error) == told
+    assert len(converted.images) == images
 
 
-def test_what_only_mcp_can_say_is_kept_for_those_who_can_hear_it() -> None:
-    made = from_mcp(result(TEXT, SOUND), declared())
-    assert made.extra == OpaquePart({"content": [TEXT, SOUND]}, "mcp")
-    assert to_mcp(made).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, SOUND]
+def test_content_without_a_text_form_is_passed_on_to_mcp_clients() -> None:
+    converted = from_mcp(result(TEXT, SOUND), declared())
+    assert converted.extra == OpaquePart({"content": [TEXT, SOUND]}, "mcp")
+    assert to_mcp(converted).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, SOUND]
     assert from_mcp(result(TEXT, IMAGE), declared()).extra is None
 
 
-def test_a_result_that_was_shaped_since_is_what_clients_are_sent() -> None:
-    given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
+def test_shaped_result_replaces_the_original_for_clients() -> None:
+    result_given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
     call = ToolCall("t", {})
     for declaration in (declared(), declared(outputSchema={"type": "object"})):
-        made = from_mcp(given, declaration)
-        whole = to_mcp(results.shaped(lambda _, told: told)(call, made))
-        assert (len(whole.content), whole.structured_content) == (2, {"all": "y" * 900})
-        short = to_mcp(results.shaped(lambda _, told: replace(told, result="short"))(call, made))
-        assert [one.model_dump(by_alias=True, exclude_none=True) for one in short.content] == [
+        converted = from_mcp(result_given, declaration)
+        unchanged = to_mcp(results.shaped(lambda _, result: result)(call, converted))
+        assert (len(unchanged.content), unchanged.structured_content) == (2, {"all": "y" * 900})
+        short = to_mcp(results.shaped(lambda _, result: replace(result, result="short"))(call, converted))
+        assert [block.model_dump(by_alias=True, exclude_none=True) for block in short.content] == [
             {"type": "text", "text": "short"}
         ]
         assert short.structured_content is None
 
 
-def test_binary_parts_are_bounded_together_and_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_parts_share_one_bound_and_omissions_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MAX_BINARY", 12)
     wide = {**IMAGE, "data": "aGkh" * 3}
-    made = from_mcp(result(IMAGE, wide, SOUND, {**SOUND, "data": "AAAA" * 9}, resource(blob="aGkh" * 2)), declared())
+    converted = from_mcp(
+        result(IMAGE, wide, SOUND, {**SOUND, "data": "AAAA" * 9}, resource(blob="aGkh" * 2)), declared()
+    )
     limit = "; the binary parts of a result have at most 9 bytes]"
-    assert [len(image.data) for image in made.images] == [4]
-    assert made.result.splitlines() == [
+    assert [len(image.data) for image in converted.images] == [4]
+    assert converted.result.splitlines() == [
         f"[an image was left out: image/png, 9 bytes{limit}",
         "[a sound, which cannot be played here: audio/wav, 3 bytes]",
         f"[a sound was left out: audio/wav, 27 bytes{limit}",
         f"[resource test://a b was left out: text/plain, 6 bytes{limit}",
     ]
-    sent = to_mcp(made).model_dump_json(by_alias=True)
-    assert made.extra is not None
+    sent = to_mcp(converted).model_dump_json(by_alias=True)
+    assert converted.extra is not None
     assert sent.count("was left out") == 3
     assert wide["data"] not in sent
-    ours = to_mcp(ToolResult("", "", "x", images=(ImagePart("aGkh" * 3, "image/png"), ImagePart("aGkh", "image/png"))))
-    assert [type(one).__name__ for one in ours.content] == ["TextContent", "ImageContent", "TextContent"]
+    served = to_mcp(
+        ToolResult("", "", "x", images=(ImagePart("aGkh" * 3, "image/png"), ImagePart("aGkh", "image/png")))
+    )
+    assert [type(block).__name__ for block in served.content] == ["TextContent", "ImageContent", "TextContent"]
     assert (
         from_mcp(result(wide, wide, isError=True), declared()).error
         == f"[an image was left out: image/png, 9 bytes{limit}"
     )
 
 
-def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_mcp_content_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     long = {"type": "text", "text": "x" * (MAX_TEXT + 5)}
     assert from_mcp(result(long, SOUND), declared()).extra is None
-    made = from_mcp(result(TEXT, structuredContent={"a": "y" * MAX_TEXT}), declared())
+    converted = from_mcp(result(TEXT, structuredContent={"a": "y" * MAX_TEXT}), declared())
     assert (
-        made.text
+        converted.text
         == f"x\n[structured content was left out: it has {MAX_TEXT + 9} characters, at most {MAX_TEXT} are taken]"
     )
-    assert len(to_mcp(made).model_dump_json()) < MAX_TEXT
+    assert len(to_mcp(converted).model_dump_json()) < MAX_TEXT
     monkeypatch.setattr(results, "MAX_STORED", 100)
-    made = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
-    assert made.extra is None
-    own = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
-    assert [one.model_dump()["text"] for one in to_mcp(own).content] == ["y"]
-    assert made.text.endswith("[the rest of this result was left out: it has more than 100 bytes]")
+    converted = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
+    assert converted.extra is None
+    oversized = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
+    assert [block.model_dump()["text"] for block in to_mcp(oversized).content] == ["y"]
+    assert converted.text.endswith("[the rest of this result was left out: it has more than 100 bytes]")
     sent = to_mcp(ToolResult("", "", {"a": "z" * MAX_TEXT}))
     assert (sent.structured_content, len(sent.content[0].model_dump()["text"]) < MAX_TEXT + 60) == (None, True)
 
@@ -307,10 +309,12 @@ def test_what_is_kept_for_clients_is_bounded_as_a_whole(monkeypatch: pytest.Monk
         (ToolResult("", "", "x", extra=OpaquePart({"a": 1}, "anthropic_messages")), [TEXT], None, False),
     ],
 )
-def test_results_for_clients(given: ToolResult, content: list[Any], structured: Any, failed: bool) -> None:
-    made = to_mcp(given).model_dump(by_alias=True, exclude_none=True)
-    assert made["content"] == content
-    assert (made.get("structuredContent"), made["isError"]) == (structured, failed)
+def test_tool_result_becomes_an_mcp_result(
+    given: ToolResult, content: list[Any], structured: Any, failed: bool
+) -> None:
+    converted = to_mcp(given).model_dump(by_alias=True, exclude_none=True)
+    assert converted["content"] == content
+    assert (converted.get("structuredContent"), converted["isError"]) == (structured, failed)
 
 
 @pytest.mark.parametrize(
@@ -324,12 +328,12 @@ def test_results_for_clients(given: ToolResult, content: list[Any], structured: 
         ({"destructiveHint": True, "idempotentHint": True}, True),
     ],
 )
-def test_only_tools_of_servers_that_are_trusted_may_run_again(hints: dict[str, Any], may: bool) -> None:
+def test_only_tools_of_trusted_servers_are_repeatable(hints: dict[str, Any], may: bool) -> None:
     trusted = A.model_copy(update={"trusted": True})
     assert repeatable(declared(annotations=hints), trusted) is may
     assert not repeatable(declared(annotations=hints), A)
 
 
-def test_definitions_are_ordinary_ones() -> None:
+def test_declared_tool_is_an_ordinary_definition() -> None:
     assert isinstance(declared().definition, ToolDefinition)
     assert declared().definition.untrusted

@@ -43,7 +43,7 @@ def written(folder: Path, text: str, name: str = "servers.toml") -> Path:
     return path
 
 
-def test_servers_in_toml(tmp_path: Path) -> None:
+def test_servers_are_read_from_toml(tmp_path: Path) -> None:
     path = written(tmp_path, TOML)
     files, tracker = load_servers(path)
     assert (files.name, files.command, files.args) == ("files", "npx", ("-y", "server-files", "."))
@@ -92,13 +92,13 @@ def test_servers_in_toml(tmp_path: Path) -> None:
         ("[mcp", "servers.toml: "),
     ],
 )
-def test_what_is_wrong_in_toml_is_named_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+def test_toml_error_names_line_and_key(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_servers(written(tmp_path, text))
     assert message in str(caught.value)
 
 
-def test_the_shapes_of_other_programs(tmp_path: Path) -> None:
+def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
     desktop = '{"mcpServers": {"Brave Search": {"command": "npx", "args": ["-y", "b"], "env": {"KEY": "${env:KEY}"}}}}'
     (server,) = load_servers(written(tmp_path, desktop, "desktop.json"))
     assert (server.name, server.command, server.env) == ("Brave-Search", "npx", {"KEY": "${env:KEY}"})
@@ -114,12 +114,12 @@ def test_the_shapes_of_other_programs(tmp_path: Path) -> None:
       },
       "inputs": []
     }"""
-    found = {one.name: one for one in load_servers(written(tmp_path, editor, "mcp.json"))}
-    kinds = {name: one.transport for name, one in found.items()}
+    servers = {server.name: server for server in load_servers(written(tmp_path, editor, "mcp.json"))}
+    kinds = {name: item.transport for name, item in servers.items()}
     assert kinds == {"a": "stdio", "b": "http", "c": "http", "d": "sse", "e": None, "f": None}
-    assert [name for name, one in found.items() if not one.enabled] == ["a", "f"]
+    assert [name for name, item in servers.items() if not item.enabled] == ["a", "f"]
     nested = '{"mcp": {"servers": {"a": {"command": "x"}}}}'
-    assert [one.name for one in load_servers(written(tmp_path, nested, "settings.json"))] == ["a"]
+    assert [server.name for server in load_servers(written(tmp_path, nested, "settings.json"))] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_the_shapes_of_other_programs(tmp_path: Path) -> None:
         ('{"servers":\n{', "a.json:2: a key in double quotes is missing"),
     ],
 )
-def test_what_is_wrong_in_json_is_named_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+def test_json_error_names_line_and_key(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_servers(written(tmp_path, text, "a.json"))
     assert message in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
         load_servers(tmp_path / "none.toml")
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ("${C}", "${A}"),
     ],
 )
-def test_variables_are_filled_in_once(text: str, filled: str) -> None:
+def test_variables_are_expanded_once(text: str, filled: str) -> None:
     environment = {"A": "one", "EMPTY": "", "C": "${A}"}
     server = McpServer(name="a", command="x", args=(text,), env={"V": text})
     launch = server.launch(environment)
@@ -175,29 +175,29 @@ def test_variables_are_filled_in_once(text: str, filled: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["${NONE}", "${env:NONE}", "${input:key}", "${workspaceFolder}/x", "${}", "${a b}"])
-def test_variables_that_cannot_be_filled_in(text: str) -> None:
+def test_unusable_variable_is_an_error(text: str) -> None:
     with pytest.raises(ConfigurationError, match="the server a: "):
         McpServer(name="a", url="https://h/", headers={"X": text}).launch({})
 
 
-def test_directories_begin_at_the_file(tmp_path: Path) -> None:
+def test_cwd_is_relative_to_the_file(tmp_path: Path) -> None:
     text = '[mcp.servers.a]\ncommand = "x"\ncwd = "sub"\n[mcp.servers.b]\ncommand = "x"\ncwd = "/abs"\n'
     a, b = load_servers(written(tmp_path, text))
     assert (a.launch().cwd, b.launch().cwd) == (str(tmp_path / "sub"), "/abs")
 
 
-def test_paths_begin_at_our_own_file_and_where_other_programs_start_theirs(
+def test_paths_are_relative_to_toml_file_or_current_directory_for_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = tmp_path / "elsewhere"
-    here.mkdir()
-    for folder in (tmp_path, here):
+    directory = tmp_path / "elsewhere"
+    directory.mkdir()
+    for folder in (tmp_path, directory):
         (folder / "server.py").touch()
-    monkeypatch.chdir(here)
-    (ours,) = load_servers(written(tmp_path, '[mcp.servers.a]\ncommand = "python3"\nargs = ["server.py"]\n'))
+    monkeypatch.chdir(directory)
+    (from_toml,) = load_servers(written(tmp_path, '[mcp.servers.a]\ncommand = "python3"\nargs = ["server.py"]\n'))
     text = '{"mcpServers": {"a": {"command": "python3", "args": ["server.py"]}}}'
-    (theirs,) = load_servers(written(tmp_path, text, "mcp.json"))
-    assert (ours.launch().cwd, theirs.launch().cwd) == (str(tmp_path), str(here))
+    (from_json,) = load_servers(written(tmp_path, text, "mcp.json"))
+    assert (from_toml.launch().cwd, from_json.launch().cwd) == (str(tmp_path), str(directory))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_paths_begin_at_our_own_file_and_where_other_programs_start_theirs(
         ("python3", ("https://h/mcp",), False),
     ],
 )
-def test_the_directory_is_agreed_to_where_it_matters(
+def test_approval_covers_the_directory_where_it_matters(
     command: str, args: tuple[str, ...], bound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launches: list[Launch] = []
@@ -229,7 +229,7 @@ def test_the_directory_is_agreed_to_where_it_matters(
     assert (f"in {tmp_path}/mine" in first.shown) is bound
 
 
-def test_the_program_that_is_found_is_agreed_to(tmp_path: Path) -> None:
+def test_approval_covers_the_program_file(tmp_path: Path) -> None:
     hashes = set[str]()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -241,18 +241,18 @@ def test_the_program_that_is_found_is_agreed_to(tmp_path: Path) -> None:
     assert len(hashes) == 2
 
 
-def test_what_is_filled_in_is_neither_shown_nor_kept_but_counts() -> None:
+def test_variable_values_are_hidden_but_part_of_the_hash() -> None:
     stdio = McpServer(name="a", command="/bin/false", args=("--api-key", "${K}"), env={"DB": "postgres://u:${K}@h/"})
     web = McpServer(name="a", url="https://h/mcp?key=${K}")
     for server in (stdio, web):
-        one, other = server.launch({"K": "s3cret"}), server.launch({"K": "another"})
-        assert one.hash != other.hash
-        assert one.shown == other.shown
-        assert "s3cret" not in one.shown
-        assert "${K}" in one.shown
+        item, other = server.launch({"K": "s3cret"}), server.launch({"K": "another"})
+        assert item.hash != other.hash
+        assert item.shown == other.shown
+        assert "s3cret" not in item.shown
+        assert "${K}" in item.shown
 
 
-def test_a_launch_is_shown_whole_but_for_secrets() -> None:
+def test_launch_is_shown_completely_except_secrets() -> None:
     launch = Launch(
         "stdio",
         ("npx", "-y", "a b", "", "q'uote", "\u202e\x1b", "--key=x"),
@@ -272,7 +272,7 @@ def test_a_launch_is_shown_whole_but_for_secrets() -> None:
     assert web.shown == "connects to https://h/mcp\nwith the header Authorization: (a secret)"
 
 
-def test_every_part_of_a_launch_is_in_its_hash() -> None:
+def test_launch_hash_covers_every_part() -> None:
     parts: list[dict[str, Any]] = [
         {},
         {"argv": ("a", "b c")},
@@ -290,7 +290,7 @@ def test_every_part_of_a_launch_is_in_its_hash() -> None:
     assert Launch("stdio", env={"A": "1", "B": "2"}).hash == Launch("stdio", env={"B": "2", "A": "1"}).hash
 
 
-def test_servers_by_name() -> None:
+def test_servers_have_unique_names() -> None:
     a = McpServer(name="a", command="x")
     assert by_name([a]) == {"a": a}
     with pytest.raises(ConfigurationError, match="two servers are called a"):
@@ -303,11 +303,11 @@ VALUES = ['{"a": [1, 2.5e3, -0, "x\\n\\u00e9", true, false, null, {}, []]}', '"x
 
 
 @pytest.mark.parametrize("text", VALUES)
-def test_json_is_read_as_json(text: str) -> None:
+def test_jsonc_reads_plain_json_alike(text: str) -> None:
     assert jsonc.read(text)[0] == json.loads(text)
 
 
-def test_comments_and_commas_and_lines() -> None:
+def test_jsonc_reads_comments_and_trailing_commas_and_counts_lines() -> None:
     text = '\ufeff{ // one\n "a": [1, /* {"x" */ 2,], # '.replace("# ", "") + '\n\n "b": {"c": "//no", },\n}'
     value, lines = jsonc.read(text)
     assert value == {"a": [1, 2], "b": {"c": "//no"}}
@@ -336,13 +336,13 @@ def test_comments_and_commas_and_lines() -> None:
         ('{"a":' * 100, 1),
     ],
 )
-def test_what_is_no_json_is_said_with_its_line(text: str, line: int) -> None:
+def test_invalid_jsonc_is_an_error_with_its_line(text: str, line: int) -> None:
     with pytest.raises(jsonc.JsoncError) as caught:
         jsonc.read(text)
     assert caught.value.line == line
 
 
-def test_public_names_are_there_and_come_late() -> None:
+def test_public_names_are_imported_lazily() -> None:
     assert [name for name in public.__all__ if not hasattr(public, name)] == []
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         public.nothing  # noqa: B018
