@@ -8,18 +8,18 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.status import Status
 
 from toolwire._surface import needs_extra
 from toolwire.cli.approval_prompt import ApprovalPrompt, is_interactive
+from toolwire.cli.busy_sign import BUSY
 from toolwire.cli.call_command import DENIED, exit_status, outcome_json
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
 from toolwire.cli.input_files import read_pieces
@@ -39,7 +39,7 @@ from toolwire.wire.arguments import read_arguments
 
 if TYPE_CHECKING:
     from toolwire.mcp.router import McpRouter
-    from toolwire.mcp.server_status import ServerQuestion, ServerStatus, ToolProgress, ToolStatus
+    from toolwire.mcp.server_status import ServerQuestion, ServerStatus, ToolStatus
     from toolwire.policy.approval import Agreement, Approval
 
 TOKEN = "TOOLWIRE_MCP_TOKEN"
@@ -378,47 +378,6 @@ def _own_file() -> Path:
     if not path.exists():
         raise CliError(f"name the file with the servers with --config; {path} does not exist")
     return path
-
-
-class BusySign:
-    """A spinner on standard error that stops while a question is asked."""
-
-    def __init__(self) -> None:
-        self._status: Status | None = None
-
-    @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """Show the spinner while the block runs."""
-        screen = console(stderr=True)
-        self._status = screen.status(styled(what, "dim")) if screen.is_terminal else None
-        try:
-            if self._status is not None:
-                self._status.start()
-            yield
-        finally:
-            if self._status is not None:
-                self._status.stop()
-            self._status = None
-
-    def progress(self, report: ToolProgress) -> None:
-        """Show the progress of a call."""
-        if self._status is not None:
-            of = f" of {report.total:g}" if report.total is not None else ""
-            self._status.update(styled(f"{report.tool}: {report.done:g}{of} {report.message}", "dim"))
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Stop the spinner while the block runs."""
-        if self._status is not None:
-            self._status.stop()
-        try:
-            yield
-        finally:
-            if self._status is not None:
-                self._status.start()
-
-
-BUSY = BusySign()
 
 
 def confirm_at_terminal(question: str, *, yes: bool) -> bool:

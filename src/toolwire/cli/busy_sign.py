@@ -1,0 +1,55 @@
+"""A spinner on standard error for commands that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.status import Status
+
+from toolwire.cli.console import console, styled
+
+if TYPE_CHECKING:
+    from toolwire.mcp.server_status import ToolProgress
+
+
+class BusySign:
+    """A spinner on standard error that stops while a question is asked."""
+
+    def __init__(self) -> None:
+        self._status: Status | None = None
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Show the spinner while the block runs."""
+        screen = console(stderr=True)
+        self._status = screen.status(styled(what, "dim")) if screen.is_terminal else None
+        try:
+            if self._status is not None:
+                self._status.start()
+            yield
+        finally:
+            if self._status is not None:
+                self._status.stop()
+            self._status = None
+
+    def progress(self, report: ToolProgress) -> None:
+        """Show the progress of a call."""
+        if self._status is not None:
+            of = f" of {report.total:g}" if report.total is not None else ""
+            self._status.update(styled(f"{report.tool}: {report.done:g}{of} {report.message}", "dim"))
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Stop the spinner while the block runs."""
+        if self._status is not None:
+            self._status.stop()
+        try:
+            yield
+        finally:
+            if self._status is not None:
+                self._status.start()
+
+
+BUSY = BusySign()
