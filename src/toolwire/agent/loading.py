@@ -304,9 +304,7 @@ class _Building:
         except ConfigurationError as error:
             raise ConfigurationError(f"{self._where}{error}") from error
 
-    def _executor(
-        self, table: AgentTable, shape: Shaping | None
-    ) -> Callable[[ToolRegistry, Confirm | None], ToolExecutor]:
+    def _executor(self, table: AgentTable, shape: Shaping | None) -> MakeExecutor:
         def make(registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
             return ToolExecutor(
                 registry,

@@ -20,6 +20,8 @@ FaultKind = Literal[
 
 OFFENCE = 300
 """Maximum number of characters that are quoted from faulty text."""
+MAX_MESSAGE = 3 * OFFENCE
+"""Maximum length of the explanation of one fault, in characters."""
 PATIENCE = 5
 """Number of successive failures of one kind and tool that end a run."""
 WITHOUT = 2
@@ -116,7 +118,7 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
             continue
         if not fault.reported:
             explained.add((fault.kind, fault.tool))
-            lines[_cut(fault.message)] = None
+            lines[truncate(fault.message, MAX_MESSAGE)] = None
         broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated", "unknown_tool")
         if (fault.tool and broken) or fault.message == NO_CALL:
             rendered = example(fault.tool)
@@ -125,12 +127,6 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
     if more:
         lines[f"({more} more of your calls are wrong in the same way.)"] = None
     return "\n\n".join(lines)
-
-
-def _cut(text: str) -> str:
-    """Messages quote at most `OFFENCE` characters of model text already; others are cut here."""
-    most = 3 * OFFENCE
-    return truncate(text, most)
 
 
 @dataclass(slots=True)

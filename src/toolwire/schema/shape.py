@@ -151,18 +151,9 @@ class Shape:
     """
 
     __slots__ = (
-        "_children",
-        "_facts",
-        "_keeps",
-        "_names",
-        "_patterned",
-        "_scope",
-        "_width",
-        "keeps_text",
-        "kinds",
-        "schema",
+        "_children", "_facts", "_keeps", "_names", "_patterned", "_scope", "_width", "keeps_text", "kinds", "schema",
         "typed",
-    )
+    )  # fmt: skip
 
     def __init__(self, node: Any, scope: _Scope) -> None:
         """Use `Shape.of`."""

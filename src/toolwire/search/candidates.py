@@ -17,14 +17,8 @@ from toolwire.search.re2_search import SKIPPED
 from toolwire.search.ripgrep import list_files
 
 _OPTIONS = (
-    *(
-        "--no-follow",
-        "--no-ignore",
-        "--text",
-        "--encoding=none",
-        "--files-with-matches",
-        f"--max-depth={MAX_DEPTH + 1}",
-    ),
+    *("--no-follow", "--no-ignore", "--text", "--encoding=none", "--files-with-matches"),
+    f"--max-depth={MAX_DEPTH + 1}",
     *(f"--glob=!{name}" for name in sorted(SKIPPED)),
 )
 

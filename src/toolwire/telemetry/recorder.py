@@ -172,11 +172,6 @@ class Recorder:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def _taken(self, size: int) -> None:
-        """Subtract bytes that have left the queue."""
-        with self._lock:
-            self._waiting -= size
-
     def _written(self, connection: sqlite3.Connection, batch: Iterable[_Record]) -> None:
         with transaction(connection):
             for record in batch:
@@ -286,8 +281,8 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Message], hurry: thre
             if connection is not None:
                 connection.close()
                 connection = None
-        if size:
-            recorder._taken(size)
+        with recorder._lock:
+            recorder._waiting -= size
         for event in flushed:
             event.set()
     if connection is not None:

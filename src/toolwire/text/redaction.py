@@ -117,17 +117,10 @@ _NAME = re.compile(
 )
 """Names of secrets, inside longer names too: `DB_PASSWORD`, `accessToken`, `x-api-key`; not `author` or `tokens`."""
 
-_NAME_PARTS: tuple[str, ...] = (
-    "passw",
-    "passphrase",
-    "passcode",
-    "secret",
-    "credential",
-    "authorization",
-    "cookie",
-    "key",
+_NAME_PARTS = (
+    *("passw", "passphrase", "passcode", "secret", "credential", "authorization", "cookie", "key"),
+    *("pwd", "auth", "jwt", "bearer", "token"),
 )
-_NAME_PARTS += ("pwd", "auth", "jwt", "bearer", "token")
 """Every such name contains one of these in lower case; searching for them is fast."""
 _BEFORE = 14
 """Maximum length of the part of a name before its key, in characters: `subscription_`."""

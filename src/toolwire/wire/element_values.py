@@ -160,7 +160,7 @@ class ElementReader:
                 if not closes or top.nested_same:
                     top.nested_same += -1 if closes else 1
                     continue
-            if not self._structural(name):
+            if self._node.nested and name not in self._node.nested:
                 continue
             if closes and (top is root or name != top.name):
                 # Tags that do not match were never meant as structure.
@@ -197,9 +197,6 @@ class ElementReader:
                 elif isinstance(item, (dict, list)):
                     stack.append(item)
         return holder[0]
-
-    def _structural(self, name: str) -> bool:
-        return not self._node.nested or name in self._node.nested
 
     def _child(self, parent: _Node, name: str, rest: str, start: int) -> _Node:
         match = _KEY.search(rest) if name == self._node.tag else None

@@ -77,7 +77,7 @@ def one_page(context: CommandContext, handle: str, number: int) -> CommandOutcom
 def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], none: str) -> list[str]:
     if not rows:
         return [none]
-    cells = [heads, *([_cell(str(cell)) for cell in row] for row in rows)]
+    cells = [heads, *([shorten(escape_as_json(str(cell)), _CELL) for cell in row] for row in rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(heads))]
     numeric = [all(isinstance(row[at], int) for row in rows) or "ms" in heads[at] for at in range(len(heads))]
     return [
@@ -87,10 +87,6 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], none: str) ->
         ).rstrip()
         for row in cells
     ]
-
-
-def _cell(text: str) -> str:
-    return shorten(escape_as_json(text), _CELL)
 
 
 def _newest(context: CommandContext, lines: list[str]) -> CommandOutcome:
