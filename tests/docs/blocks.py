@@ -1,6 +1,7 @@
 """Fenced code blocks of Markdown pages, and how the tests run them.
 
 - python: runs; all blocks of a page share their names, in order. With `>>>` it is a doctest.
+- py: code of another library, only shown, and compiled.
 - text: directly after a python block, the output of that block; a block that prints has one.
 - LANGUAGE title="NAME": a file that console blocks find under this name.
 - toml: only shown, and parsed as TOML.
@@ -12,6 +13,7 @@ A page that asks a real model has a file of recorded answers beside it in tests/
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import io
@@ -35,7 +37,7 @@ from toolwire.testing import ScriptedTransport
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LANGUAGES = frozenset({"python", "text", "json", "console", "sh", "toml"})
+LANGUAGES = frozenset({"python", "py", "text", "json", "console", "sh", "toml"})
 
 _BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<code>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
 _INFO = re.compile(r'(?P<language>\w*)(?: title="(?P<name>[\w.]+)")?')
@@ -86,6 +88,8 @@ def run_page(page: Path, folder: Path) -> None:
                 (folder / block.name).write_text(block.code, "utf-8")
             elif block.language == "toml":
                 tomllib.loads(block.code)
+            elif block.language == "py":
+                compile(block.code, str(block), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             elif block.language == "console":
                 _run_console(block, folder)
             elif block.language == "python" and block.code.startswith(">>>"):
