@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Rewritten by --ratchet. All may only fall, except comment lines, which may only rise.
 LIMITS = {
-    "vague_names": 12.29,
-    "riddle_docstrings": 552,
-    "banned_words": 14.57,
-    "comments": 12.0,
-    "comments_subtle": 11.2,
+    "vague_names": 0.04,
+    "riddle_docstrings": 0,
+    "banned_words": 0.36,
+    "comments": 16.5,
+    "comments_subtle": 21.6,
 }
 RISING = frozenset({"comments", "comments_subtle"})
 FIGURES = {
