@@ -2,14 +2,19 @@
 
 import os
 import random
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolwire import ToolError
 from toolwire.runtime import allowed_roots as roots_module
-from toolwire.runtime.allowed_roots import MAX_LINKS, AllowedRoots
+from toolwire.runtime.allowed_roots import MAX_LINKS, MAX_PATH, AllowedRoots, beginning_in, entries_of
 
 SECRET = b"secret"
 
@@ -306,3 +311,187 @@ def test_as_many_links_as_allowed_are_followed_and_one_more_is_refused(tmp_path:
     assert roots.read(f"link{MAX_LINKS}", most=9) == b"inside"
     with pytest.raises(ToolError, match="too many links"):
         roots.read(f"link{MAX_LINKS + 1}", most=9)
+
+
+@pytest.fixture
+def no_descriptor_leaks() -> Iterator[None]:
+    """Fail if a test leaves a descriptor open."""
+    descriptors = "/proc/self/fd"
+    if not os.path.isdir(descriptors):
+        pytest.skip("this system does not list open descriptors")
+    before = sorted(os.listdir(descriptors))
+    yield
+    assert sorted(os.listdir(descriptors)) == before
+
+
+@pytest.mark.usefixtures("no_descriptor_leaks")
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_no_descriptor_stays_open_whether_a_call_succeeds_or_fails(tree: Path, hard_links: bool) -> None:
+    os.link(tree / "top.txt", tree / "hard")
+    roots = AllowedRoots(tree, hard_links=hard_links)
+
+    def change(_: bytes | None) -> bytes:
+        return b"new"
+
+    for path in ("a/b/file.txt", "absolute/b/file.txt", "hard", "fifo", "a", "none/x", "out_file", "a/b/../../top.txt"):
+        for work in (
+            lambda path=path: roots.read(path, most=9),
+            lambda path=path: roots.look(path, most=9),
+            lambda path=path: roots.look(path, most=1),
+            lambda path=path: roots.update(path, change, most=9),
+            lambda path=path: roots.write(path, b"", parents=True),
+            lambda path=path: list(roots.files(path, lambda _: False, lambda _: None)),
+            lambda path=path: list(roots.names(path, lambda _: False, deep=True, most=99)),
+            lambda path=path: next(roots.files(path, lambda _: False, lambda _: None)),
+        ):
+            with suppress(ToolError, StopIteration):
+                work()
+
+
+def test_a_path_of_the_maximum_length_is_read_and_a_longer_one_is_refused(tree: Path) -> None:
+    assert MAX_PATH == 4_096
+    longest = "./" * ((MAX_PATH - len("top.txt")) // 2) + "top.txt"
+    longest = longest.replace("./", ".//", MAX_PATH - len(longest))
+    assert AllowedRoots(tree).read(longest, most=9) == b"inside"
+    with pytest.raises(ToolError, match="too long"):
+        AllowedRoots(tree).read(f"/{longest}", most=9)
+
+
+def _replace_after_check(monkeypatch: pytest.MonkeyPatch, name: str, replace: Any) -> None:
+    """Call a function once the status of a name was read, as a program does that wins a race."""
+    status = os.stat
+
+    def stat(path: Any, **options: Any) -> os.stat_result:
+        info = status(path, **options)
+        if path == name and "dir_fd" in options:
+            replace()
+        return info
+
+    monkeypatch.setattr(os, "stat", stat)
+
+
+@pytest.mark.usefixtures("no_descriptor_leaks")
+def test_a_file_replaced_by_a_pipe_after_the_check_is_refused_at_once(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _replace_after_check(monkeypatch, "top.txt", lambda: os.replace(tree / "fifo", tree / "top.txt"))
+    with pytest.raises(ToolError, match="not a regular file"):
+        AllowedRoots(tree).read("top.txt", most=9)
+
+
+def test_a_file_replaced_by_a_link_after_the_check_is_not_followed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _replace_after_check(monkeypatch, "top.txt", lambda: os.replace(tree / "out_file", tree / "top.txt"))
+    with pytest.raises(ToolError):
+        AllowedRoots(tree).read("top.txt", most=9)
+
+
+def test_a_temporary_name_that_somebody_has_guessed_is_not_written_through(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "urandom", bytes)
+    os.symlink("../secret.txt", tree / ".top.txt.000000000000")
+    with pytest.raises(ToolError):
+        AllowedRoots(tree).write("top.txt", b"mine")
+    assert (tree.parent / "secret.txt").read_bytes() == SECRET
+    assert (tree / "top.txt").read_bytes() == b"inside"
+    (tree / ".a.txt.000000000000").write_bytes(b"of another program")
+    with pytest.raises(ToolError):
+        AllowedRoots(tree).write("a.txt", b"mine")
+    assert not (tree / "a.txt").exists()
+
+
+def test_a_directory_that_another_program_creates_first_is_used(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkdir = os.mkdir
+
+    def create_first(name: Any, **options: Any) -> None:
+        mkdir(name, **options)
+        mkdir(name, **options)
+
+    monkeypatch.setattr(os, "mkdir", create_first)
+    AllowedRoots(tree).write("new/deep/x.txt", b"mine", parents=True)
+    assert (tree / "new" / "deep" / "x.txt").read_bytes() == b"mine"
+
+
+def test_directories_are_created_only_where_that_is_requested(tree: Path) -> None:
+    roots = AllowedRoots(tree)
+    for work in (lambda: roots.write("new/x.txt", b""), lambda: roots.read("new/x.txt", most=9)):
+        with pytest.raises(ToolError):
+            work()
+        assert not (tree / "new").exists()
+
+
+def test_messages_name_the_kind_of_what_is_refused(tree: Path) -> None:
+    roots = AllowedRoots(tree)
+    for work in (lambda: roots.write("a", b""), lambda: roots.look("a", most=9), lambda: roots.read("a", most=9)):
+        with pytest.raises(ToolError, match="a is a directory"):
+            work()
+    for work in (lambda: roots.write("fifo", b""), lambda: roots.look("fifo", most=9)):
+        with pytest.raises(ToolError, match="fifo is not a regular file"):
+            work()
+    with pytest.raises(ToolError, match="no directory is allowed"):
+        AllowedRoots().read("top.txt", most=9)
+    with pytest.raises(ToolError, match="not a path"):
+        roots.read("", most=9)
+    with pytest.raises(ToolError, match="null character"):
+        roots.read("a\0", most=9)
+
+
+def test_a_walk_does_not_enter_another_file_system_if_mounts_are_refused(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted, status = (tree / "a" / "b").stat().st_ino, os.fstat
+
+    def fstat(descriptor: int) -> os.stat_result:
+        info = status(descriptor)
+        device = info.st_dev + (info.st_ino == mounted)
+        return os.stat_result((info.st_mode, info.st_ino, device, *tuple(info)[3:]))
+
+    monkeypatch.setattr(os, "fstat", fstat)
+
+    def names(roots: AllowedRoots) -> list[str]:
+        return [name for name, _ in roots.names("a", lambda _: False, deep=True, most=99)]
+
+    assert names(AllowedRoots(tree)) == ["b", "b/file.txt", ""]
+    before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+    strict = AllowedRoots(tree, mounts=False)
+    assert names(strict) == ["b"]
+    assert [name for name, _ in strict.files("a", lambda _: False, lambda _: None)] == []
+    with pytest.raises(ToolError, match="another file system"):
+        strict.read("a/b/file.txt", most=9)
+    assert len(os.listdir("/proc/self/fd") if before else []) == len(before)
+
+
+def test_a_walk_reports_each_limit_that_it_reaches(tree: Path) -> None:
+    roots, reports = AllowedRoots(tree), list[str]()
+    deep = [name for name, _ in roots.files("a", lambda _: False, reports.append, depth=0)]
+    assert (deep, reports) == ([], ["nothing deeper than 0 directories was looked at"])
+    reports.clear()
+    assert [name for name, _ in roots.files("a", lambda _: False, reports.append, depth=1)] == ["b/file.txt"]
+    assert not reports
+    wide = list(roots.files("a/b", lambda _: False, reports.append, entries=1))
+    assert len(wide) <= 1
+    assert reports == ["only 1 names of the directory were looked at"]
+    reports.clear()
+    list(roots.files("a", lambda _: False, reports.append, entries=1))
+    assert reports == ["only 1 names of b/ were looked at"]
+
+
+def test_exactly_the_maximum_number_of_entries_is_listed(tree: Path) -> None:
+    with AllowedRoots(tree).directory("a/b") as directory:
+        assert ([entry.name for entry in entries_of(directory, 2)[0]], entries_of(directory, 2)[1]) == (
+            ["file.txt", "up"],
+            False,
+        )
+        assert entries_of(directory, 1)[1] is True
+    assert len(list(AllowedRoots(tree).names(".", lambda _: False, deep=False, most=3))) == 3
+
+
+def test_a_program_begins_in_the_open_directory_without_python_code_after_the_fork(tree: Path) -> None:
+    with AllowedRoots(tree).directory("a") as directory:
+        (tree / "a").rename(tree / "renamed")
+        (tree / "a").symlink_to(tree.parent)
+        options = beginning_in(directory)
+        command = [sys.executable, "-S", "-c", "import os; print(os.listdir('.'))"]
+        assert subprocess.run(command, **options, capture_output=True, text=True, check=True).stdout == "['b']\n"
+        if os.path.isdir("/proc/self/fd"):  # code between fork and exec can hang in a program with threads
+            assert "preexec_fn" not in options

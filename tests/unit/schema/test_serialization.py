@@ -100,3 +100,62 @@ def test_an_error_names_the_place_that_cannot_be_converted(value: Any, said: str
     with pytest.raises(ToolError) as caught:
         to_json_value(value)
     assert said in str(caught.value)
+
+
+def test_lone_surrogates_are_replaced_wherever_they_are() -> None:
+    assert to_json_value("\ud800") == "\ufffd"
+    assert to_json_value(["\ud800", {"a": ("\ud800",)}]) == ["\ufffd", {"a": ["\ufffd"]}]
+    assert to_json_value({"\ud800": 1, 2: "\ud800"}) == {"\ufffd": 1, 2: "\ufffd"}
+    assert to_json_value({"emoji": "\U0001f600"}) == {"emoji": "\U0001f600"}
+    assert to_json_value([NOON, "\U0001f600"]) == ["2026-01-02T12:00:00", "\U0001f600"]
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, 2**63, -(2**63), 2**200, False])
+def test_integers_of_any_usual_size_are_json_values(value: int) -> None:
+    assert to_json_value(value) is value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "it is nan, a number that JSON does not have. Return null or text there."),
+        pytest.param(10**5000, "it is a number of too many digits to be written.", id="long number"),
+        ({object(): 1}, "it is a dict with a key of the type object. Use keys of text."),
+        (iter([1]), "it is an iterator, list_iterator. Return a list of its items."),
+        ((n for n in [1]), "it is a generator. Return a list of its items."),
+        (object(), "it is of the type object. Return text, numbers, lists, dicts, dataclasses or pydantic models."),
+        ({"a": {1, object()}}, "it is of the type object"),
+        ([(1, object())], "at /0/1 it is of the type object"),
+    ],
+)
+def test_an_error_says_what_to_return_instead(value: Any, message: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        to_json_value(value)
+    assert message in str(caught.value)
+
+
+def test_a_value_in_two_places_does_not_contain_itself() -> None:
+    shared = {NOON}
+    assert to_json_value([shared, shared]) == [["2026-01-02T12:00:00"]] * 2
+
+
+def nested(value: Any, levels: int) -> Any:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_the_place_is_named_down_to_the_search_depth() -> None:
+    with pytest.raises(ToolError, match="of the type object"):
+        to_json_value(nested(object(), 50))
+    with pytest.raises(ToolError, match="nested too deeply"):
+        to_json_value(nested(object(), 80))
+    assert to_json_value(nested(NOON, 150)) == nested("2026-01-02T12:00:00", 150)
+
+
+def test_no_iterator_is_advanced() -> None:
+    numbers = iter([1, 2])
+    for value in (numbers, [numbers], {"a": (numbers,)}, {"a": deque([numbers])}):
+        with pytest.raises(ToolError):
+            to_json_value(value)
+    assert list(numbers) == [1, 2]

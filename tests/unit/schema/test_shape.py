@@ -211,6 +211,49 @@ def test_deeply_nested_schemas_are_bounded(keyword: str) -> None:
     assert shape.coerce({"a": "5"}, json.loads)
 
 
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_a_hundred_nested_branches_are_followed(keyword: str) -> None:
+    schema: Any = {"type": "object", "properties": {"a": INTEGER}}
+    for _ in range(100):
+        schema = {keyword: [schema]}
+    shape = Shape.of(schema)
+    assert shape.kinds == {"object"}
+    assert shape.property("a").kinds == {"integer"}
+    assert shape.coerce({"a": "5"}, json.loads) == {"a": 5}
+
+
+def test_a_chain_of_a_hundred_references_is_followed() -> None:
+    names: dict[str, Any] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}", "title": "x"} for i in range(100)}
+    names["d100"] = {"type": "object", "properties": {"a": INTEGER}}
+    shape = Shape.of({"$ref": "#/$defs/d0", "title": "x", "$defs": names})
+    assert shape.kinds == {"object"}
+    assert shape.property("a").kinds == {"integer"}
+
+
+def test_values_are_coerced_down_to_the_depth_limit() -> None:
+    value: Any = {"n": "1"}
+    for _ in range(90):
+        value = {"kids": [value]}
+    fitted = fit(TREE, value)
+    for _ in range(90):
+        fitted = fitted["kids"][0]
+    assert fitted == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "matches"),
+    [
+        *(("", "x", True), ("^", "x", True), (".*", "x", True), ("^.*", "x", True), ("^.*$", "x", True)),
+        *(("ab", "xabx", True), ("ab", "xa", False), ("^ab", "abc", True), ("^ab", "xab", False)),
+        *(("ab$", "xab", True), ("ab$", "abx", False), ("^ab$", "ab", True), ("^ab$", "abc", False)),
+        *(("^x-", "x-1", True), ("a:b/c d", "a:b/c d", True), ("^$", "", True), ("^$", "x", False)),
+    ],
+)
+def test_names_fit_patterns_of_plain_text(pattern: str, name: str, matches: bool) -> None:
+    shape = Shape.of({"patternProperties": {pattern: INTEGER}, "additionalProperties": STRING})
+    assert shape.property(name).kinds == ({"integer"} if matches else {"string"})
+
+
 def test_references_that_fan_out_take_linear_time() -> None:
     """Each of 300 definitions refers to the next one twice: as a tree that would be 2 ** 300 nodes."""
     names = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(300)}

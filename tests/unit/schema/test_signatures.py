@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,7 +14,7 @@ from typing_extensions import TypedDict
 
 from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
-from toolwire.schema.signatures import schema_from_function, schema_from_model
+from toolwire.schema.signatures import argument_converter, schema_from_function, schema_from_model
 from toolwire.schema.validation import check_schema
 
 
@@ -175,3 +177,107 @@ def test_schema_of_a_pydantic_model() -> None:
     assert schema["properties"]["children"]["description"] == "below it"
     assert "title" not in schema
     check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda *names: 1, "'names' takes any number of arguments"),
+        (lambda **names: 1, "'names' takes any keyword"),
+        (lambda name, /: 1, "'name' is positional-only"),
+        (Service.look, "is a method; make a tool of the bound method"),
+        (lambda cls: 1, "is a method; make a tool of the bound method"),
+        (takes_alias, "alias differs from its name: ['a', 'b']"),
+        (takes_opaque, "no JSON Schema for its signature"),
+    ],
+)
+def test_a_refused_signature_is_explained_with_the_name_of_the_tool(function: Any, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        schema_from_function(function)
+    assert message in str(caught.value)
+    assert caught.value.tool == function.__name__
+
+
+def test_self_is_an_ordinary_name_behind_the_first_place_or_with_a_type() -> None:
+    def second(a: int, self: int) -> None: ...
+    def annotated(self: int) -> None: ...
+    def second_without_types(a, self): ...  # type: ignore[no-untyped-def]
+
+    for function in (second, annotated, second_without_types):
+        assert "self" in schema_from_function(function)[1]["properties"]
+
+
+def test_a_partial_function_keeps_its_remaining_parameters() -> None:
+    def look(city: str, days: int) -> None:
+        """Look."""
+
+    schema = schema_from_function(partial(look, days=3), "look")[1]
+    assert schema["properties"]["city"]["type"] == "string"
+
+
+class Meeting(BaseModel):
+    title: str
+    on: datetime.date
+
+
+class Diary:
+    def __init__(self, day: datetime.date) -> None:
+        self.day = day
+
+    def __call__(self, day: datetime.date) -> None: ...
+
+
+DAY = datetime.date(2026, 1, 2)
+
+
+def test_arguments_become_what_annotations_ask_for() -> None:
+    def book(meeting: Meeting, unit: Unit, days: list[datetime.date], note: str = "") -> None: ...
+
+    convert = argument_converter(book)
+    assert convert is not None
+    arguments = {"meeting": {"title": "x", "on": "2026-01-02"}, "days": ["2026-01-02"], "note": "n", "unit": "f"}
+    assert convert(arguments) == {"meeting": Meeting(title="x", on=DAY), "days": [DAY], "note": "n", "unit": Unit.F}
+    assert arguments["unit"] == "f"
+    assert convert({"unit": "c"}) == {"unit": Unit.C}
+    with pytest.raises(ValueError, match="/meeting/on: "):
+        convert({"meeting": {"title": "x", "on": "never"}})
+
+
+@pytest.mark.parametrize("function", [Diary, Diary(DAY), partial(Diary(DAY).__call__), Diary(DAY).__call__])
+def test_callables_of_all_kinds_have_their_arguments_converted(function: Any) -> None:
+    convert = argument_converter(function)
+    assert convert is not None
+    assert convert({"day": "2026-01-02"}) == {"day": DAY}
+
+
+@pytest.mark.parametrize(
+    ("hint", "converted"),
+    [
+        *((str, False), (int, False), (float, False), (bool, False), (None, False), (Any, False), (object, False)),
+        *((list, False), (dict, False), (list[int], False), (dict[str, list[float]], False), (int | None, False)),
+        *((Literal["a", 1, None], False), (Literal[Unit.C], True), (list[Unit], True), (dict[str, Unit], True)),
+        *((Unit | None, True), (Annotated[int, "a note"], False), (Annotated[int, Field(ge=1)], True)),
+        *((Annotated[Unit, "a note"], True), (datetime.date, True), (tuple[int, int], True), (set[int], True)),
+    ],
+)
+def test_only_arguments_that_are_not_json_values_are_converted(hint: Any, converted: bool) -> None:
+    def function(a: Any) -> Any: ...
+
+    function.__annotations__ = {"a": hint, "return": Unit}
+    assert (argument_converter(function) is not None) is converted
+
+
+def test_annotations_that_cannot_be_read_convert_nothing() -> None:
+    assert argument_converter(takes_unknown) is None
+
+
+def test_titles_that_repeat_names_are_left_out_of_nested_schemas() -> None:
+    _, schema = schema_from_function(everything)
+    assert '"title": "' not in str(schema).replace("'", '"')
+
+
+def test_a_recursive_model_keeps_its_definitions() -> None:
+    _, schema = schema_from_model(Node)
+    assert set(schema["$defs"]) == {"Node"}
+    assert set(schema["properties"]) == {"label", "children"}
+    assert schema_from_model(Meeting)[1]["required"] == ["title", "on"]

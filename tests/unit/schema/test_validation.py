@@ -151,3 +151,144 @@ def test_check_schema_refuses_unusable_schemas(schema: Any, pointer: str) -> Non
 )
 def test_check_schema_accepts_usable_schemas(schema: Any) -> None:
     check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "place"),
+    [
+        *((keyword, f"/{keyword}") for keyword in (
+            "items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contains",
+            "propertyNames", "not", "if", "then", "else", "contentSchema",
+        )),
+        *((keyword, f"/{keyword}/1") for keyword in ("allOf", "anyOf", "oneOf", "prefixItems", "items")),
+        *((keyword, f"/{keyword}/a~1b") for keyword in (
+            "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
+        )),
+    ],
+)  # fmt: skip
+def test_a_dangling_reference_is_found_in_every_place_of_a_schema(keyword: str, place: str) -> None:
+    dangling = {"$ref": "#/nope"}
+    inner = {"1": [{}, dangling], "a~1b": {"a/b": dangling}}.get(place.rpartition("/")[2], dangling)
+    with pytest.raises(DefinitionError, match='"#/nope" does not resolve') as caught:
+        check_schema({**OBJECT, keyword: inner})
+    assert caught.value.pointer == f"{place}/$ref"
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({}, "the root type must be object, it is missing"),
+        ({"type": "array"}, 'the root type must be object, it is "array"'),
+        ([], "the parameters schema must be a dict, not list"),
+        ({**OBJECT, "$ref": "other.json"}, 'the reference "other.json" leads outside the schema'),
+        ({**OBJECT, "default": float("nan")}, "the schema is not JSON"),
+        ({**OBJECT, "required": "a"}, "not a valid JSON Schema"),
+        ({**OBJECT, "properties": {"a": nest(250, "anyOf")}}, "nested deeper than"),
+    ],
+)
+def test_a_refused_schema_is_explained(schema: Any, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        check_schema(schema)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ({"type": "null"}, 1, "is the integer 1, the schema wants null"),
+        (NUMBER, None, "is null, the schema wants a number"),
+        (OBJECT, "x", 'is the string "x", the schema wants an object'),
+        ({"type": "array"}, 1.5, "is the number 1.5, the schema wants an array"),
+        ({"type": "boolean"}, {}, "is an object, the schema wants true or false"),
+        (STRING, [], "is an array, the schema wants a string"),
+        ({"type": ["integer", "string"]}, True, "is true, the schema wants an integer or a string"),
+        ({"type": "float"}, "x", 'is the string "x", the schema wants a number'),
+        ({"const": "ü"}, "é", 'is the string "é", the schema wants "ü"'),
+        ({"enum": ["a"]}, ["a"], 'is an array, the schema wants one of "a"'),
+        ({"minItems": 2}, [1], "has 1 elements, the schema wants at least 2"),
+        ({"maxItems": 1}, [1, 2], "has 2 elements, the schema wants at most 1"),
+        ({"minLength": 2}, "a", "has 1 characters, the schema wants at least 2"),
+        ({"maxLength": 2}, "abc", "has 3 characters, the schema wants at most 2"),
+        ({"minProperties": 2}, {"a": 1}, "has 1 properties, the schema wants at least 2"),
+        ({"maxProperties": 1}, {"a": 1, "b": 2}, "has 2 properties, the schema wants at most 1"),
+        ({"uniqueItems": True}, [1, 1], "has equal elements, the schema wants all different"),
+        ({"multipleOf": 2}, 7, "is 7, the schema wants a multiple of 2"),
+        ({"minimum": 2}, 1, "is 1, the schema wants at least 2"),
+        ({"maximum": 8}, 9, "is 9, the schema wants at most 8"),
+        ({"exclusiveMinimum": 1}, 1, "is 1, the schema wants more than 1"),
+        ({"exclusiveMaximum": 1}, 1, "is 1, the schema wants less than 1"),
+        ({"pattern": "^b"}, "a", 'is the string "a", the schema wants text that matches ^b'),
+        ({"required": ["a"]}, {}, 'lacks the required property "a"'),
+        (
+            {"oneOf": [INTEGER, {"minimum": 0}]}, 1,
+            "is the integer 1, which fits several alternatives of the schema; it wants exactly one",
+        ),
+        ({"anyOf": [INTEGER, OBJECT]}, "x", 'is the string "x", the schema wants an integer or an object'),
+        ({"anyOf": [INTEGER, {"minimum": 6}]}, 5.5, "is 5.5, the schema wants at least 6"),
+        (
+            {"anyOf": [{"minimum": 6}, {"maximum": 4}]}, 5,
+            "fits none of the alternatives: is 5, the schema wants at least 6; or is 5, the schema wants at most 4",
+        ),
+        ({"const": "y" * 200}, "x", f'is the string "x", the schema wants "{"y" * 78}…'),
+    ],
+)  # fmt: skip
+def test_each_violation_is_explained(schema: Any, value: Any, message: str) -> None:
+    assert [issue.message for issue in validate(value, schema)] == [message]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        STRING,
+        {"type": ["string"]},
+        {"type": "str"},
+        {"enum": ["a", "bc"]},
+        {"enum": ["a", None]},
+        {"type": "string", "enum": ["a"]},
+        {"const": "a"},
+        {"anyOf": [STRING]},
+        {"oneOf": [STRING]},
+        {"oneOf": [STRING, {"type": "null"}]},
+        {"anyOf": [STRING, {"type": "null"}]},
+        {"allOf": [STRING]},
+        {"$ref": "#/$defs/a", "$defs": {"a": STRING}},
+        {"allOf": [STRING], "anyOf": [{"maxLength": 1}]},
+    ],
+)
+def test_nullable_admits_null_and_what_the_schema_admits_and_nothing_else(schema: Any) -> None:
+    nullable = {**schema, "nullable": True}
+    for value, valid in ((None, True), ("a", True), (5, False), ([], False)):
+        assert (not validate(value, nullable)) is valid, value
+
+
+def test_null_is_listed_once_among_the_values_of_a_nullable_enum() -> None:
+    for values in (["a"], ["a", None]):
+        issue = validate("k", {"enum": values, "nullable": True})[0]
+        assert issue.message == 'is the string "k", the schema wants one of "a", null'
+
+
+def test_elements_beyond_an_older_tuple_follow_additional_items() -> None:
+    schema = {"items": [INTEGER], "additionalItems": STRING}
+    assert validate([1, "a"], schema) == []
+    assert [issue.pointer for issue in validate([1, "a", 3], schema)] == ["/2"]
+
+
+def test_an_unknown_type_restricts_nothing_and_aliases_name_types() -> None:
+    assert validate("x", {"type": "nonsense"}) == []
+    for alias, value in (
+        ("dict", {}), ("list", []), ("tuple", []), ("int", 1), ("float", 1.5), ("double", 1.5), ("str", "x"),
+        ("bool", True), ("none", None), ("None", None), ("Integer", 1),
+    ):  # fmt: skip
+        assert validate(value, {"type": alias}) == [], alias
+        assert validate({} if alias != "dict" else [], {"type": alias}), alias
+
+
+def test_at_most_twenty_issues_are_reported() -> None:
+    assert len(validate(list(range(30)), {"items": STRING})) == 20
+
+
+def test_unknown_properties_are_reported_for_the_place_where_they_are() -> None:
+    schema = {"items": {"properties": {"q": {}}, "additionalProperties": False}}
+    assert [str(issue) for issue in validate([{"q": 1}, {"z": 1}], schema)] == [
+        '/1: has "z", which the schema does not know; it knows "q"'
+    ]
