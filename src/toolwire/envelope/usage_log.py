@@ -115,21 +115,18 @@ class UsageLog:
         if not self.enabled:
             return
         with capture_errors():  # a failure here must not reach the caller
-            self._record(record)
-
-    def _record(self, record: UsageRecord) -> None:
-        values: tuple[str | float, ...] = (
-            *(record.cmd, record.mode, redacted(record.input, MAX_INPUT), record.output, record.truncated),
-            *(record.handle, record.latency_ms, record.error),
-            redacted(record.output_text, MAX_OUTPUT_TEXT) if self._output_text else "",
-            *(record.agent, record.session, record.timestamp or time.time()),
-        )
-        values = tuple(storable(value) if isinstance(value, str) else value for value in values)
-        marks = ", ".join("?" * len(values))
-        with self._database.writing() as connection:
-            added = connection.execute(f"INSERT INTO calls ({_COLUMNS}) VALUES ({marks})", values).lastrowid or 0
-            if added % 1_000 == 0:
-                connection.execute("DELETE FROM calls WHERE id <= ?", (added - MAX_ROWS,))
+            values: tuple[str | float, ...] = (
+                *(record.cmd, record.mode, redacted(record.input, MAX_INPUT), record.output, record.truncated),
+                *(record.handle, record.latency_ms, record.error),
+                redacted(record.output_text, MAX_OUTPUT_TEXT) if self._output_text else "",
+                *(record.agent, record.session, record.timestamp or time.time()),
+            )
+            values = tuple(storable(value) if isinstance(value, str) else value for value in values)
+            marks = ", ".join("?" * len(values))
+            with self._database.writing() as connection:
+                added = connection.execute(f"INSERT INTO calls ({_COLUMNS}) VALUES ({marks})", values).lastrowid or 0
+                if added % 1_000 == 0:
+                    connection.execute("DELETE FROM calls WHERE id <= ?", (added - MAX_ROWS,))
 
     def stats(self) -> list[UsageStats]:
         """Return statistics for each command, the most frequent first.

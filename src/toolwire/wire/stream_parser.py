@@ -157,15 +157,10 @@ class StreamParser:
         events: Sequence[Event] = [*self._before, *self._reader.finish()]
         calls = self._reader.complete_calls
         if self._fallback is not None:
-            more, more_calls = self._fallback_events(events)
-            events, calls = more, calls + more_calls
+            passed = self._fallback.filter(events)
+            more, more_calls = self._fallback.finish()
+            events, calls = [*passed, *more], calls + more_calls
         return [*events, Finish(FinishReason.TOOL_CALLS if calls else FinishReason.STOP)]
-
-    def _fallback_events(self, last: Sequence[Event]) -> tuple[Sequence[Event], int]:
-        assert self._fallback is not None
-        passed = self._fallback.filter(last)
-        more, calls = self._fallback.finish()
-        return [*passed, *more], calls
 
 
 @lru_cache(maxsize=128)

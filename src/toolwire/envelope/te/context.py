@@ -158,12 +158,7 @@ class CommandContext:
         if not self.settings.telemetry:
             return
         with capture_errors():  # it never gets in the way
-            self._record(done, arguments)
-
-    def _record(self, done: CommandOutcome, arguments: Sequence[str]) -> None:
-        telemetry = UsageLog.of(self.settings)
-        telemetry.record(
-            UsageRecord(
+            record = UsageRecord(
                 cmd=done.cmd,
                 mode=done.mode,
                 input=redacted_command(arguments, MAX_INPUT),
@@ -176,8 +171,9 @@ class CommandContext:
                 agent=self.settings.agent,
                 session=self.settings.session,
             )
-        )
-        telemetry.close()
+            telemetry = UsageLog.of(self.settings)
+            telemetry.record(record)
+            telemetry.close()
 
 
 def dumped(value: Any) -> str:
