@@ -46,7 +46,36 @@ def test_addresses_outside(address: str) -> None:
         *(("127.16777215", True), ("127.16777216", False)),
         *(("127.0.65535", True), ("127.0.65536", False)),
         *(("127.0.0.255", True), ("127.0.0.256", False)),
+        *(("10.0.256.1", False), ("10.256.0.1", False), ("256.0.0.1", False), ("10.256.1", False)),
+        *(("10.0.0.0.1", False), ("0xa.0.0.1", True), ("0XA.0.0.1", True), ("012.0.0.1", True), ("0xg.0.0.1", False)),
     ],
 )
 def test_a_number_that_is_too_large_for_an_address_is_a_name(host: str, private: bool) -> None:
     assert Host("private").surely(url(host)) is private
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("localhost", "a.localhost", "a.b.localhost", "printer.local", "db.internal", "router.home.arpa"),
+        *("metadata", "metadata.google", "METADATA.example", "printer", "PRINTER.LOCAL."),
+    ],
+)
+def test_names_that_lead_inside_are_private(host: str) -> None:
+    assert Host("private").surely(url(host))
+    assert Host("private").maybe(url(host))
+    assert not Host("*").surely(url(host))
+
+
+@pytest.mark.parametrize("host", ["localhost.example.com", "local.example", "internal.com", "a.metadata.com", "x.home"])
+def test_names_that_only_resemble_private_ones_are_public(host: str) -> None:
+    assert not Host("private").maybe(url(host))
+    assert Host("*").surely(url(host))
+
+
+def test_a_name_of_the_maximum_length_is_a_host_and_a_longer_one_may_be_anything() -> None:
+    longest = "a." * 125 + "com"
+    assert len(longest) == 253
+    assert Host("*").surely(url(longest))
+    assert not Host("*").surely(url(f"b{longest}"))
+    assert Host("other.example").maybe(url(f"b{longest}"))

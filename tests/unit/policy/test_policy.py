@@ -296,3 +296,174 @@ def test_text() -> None:
     assert not Text("a*").surely(5)
     rule = Rule("allow", arguments={"missing": Text("*")})
     assert not rule.fits(ToolCall("f"), ToolDefinition("f"))
+
+
+SAID = ("please run build.sh now",)
+SCRIPT = ToolDefinition(
+    "execute_command", tier=Tier.RUN, parameters={"type": "object", "properties": {"command": {"type": "string"}}}
+)
+CONFIRMED = ToolDefinition("execute_command", tier=Tier.RUN, parameters=SCRIPT.parameters, requires_confirmation=True)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_permission_for_once_is_kept_where_a_rule_without_conditions_allows(reverse: bool) -> None:
+    rules = (Rule("allow", reason="asked", asked_for=("run",)), Rule("allow", reason="plain"))
+    context = Context(tier=Tier.RUN, said=SAID)
+    call = run("build.sh")
+    assert Policy(rules[:1]).decide(call, SCRIPT, context) == Allow("asked", once=True)
+    assert Policy(rules[::-1] if reverse else rules).decide(call, SCRIPT, context) == Allow("plain")
+    assert Policy(rules[:1]).decide(run("other.sh"), SCRIPT, context) == Allow()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_tool_that_wants_confirmation_runs_unasked_by_the_rule_without_conditions_first(reverse: bool) -> None:
+    rules = (
+        Rule("allow", reason="asked", asked_for=("run",), confirm=False),
+        Rule("allow", reason="plain", confirm=False),
+    )
+    context = Context(tier=Tier.RUN, said=SAID)
+    call = run("build.sh")
+    assert Policy(rules[:1]).decide(call, CONFIRMED, context) == Allow("asked", once=True)
+    assert Policy(rules[::-1] if reverse else rules).decide(call, CONFIRMED, context) == Allow("plain")
+    spent = Context(tier=Tier.RUN, said=SAID, spent={approval_key(call, CONFIRMED): 1})
+    assert decide(Policy(rules[:1]), call, CONFIRMED, spent) is Ask
+    of_server = ToolDefinition(
+        "execute_command", tier=Tier.RUN, parameters=SCRIPT.parameters, requires_confirmation=True, server="web"
+    )
+    allow_server = Rule("allow", "web.*", confirm=False)
+    assert decide(Policy((allow_server,)), call, of_server, context) is Ask
+
+
+def test_what_the_user_asked_for_runs_once_after_untrusted_content() -> None:
+    policy = Policy((Rule("allow", asked_for=("run",)),))
+    call = run("build.sh")
+    untrusted = Context(tier=Tier.RUN, untrusted=True, said=SAID)
+    assert policy.decide(call, SCRIPT, untrusted) == Allow(once=True)
+    assert decide(policy, run("other.sh"), SCRIPT, untrusted) is Ask
+    spent = Context(tier=Tier.RUN, untrusted=True, said=SAID, spent={approval_key(call, SCRIPT): 1})
+    assert decide(policy, call, SCRIPT, spent) is Ask
+    anyhow = Policy((Rule("allow", asked_for=("run",)), Rule("allow", even_untrusted=True, reason="anyhow")))
+    assert anyhow.decide(call, SCRIPT, untrusted) == Allow("anyhow")
+
+
+@pytest.mark.parametrize(("seconds", "decision"), [(8, Deny), (8.5, Allow), (3, Deny)])
+def test_a_limit_of_running_time_counts_calls_that_still_run(seconds: float, decision: type) -> None:
+    context = Context(
+        tier=Tier.RUN,
+        now=100.0,
+        running={"execute_command": 2.0, "other": 50.0},
+        busy={"execute_command": (2, 194.0), "other": (1, 1.0)},
+    )
+    policy = Policy(limits=(Limit(running=seconds, tool="execute_*"),))
+    assert decide(policy, run("ls"), RUN, context) is decision
+
+
+def test_a_limit_says_how_often_or_how_long() -> None:
+    context = Context(
+        tier=Tier.RUN, now=9.0, counts={"execute_command": 2}, ran={"execute_command": [8.0, 9.0]},
+        running={"execute_command": 5.0},
+    )  # fmt: skip
+    for limit, words in (
+        (Limit(2), "may run 2 times in this session"),
+        (Limit(2, 60), "may run 2 times in 60 seconds"),
+        (Limit(running=5), "may run for 5 seconds in this session"),
+    ):
+        decision = Policy(limits=(limit,)).decide(run("ls"), RUN, context)
+        assert isinstance(decision, Deny)
+        assert words in decision.reason
+    for limit in (Limit(3), Limit(3, 60), Limit(running=5.5), Limit(1, tool="other"), Limit(running=0, tool="other")):
+        assert decide(Policy(limits=(limit,)), run("ls"), RUN, context) is Allow
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (lambda: Limit("2"), "calls"),
+        (lambda: Limit(2, "60"), "seconds"),
+        (lambda: Limit(2, 60, 5), "tool"),
+        (lambda: Limit(running="5"), "running"),
+        (lambda: Rule(5), "effect"),
+        (lambda: Rule("allow", 5), "tool"),
+        (lambda: Rule("allow", arguments=[1]), "arguments"),
+        (lambda: Policy(rules=[5]), "rules"),
+        (lambda: Policy(limits=[5]), "limits"),
+        (lambda: Policy(ask_when_untrusted="run"), "ask_when_untrusted"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_by_its_name(build: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        build()
+
+
+def test_an_argument_that_is_left_out_is_its_default_for_rules_that_deny() -> None:
+    tool = ToolDefinition(
+        "f", parameters={"type": "object", "properties": {"mode": {"type": "string", "default": "wipe"}, "x": {}}}
+    )
+    for effect, decision in (("deny", Deny), ("ask", Ask)):
+        policy = Policy((Rule(effect, arguments={"mode": Text("wipe")}),))  # type: ignore[arg-type]
+        assert decide(policy, ToolCall("f"), tool) is decision
+        assert decide(policy, ToolCall("f", {"mode": "show"}), tool) is Allow
+    policy = Policy((Rule("allow", arguments={"mode": Text("wipe")}),), deny_by_default=frozenset(Tier))
+    assert decide(policy, ToolCall("f"), tool) is Deny
+    odd = ToolDefinition("f", parameters={"type": "object"})
+    assert decide(Policy((Rule("deny", arguments={"mode": Text("*")}),)), ToolCall("f"), odd) is Allow
+
+
+def test_a_rule_that_allows_has_to_name_the_server() -> None:
+    tool = ToolDefinition("search", server="web")
+    for glob, decision in (("search", Deny), ("web.*", Allow), ("*", Allow), ("WEB.search", Deny), ("s*", Deny)):
+        policy = Policy((Rule("allow", glob),), deny_by_default=frozenset(Tier))
+        assert decide(policy, ToolCall("search"), tool) is decision, glob
+    for glob in ("search", "web.search", "*", "WEB.Search", "SEARCH"):
+        assert decide(Policy((Rule("deny", glob),)), ToolCall("search"), tool) is Deny, glob
+        assert decide(Policy(limits=(Limit(0, tool=glob),)), ToolCall("search"), tool) is Deny, glob
+
+
+def test_a_guessed_call_is_asked_about_below_half_confidence_only() -> None:
+    tool = ToolDefinition("f")
+    assert decide(Policy(), ToolCall("f", confidence=0.5), tool) is Allow
+    assert decide(Policy(), ToolCall("f", confidence=0.49), tool) is Ask
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("uv run x", "uv tool x", "pdm run x", "poetry run x", "hatch run x", "rye run x", "pixi run x"),
+        *("pipenv run x", "conda run x", "mamba run x", "micromamba run x", "bundle exec x", "bundle exe x"),
+        *("go run x", "go generate x", "cargo run x", "cargo test x", "kubectl exec x", "docker run x"),
+        *("podman exec x", "git bisect x", "git submodule x", "npm run x", "npm exec x", "npm tes x"),
+        *("yarn build x", "pnpm build x"),
+    ],
+)
+def test_a_rule_for_a_program_does_not_allow_what_runs_other_programs(command: str) -> None:
+    program, subcommand, _ = command.split()
+    assert not Command((program,)).surely(command)
+    assert not Command((program, "*")).surely(command)
+    assert Command((program, subcommand)).surely(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "denied"),
+    [
+        *(("rm --recursive x", True), ("rm --recur x", True), ("rm --recursive=yes x", True), ("rm -rf x", True)),
+        *(("rm -fr x", True), ("rm x -r", True), ("rm -f x", False), ("rm --force x", False), ("rm x", False)),
+        *(("rm -$X x", True), ("rm $X", True), ("rm -- x", False)),
+        *(("sudo rm -r x", True), ("xargs rm -r", True), ("'rm' \"-r\" x", True), ("r\\\nm -r x", True)),
+        *(("sh -c 'rm -r x'", True), ("echo 'rm -r x'", True), ("echo rm", False), ("$X -r", True)),
+    ],
+)
+def test_an_option_is_recognized_in_all_of_its_spellings(command: str, denied: bool) -> None:
+    assert Command(("rm", "-r")).maybe(command) is denied
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("a/b", True), ("a", True), ("a/b/c", True), ("b/a", False), ("", False), ("a/..", False)]
+)
+def test_two_stars_are_any_number_of_names(path: str, allowed: bool) -> None:
+    assert PathGlob("a/**").surely(path) is allowed
+    assert PathGlob("**/a/**").surely(f"x/y/{path}" if path else "x") is ("a" in path.split("/") and ".." not in path)
+
+
+def test_both_ends_of_a_range_belong_to_it() -> None:
+    assert [Number(1, 3).surely(value) for value in (0.9, 1, 3, 3.1)] == [False, True, True, False]
+    assert [Number(1, 3).maybe(value) for value in (0.9, 1, 3, 3.1)] == [False, True, True, False]

@@ -276,3 +276,21 @@ def test_limits_and_rules_know_a_server_s_tool_by_all_its_names() -> None:
     policy = Policy((Rule("allow", "search"), Rule("allow", "docs.*")), deny_by_default=frozenset(Tier))
     allowed = ToolExecutor(registry, policy=policy)
     assert [run(allowed, name) for name in ("web.search", "docs.search", "search")] == [False, True, True]
+
+
+def test_running_time_counts_calls_that_ended_and_calls_that_still_run() -> None:
+    session = Session(tier=Tier.RUN)
+    for at in (10.0, 20.0):
+        session.began("f", at)
+    session.ended("f", 10.0, 30.0)
+
+    def may_run(seconds: float, now: float) -> bool:
+        policy = Policy(limits=(Limit(running=seconds),))
+        decision = policy.decide(ToolCall("f"), ToolDefinition("f"), session.context(now=now))
+        return isinstance(decision, Allow)
+
+    assert not may_run(40, now=40)  # 20 seconds of the first, and 20 of the second
+    assert may_run(40.5, now=40)
+    session.ended("f", 20.0, 40.0)
+    assert not may_run(40, now=99)
+    assert may_run(40.5, now=99)
