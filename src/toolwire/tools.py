@@ -288,7 +288,12 @@ def tool(
 
     Args:
         function: a plain or async function; its signature and docstring give the definition.
-        options: see `ToolOptions`.
+        options: `name` and `description`, by default the function's name and docstring; `tier`, which a session must
+            have reached, by default CRAWL; `requires_confirmation`, whether each call needs an approval;
+            `untrusted`, whether results may contain untrusted content; `preview`, a function of the arguments that
+            shows what a call would do; `check`, a function that returns what is wrong with the arguments; `isolated`,
+            True or an `Isolation`, to run in another process; `ends_turn`, whether an agent stops after the call;
+            `idempotent`, whether an interrupted call may run again.
 
     Raises:
         DefinitionError: a model cannot call the function's signature, or the name cannot be used.

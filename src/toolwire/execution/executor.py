@@ -79,7 +79,10 @@ class ToolExecutor:
         registry: the tools.
         policy: the rules.
         confirm: asks a person for an approval; without it, calls that need an approval do not run.
-        options: see `ExecutorOptions`.
+        options: `timeout` of one call in seconds, by default None for no limit; `concurrency`, the maximum number of
+            calls that run at the same time, by default 16; `shape`, which rewrites the results; `confirm_timeout`, the
+            seconds to answer a question, by default 300; `clock`, for limits; `check`, whether misspelled names in the
+            policy are errors (True), warnings ("warn") or ignored (False).
 
     Raises:
         TypeError: `policy` is not a policy, `confirm` is not an async function, or an option is unknown.

@@ -122,8 +122,9 @@ class ToolRegistry:
             description: the description for models, if not its own; a function is called each time it is needed.
             hidden: the tool can be called, but models do not see it.
             run: the function to call, for a tool that is only a definition.
-            options: see `BehaviorOptions`; an option that is left out stays as the tool itself says. Hints of a
-                server about its own tools are only options if the server is trusted.
+            options: `tier`, `requires_confirmation`, `untrusted`, `preview`, `check`, `isolated`, `ends_turn` and
+                `idempotent`, as for the decorator `tool`; an option that is left out stays as the tool itself says.
+                Hints of a server about its own tools are only options if the server is trusted.
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
