@@ -206,13 +206,13 @@ def test_opening_does_not_block_the_event_loop(tmp_path: Path) -> None:
 
         async def main() -> None:
             runs = DurableRuns(agent_of(tmp_path), database=file(tmp_path))
-            with store.takeover():
+            with store.processes.takeover():
                 opening = asyncio.create_task(runs.__aenter__())
                 for _ in range(100):
                     await asyncio.sleep(0)
             await opening
             await runs.__aexit__()
-            with store.takeover():
+            with store.processes.takeover():
                 opening = asyncio.create_task(runs.__aenter__())
                 await asyncio.sleep(0)
                 opening.cancel()

@@ -7,7 +7,6 @@ Nothing here runs an agent; `durable` does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -173,10 +172,6 @@ class RunStore:
         """Close the connections to the database."""
         self.client.destroy()
 
-    def takeover(self) -> AbstractContextManager[None]:
-        """See `LiveProcesses.takeover`."""
-        return self.processes.takeover()
-
     # -- reading -------------------------------------------------------------------------------------------------
 
     def all(self, *, limit: int | None = None, ids: Sequence[str] | None = None) -> list[RunInfo]:
@@ -296,7 +291,7 @@ class RunStore:
         Raises:
             JournalError: the run belongs to another process or waits for a worker, or there is no such run.
         """
-        with self.takeover():
+        with self.processes.takeover():
             status = self.status(run_id)
             if status.status == "SUCCESS":
                 return True
@@ -335,7 +330,7 @@ class RunStore:
         Raises:
             JournalError: the run belongs to a running process, or there is no such run.
         """
-        with self.takeover():
+        with self.processes.takeover():
             owner = owner_of(self.status(run_id, load_output=False))
             if owner and self.processes.running([owner]):
                 raise JournalError(f"the run {run_id!r} is with a process: {owner}")
@@ -343,7 +338,7 @@ class RunStore:
 
     def delete_dead_queues(self) -> None:
         """Delete the queues of processes that died."""
-        with self.takeover():
+        with self.processes.takeover():
             names = [queue.name for queue in self.client.list_queues() if queue.name.startswith(HERE)]
             owners = {name.removeprefix(HERE) for name in names}
             for owner in owners - self.processes.running(owners):
