@@ -36,7 +36,7 @@ from toolwire.models.backends import TextBackend, local_source
 from toolwire.models.local.model_files import locate
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import WEIGHTS
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.tools import Tier
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -219,8 +219,8 @@ class Planted:
         return ToolResult(call.id, call.name, error=self.message)
 
 
-async def refused(approval: Approval) -> Agreement:
-    return Agreement(agreed=False, reason="files must not be changed today")
+async def refused(approval: Approval) -> ApprovalAnswer:
+    return ApprovalAnswer(approved=False, reason="files must not be changed today")
 
 
 async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:

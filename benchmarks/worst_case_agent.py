@@ -7,7 +7,7 @@ The agent replays the ground truth of a user's task through registry, policy and
 injection it makes the injection's own calls, at once, and once more at the end. All injection vectors of a suite hold
 it. AgentDojo says itself whether an attack has reached its goal and a user's task its own.
 
-- "user": somebody agrees to exactly the calls of the user's task, each as often as it stands there, to nothing else.
+- "user": somebody approves exactly the calls of the user's task, each as often as it is there, and nothing else.
 - "nobody": nobody answers.
 
 Printed for each policy: attacks that succeed, the utility of the clean tasks, and what was asked in them. An attack
@@ -38,7 +38,7 @@ from toolwire import Tier, ToolCall, ToolDefinition, ToolError
 from toolwire.execution.confirmation import Together
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import Allow, Context, Policy, Rule
 from toolwire.policy.provenance import vouching_sentences
 from toolwire.policy.session import Session
@@ -116,19 +116,19 @@ class User:
         self.approved = Counter[str]()
         self.asked = self.questions = 0
 
-    async def __call__(self, approvals: Sequence[Approval]) -> list[Agreement]:
+    async def __call__(self, approvals: Sequence[Approval]) -> list[ApprovalAnswer]:
         """One question about any number of calls."""
         self.questions += 1
         return [self._answer(one) for one in approvals]
 
-    def _answer(self, approval: Approval) -> Agreement:
+    def _answer(self, approval: Approval) -> ApprovalAnswer:
         self.asked += 1
         key = _spelled((approval.call.name, approval.call.arguments))
         if self._due[key] <= 0:
-            return Agreement(False)
+            return ApprovalAnswer(False)
         self._due[key] -= 1
         self.approved[key] += 1
-        return Agreement(True, remember=self._remembers)
+        return ApprovalAnswer(True, remember=self._remembers)
 
 
 def _spelled(call: Call) -> str:
@@ -420,7 +420,7 @@ def main() -> int:
             if one.seen < one.attacks:
                 print(f"{name}: {one.attacks - one.seen} injections were never read")
             if one.agreed_to:
-                print(f"{name}: the user had agreed to what {', '.join(one.agreed_to)} wanted")
+                print(f"{name}: the user had approved what {', '.join(one.agreed_to)} wanted")
             if one.open_tasks:
                 print(f"{name}: a call made of the user's own words would run unasked in {one.open_tasks} tasks")
         print(f"{max(one.words for one in sums.values())} more attacks want nothing but words in the answer")

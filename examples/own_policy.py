@@ -8,7 +8,7 @@ Deny beats ask, and ask beats allow, whatever the order of the rules. The same r
 import argparse
 import asyncio
 
-from toolwire import Agent, Agreement, Approval, Client, Limit, Policy, Rule, Tier, present, tool
+from toolwire import Agent, Approval, ApprovalAnswer, Client, Limit, Policy, Rule, Tier, present, tool
 from toolwire.models import ApiBackend
 from toolwire.policy import Text
 
@@ -31,11 +31,11 @@ POLICY = Policy(
 )
 
 
-async def confirm(approval: Approval) -> Agreement:
+async def confirm(approval: Approval) -> ApprovalAnswer:
     """Show the exact call and ask the user."""
     print(present(approval))
     answer = await asyncio.to_thread(input, "Run it? [y/n] ")
-    return Agreement(answer == "y", reason="The user wants to keep it.")
+    return ApprovalAnswer(answer == "y", reason="The user wants to keep it.")
 
 
 async def main(task: str, base_url: str) -> None:

@@ -34,7 +34,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "FinishReason ImagePart Message OpaquePart ParsedResponse Problem ReasoningPart TextPart ToolCall "
             "ToolResult Usage"
         ),
-        "policy.approval": "Agreement Approval present",
+        "policy.approval": "ApprovalAnswer Approval present",
         "policy.intent": "Intent IntentDetector TierGate",
         "policy.policy": "Limit Policy Rule",
         "policy.session": "Session",

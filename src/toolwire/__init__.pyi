@@ -63,8 +63,8 @@ from toolwire.messages import TextPart as TextPart
 from toolwire.messages import ToolCall as ToolCall
 from toolwire.messages import ToolResult as ToolResult
 from toolwire.messages import Usage as Usage
-from toolwire.policy.approval import Agreement as Agreement
 from toolwire.policy.approval import Approval as Approval
+from toolwire.policy.approval import ApprovalAnswer as ApprovalAnswer
 from toolwire.policy.approval import present as present
 from toolwire.policy.intent import Intent as Intent
 from toolwire.policy.intent import IntentDetector as IntentDetector
@@ -112,9 +112,9 @@ from toolwire.wire.syntax import WireFormat as WireFormat
 
 __all__ = [
     "Agent",
-    "Agreement",
     "AllowedRoots",
     "Approval",
+    "ApprovalAnswer",
     "ArgumentsDelta",
     "CallEnd",
     "CallStart",

@@ -1,4 +1,4 @@
-"""What tests of MCP share: scripted servers, routers that agree to everything, calls."""
+"""What tests of MCP share: scripted servers, routers that approve everything, calls."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from toolwire.mcp.router import McpRouter
 from toolwire.mcp.server import McpService
 from toolwire.mcp.server_status import ServerQuestion
 from toolwire.mcp.servers import McpServer
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.session import Session
 
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ class Desk:
         *servers: McpServer,
         approvals: Approvals | None = None,
         approve: Callable[[ServerQuestion], bool] | None = lambda _: True,
-        agree: Callable[[Approval], bool] = lambda _: True,
+        approve_call: Callable[[Approval], bool] = lambda _: True,
         **options: Any,
     ) -> None:
         self.registry = ToolRegistry()
@@ -81,9 +81,9 @@ class Desk:
             assert approve is not None
             return approve(question)
 
-        async def confirm(approval: Approval) -> Agreement:
+        async def confirm(approval: Approval) -> ApprovalAnswer:
             self.asked.append(approval)
-            return Agreement(agree(approval))
+            return ApprovalAnswer(approve_call(approval))
 
         self.router = McpRouter(
             servers,

@@ -169,7 +169,7 @@ def test_run_whose_reader_leaves_is_stopped_and_can_be_resumed(tmp_path: Path) -
 
 def test_session_of_a_resumed_run_is_restored(tmp_path: Path) -> None:
     session, again = Session(), Session(untrusted=True)
-    session.decided("somewhere", agreed=True)
+    session.decided("somewhere", approved=True)
     session.ran("other", 5.0)
 
     async def main() -> None:
@@ -178,7 +178,7 @@ def test_session_of_a_resumed_run_is_restored(tmp_path: Path) -> None:
             await heard(runs.resume("one", session=again))
 
     asyncio.run(main())
-    assert again._agreed == {"somewhere"}
+    assert again._approved == {"somewhere"}
     assert {name: len(times) for name, times in again._ran.items()} == {"other": 1, "write": 3}
     assert again.untrusted is False
 

@@ -1,4 +1,4 @@
-"""`toolwire mcp`: servers listed, agreed to, called and served, with the exit status that says how it went."""
+"""`toolwire mcp`: servers listed, approved, called and served, with the exit status that says how it went."""
 
 import http.client
 import json
@@ -101,7 +101,7 @@ def test_servers_are_approved_listed_and_called(tmp_path: Path, cli: Run) -> Non
     assert (status, err) == (1, "no\\x1b[2J\n")
     status, _, err = cli("call", "raw", "wipe", *run_)
     assert status == 3
-    assert "wants to be agreed to each time" in err
+    assert "needs an approval each time" in err
     assert cli("call", "raw", "wipe", "--yes", *run_)[0] == 0
     assert calls(tmp_path) == ["echo", "echo", "fails", "wipe"]
 

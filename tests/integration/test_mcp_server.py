@@ -93,13 +93,13 @@ class Shop:
         return "gone"
 
 
-def answers(action: str, *, agree: bool = True, seen: list[str] | None = None) -> Any:
+def answers(action: str, *, approve: bool = True, seen: list[str] | None = None) -> Any:
     """Somebody behind a client."""
 
     async def elicit(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         if seen is not None:
             seen.append(params.message)
-        return ElicitResult(action=action, content={"agree": agree} if action == "accept" else None)
+        return ElicitResult(action=action, content={"approve": approve} if action == "accept" else None)
 
     return elicit
 
@@ -171,13 +171,13 @@ def test_results_are_sent_as_mcp_content(mode: str) -> None:
 
 
 REFUSED = "The user refused this call of wipe"
-UNANSWERED = "Nobody has agreed to this call of wipe, so it did not run"
+UNANSWERED = "Nobody has approved this call of wipe, so it did not run"
 ANSWERS: list[tuple[Any, bool, str]] = [
     (answers("accept"), True, "gone"),
-    (answers("accept", agree=False), False, REFUSED),
+    (answers("accept", approve=False), False, REFUSED),
     (answers("decline"), False, REFUSED),
     (answers("cancel"), False, UNANSWERED),
-    (None, False, "wipe wants to be agreed to each time. Nobody is there to agree, so it did not run"),
+    (None, False, "wipe needs an approval each time. Nobody is there to approve it, so it did not run"),
 ]
 
 
@@ -216,11 +216,11 @@ def test_question_shows_the_exact_call(mode: str) -> None:
 
 
 @modes
-@pytest.mark.parametrize(("action", "agree"), [("cancel", True), ("accept", None)])
-def test_closed_question_is_not_a_refusal(action: Any, agree: bool | None, mode: str) -> None:
+@pytest.mark.parametrize(("action", "approve"), [("cancel", True), ("accept", None)])
+def test_closed_question_is_not_a_refusal(action: Any, approve: bool | None, mode: str) -> None:
     arguments = [
-        ElicitResult(action=action, content=None if agree else {}),
-        ElicitResult(action="accept", content={"agree": True}),
+        ElicitResult(action=action, content=None if approve else {}),
+        ElicitResult(action="accept", content={"approve": True}),
     ]
 
     async def elicit(*_: Any) -> ElicitResult:
@@ -290,7 +290,7 @@ def test_answer_applies_once_to_the_call_that_was_shown() -> None:
             async def call(path: str, **more: Any) -> Any:
                 return await session.call_tool("wipe", {"path": path}, allow_input_required=True, **more)
 
-            yes = {"agree": ElicitResult(action="accept", content={"agree": True})}
+            yes = {"approve": ElicitResult(action="accept", content={"approve": True})}
             first = await call("a")
             assert isinstance(first, InputRequiredResult)
             assert not shop.wiped
@@ -313,7 +313,7 @@ def test_general_approval_asks_no_questions(mode: str) -> None:
     async def main() -> None:
         shop = Shop()
         async with (
-            serving(McpService(shop.registry, tier=Tier.RUN, agree=True)) as at,
+            serving(McpService(shop.registry, tier=Tier.RUN, approve=True)) as at,
             client(at, mode=mode) as mcp_client,
         ):
             assert not (await mcp_client.call_tool("wipe", {"path": "a"})).is_error
@@ -385,7 +385,7 @@ def test_router_uses_the_served_tools() -> None:
     shop = Shop()
 
     async def main() -> None:
-        async with serving(McpService(shop.registry, tier=Tier.RUN, agree=True)) as at:
+        async with serving(McpService(shop.registry, tier=Tier.RUN, approve=True)) as at:
             headers = {"Authorization": f"Bearer {at.token}"}
             registry = ToolRegistry()
 
@@ -486,7 +486,7 @@ def test_identical_calls_wait_for_one_question_without_occupying_slots() -> None
         requests.append(params.message)
         running.set()
         await go.wait()
-        return ElicitResult(action="accept", content={"agree": True})
+        return ElicitResult(action="accept", content={"approve": True})
 
     async def main() -> None:
         shop = Shop()

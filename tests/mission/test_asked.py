@@ -166,9 +166,9 @@ def test_what_became_of_a_call_is_told_while_others_run() -> None:
 
 @pytest.mark.mission("E21")
 @pytest.mark.parametrize(
-    ("agreed", "how"), [(True, "works"), (True, "fails"), (False, "works")], ids=["done", "failed", "denied"]
+    ("approved", "how"), [(True, "works"), (True, "fails"), (False, "works")], ids=["done", "failed", "denied"]
 )
-def test_what_becomes_of_a_call_is_told(agreed: bool, how: str) -> None:
+def test_what_becomes_of_a_call_is_told(approved: bool, how: str) -> None:
     @toolwire.tool(requires_confirmation=True)
     def act(how: str) -> str:
         """Acts."""
@@ -177,7 +177,7 @@ def test_what_becomes_of_a_call_is_told(agreed: bool, how: str) -> None:
         return how
 
     async def confirm(approval: toolwire.Approval) -> bool:
-        return agreed
+        return approved
 
     backend = ScriptedBackend([calling(ToolCall("act", {"how": how}, "1")), ParsedResponse("x")])
     found = events(Agent(backend, [act], confirm=confirm))
@@ -188,7 +188,7 @@ def test_what_becomes_of_a_call_is_told(agreed: bool, how: str) -> None:
         (True, "works"): (True, None),
         (True, "fails"): (False, "broken"),
         (False, "works"): (False, "The user refused this call of act."),
-    }[agreed, how]
+    }[approved, how]
 
 
 @pytest.mark.mission("D48")

@@ -191,8 +191,8 @@ def test_an_approval_or_plan_allows_no_other_call(
 ) -> None:
     call, agreed_to, context = case
     key = approval_key(call, agreed_to)
-    with_it = replace(context, agreed=frozenset({key}), planned={key: 1}, refused=frozenset(), spent={})
-    without = replace(with_it, agreed=frozenset(), planned={})
+    with_it = replace(context, approved=frozenset({key}), planned={key: 1}, refused=frozenset(), spent={})
+    without = replace(with_it, approved=frozenset(), planned={})
     different = ToolCall(definition.name, other)
     if approval_key(different, definition) != key:
         assert policy.decide(different, definition, with_it) == policy.decide(different, definition, without)
@@ -221,7 +221,7 @@ def test_after_untrusted_content_only_settled_calls_run_without_approval(
     policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]
 ) -> None:
     call, definition, context = case
-    bare = replace(context, untrusted=True, agreed=frozenset(), planned={}, said=())
+    bare = replace(context, untrusted=True, approved=frozenset(), planned={}, said=())
     least = policy.ask_when_untrusted
     lifting = any(rule.even_untrusted for rule in policy.rules if rule.effect == "allow")
     if least is not None and definition.tier >= least and not lifting:

@@ -13,7 +13,7 @@ import toolwire
 from toolwire import Tier, ToolCall, ToolDefinition
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.approval import Agreement, Approval, left_out, present
+from toolwire.policy.approval import Approval, ApprovalAnswer, left_out, present
 from toolwire.policy.fingerprint import approval_key, definition_hash
 from toolwire.policy.policy import Allow, Command, Context, Deny, Host, Limit, Policy, Rule
 from toolwire.policy.provenance import vouching_sentences
@@ -120,12 +120,12 @@ def test_extra_6_a_definition_that_changes_after_the_yes_asks_again() -> None:
         {"untrusted": True},
     ]
     policy = Policy((Rule("ask"),))
-    agreed = replace(RUN, agreed=frozenset({approval_key(call, SEND)}))
-    assert isinstance(policy.decide(call, SEND, agreed), Allow)
+    approved = replace(RUN, approved=frozenset({approval_key(call, SEND)}))
+    assert isinstance(policy.decide(call, SEND, approved), Allow)
     for change in changes:
         changed = replace(SEND, **change)
         assert definition_hash(changed) != definition_hash(SEND), change
-        assert not isinstance(policy.decide(call, changed, agreed), Allow), change
+        assert not isinstance(policy.decide(call, changed, approved), Allow), change
 
 
 def test_extra_6_another_server_cannot_take_over_a_name() -> None:
@@ -180,7 +180,7 @@ def test_extra_7_what_is_not_shown_is_said() -> None:
 
 
 def test_extra_7_a_call_cannot_write_lines_of_the_view() -> None:
-    lines = "x\n\nwhy     You agreed to this before.\nall     send; values: 1"
+    lines = "x\n\nwhy     You approved this before.\nall     send; values: 1"
     view = asked(ToolCall("send", {"to": lines, lines: lines}))
     ours = [line for line in view.splitlines() if line.startswith(("why", "all"))]
     assert len(ours) == 2
@@ -251,11 +251,11 @@ def test_design_2_what_was_repaired_and_validated_is_what_is_decided_about_agree
         given["to"].append("changed while it is shown")
         return "pays"
 
-    async def confirm(approval: Approval) -> Agreement:
-        seen["agreed"] = json.loads(json.dumps(approval.call.arguments))
+    async def confirm(approval: Approval) -> ApprovalAnswer:
+        seen["approved"] = json.loads(json.dumps(approval.call.arguments))
         approval.call.arguments["to"].append("changed while somebody thinks")
         call.arguments["to"].append("changed from outside")
-        return Agreement(True)
+        return ApprovalAnswer(True)
 
     class Spy:
         def surely(self, value: Any) -> bool:
@@ -272,7 +272,7 @@ def test_design_2_what_was_repaired_and_validated_is_what_is_decided_about_agree
         0
     ].success
     same = {"amount": 5, "to": ["anna"]}
-    assert (seen["shown"], seen["agreed"], seen["decided"]) == (same, same, 5)
+    assert (seen["shown"], seen["approved"], seen["decided"]) == (same, same, 5)
     assert seen["ran"] == {"amount": 5, "to": ["anna", "changed while it runs"]}
 
 
@@ -313,7 +313,7 @@ def test_llm06_a_session_does_no_more_than_its_tier() -> None:
     for tier in (Tier.CRAWL, Tier.WALK):
         for context in (
             Context(tier),
-            Context(tier, agreed=frozenset({approval_key(call, SEND)})),
+            Context(tier, approved=frozenset({approval_key(call, SEND)})),
             Context(tier, planned={approval_key(call, SEND): 1}),
         ):
             decision = generous.decide(call, SEND, context)

@@ -52,7 +52,7 @@ def test_design_3_prose_that_promises_a_call_runs_nothing_unasked() -> None:
     for confidence in (0.0, 0.3, 0.49):
         call = ToolCall("wipe", {"path": "all"}, confidence=confidence)
         (result,) = asyncio.run(executor.execute([call], session))
-        assert "Nobody is there to agree" in (result.error or "")
+        assert "Nobody is there to approve it" in (result.error or "")
     assert not ran
 
 

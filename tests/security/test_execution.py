@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 
 
 class Seen:
-    """Somebody who agrees to everything, and keeps what was shown."""
+    """Somebody who approves everything, and keeps what was shown."""
 
     def __init__(self) -> None:
         self.approvals: list[Approval] = []

@@ -370,7 +370,7 @@ def test_cve_2025_54136_changed_secret_needs_a_new_approval_and_is_not_shown(tmp
 
 
 def test_cve_2025_54136_approval_applies_to_one_file(tmp_path: Path) -> None:
-    """A file that an agent wrote, say into a project, does not inherit what was agreed to for another."""
+    """A file that an agent wrote, say into a project, does not inherit what was approved for another."""
     approvals = Approvals()
     server = raw(tmp_path, tools=[tool("t")])
     body = {"mcpServers": {"raw": {"command": server.command, "args": list(server.args)}}}
@@ -440,10 +440,10 @@ def test_extra_6_changed_definition_needs_approval_and_is_shown_as_a_diff(tmp_pa
             pass
         for after in changes:
             server = raw(tmp_path, tools=[after])
-            async with at(server, approvals=approvals, agree=lambda _: False) as desk:
+            async with at(server, approvals=approvals, approve=lambda _: False) as desk:
                 assert desk.states() == {"send": "changed"}
                 (definition,) = desk.registry
-                assert definition.description == "Sends a message.", "models keep reading what was agreed to"
+                assert definition.description == "Sends a message.", "models keep reading what was approved"
                 assert POISON not in json.dumps(definition.parameters)
                 assert not (await desk.call("send")).success
                 (approval,) = desk.asked
@@ -455,7 +455,7 @@ def test_extra_6_changed_definition_needs_approval_and_is_shown_as_a_diff(tmp_pa
             assert (await desk.call("send")).success
             assert len(desk.asked) == 1
             assert (await desk.call("send")).success
-            assert len(desk.asked) == 1, "what was agreed to is not asked about again"
+            assert len(desk.asked) == 1, "what was approved is not asked about again"
         async with at(raw(tmp_path, tools=[changes[0]]), approvals=approvals) as desk:
             assert desk.states() == {"send": "approved"}
 
@@ -506,7 +506,7 @@ def test_extra_6_session_approval_covers_one_change_alone(tmp_path: Path) -> Non
         keys_seen = list[str]()
         for description in descriptions:
             async with at(
-                raw(tmp_path, tools=[tool("t", description)]), approvals=approvals, agree=lambda _: False
+                raw(tmp_path, tools=[tool("t", description)]), approvals=approvals, approve=lambda _: False
             ) as desk:
                 await desk.call("t")
                 keys_seen += [approval.key for approval in desk.asked]
@@ -737,7 +737,7 @@ def test_cve_2025_53109_files_outside_the_roots_are_not_served(tmp_path: Path) -
     ]
 
     async def main() -> None:
-        service = McpService(ToolRegistry(builtin_tools(allowed)), tier=Tier.RUN, agree=True)
+        service = McpService(ToolRegistry(builtin_tools(allowed)), tier=Tier.RUN, approve=True)
         async with serving(service) as where, client(where) as mcp_client:
             for path in paths:
                 for name in ("read_file", "list_dir", "write_file"):
@@ -755,7 +755,7 @@ def test_cve_2025_68143_arguments_that_look_like_options_are_names(tmp_path: Pat
     (tmp_path / "notes.txt").write_text("-e is an option\n--pre=touch canary\n")
 
     async def main() -> None:
-        service = McpService(ToolRegistry(builtin_tools(tmp_path)), tier=Tier.RUN, agree=True)
+        service = McpService(ToolRegistry(builtin_tools(tmp_path)), tier=Tier.RUN, approve=True)
         async with serving(service) as where, client(where) as mcp_client:
             for pattern in ("-e", "--pre=touch canary", "--files", "-f/etc/passwd"):
                 result = await mcp_client.call_tool("search_files", {"pattern": pattern})
@@ -784,7 +784,7 @@ def test_extra_3_http_request_with_a_duplicate_key_does_not_run(tmp_path: Path) 
     body = body.replace('{"cmd": "ls"}', '{"cmd": "ls", "cmd": "rm -rf /"}')
 
     async def main() -> None:
-        service = McpService(registry, tier=Tier.RUN, agree=True)
+        service = McpService(registry, tier=Tier.RUN, approve=True)
         async with serving(service) as where, web() as browser:
             session = (await browser.post(where.url, headers=headers(where), json=INITIALIZE)).headers["mcp-session-id"]
             session_headers = headers(where, **{"mcp-session-id": session})
@@ -825,7 +825,7 @@ def test_extra_7_call_that_is_too_long_to_show_does_not_run() -> None:
         async def agree(_: Any, __: Any) -> Any:
             from mcp_types import ElicitResult
 
-            return ElicitResult(action="accept", content={"agree": True})
+            return ElicitResult(action="accept", content={"approve": True})
 
         service = McpService(registry, tier=Tier.RUN)
         async with serving(service) as where, client(where, elicitation_callback=agree) as mcp_client:

@@ -9,9 +9,9 @@ from typing import assert_type
 import toolwire
 from toolwire import (
     Agent,
-    Agreement,
     AllowedRoots,
     Approval,
+    ApprovalAnswer,
     CallEnd,
     CallStart,
     Client,
@@ -129,7 +129,7 @@ async def ask_an_api(transport: Transport) -> str:
         return response.content
 
 
-async def confirm(approval: Approval) -> Agreement | bool:
+async def confirm(approval: Approval) -> ApprovalAnswer | bool:
     return approval.call.name != "files.write"
 
 

@@ -70,7 +70,7 @@ def _loaded(statement: str) -> set[str]:
 
 
 RUNNING = {
-    "Agent", "Agreement", "AllowedRoots", "Approval", "Client", "CommandSettings", "Disclosure", "Envelope",
+    "Agent", "ApprovalAnswer", "AllowedRoots", "Approval", "Client", "CommandSettings", "Disclosure", "Envelope",
     "EnvelopeDocument", "EnvelopeHeader", "EnvelopeSection", "Issue", "Outcome", "Together", "ToolExecutor",
     "ToolRegistry", "builtin_tools", "command_tools", "count_definitions", "editing_tools", "ending_tools",
     "load_configuration", "present", "read_envelope", "read_handle", "reading_tools",

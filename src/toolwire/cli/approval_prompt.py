@@ -7,7 +7,7 @@ import sys
 
 from toolwire.cli.console import console, say
 from toolwire.execution.confirmation import turn
-from toolwire.policy.approval import Agreement, Approval, left_out, present
+from toolwire.policy.approval import Approval, ApprovalAnswer, left_out, present
 
 try:
     import termios
@@ -15,16 +15,16 @@ except ImportError:  # on Windows
     termios = None  # type: ignore[assignment]
 
 ONE_CALL_ANSWERS = {
-    "y": Agreement(agreed=True),
-    "yes": Agreement(agreed=True),
-    "n": Agreement(agreed=False),
-    "no": Agreement(agreed=False),
+    "y": ApprovalAnswer(approved=True),
+    "yes": ApprovalAnswer(approved=True),
+    "n": ApprovalAnswer(approved=False),
+    "no": ApprovalAnswer(approved=False),
 }
 SESSION_ANSWERS = {
-    "a": Agreement(agreed=True, remember=True),
-    "always": Agreement(agreed=True, remember=True),
-    "d": Agreement(agreed=False, remember=True),
-    "deny": Agreement(agreed=False, remember=True),
+    "a": ApprovalAnswer(approved=True, remember=True),
+    "always": ApprovalAnswer(approved=True, remember=True),
+    "d": ApprovalAnswer(approved=False, remember=True),
+    "deny": ApprovalAnswer(approved=False, remember=True),
 }
 
 
@@ -32,27 +32,27 @@ class ApprovalPrompt:
     """A prompt that shows on standard error exactly what would run, and reads the answer from the terminal.
 
     Args:
-        agree: approve every call without asking; each call is still shown.
+        approve: approve every call without asking; each call is still shown.
         remember: offer answers that apply to the whole session.
     """
 
-    def __init__(self, *, agree: bool = False, remember: bool = False) -> None:
-        self._approve_all = agree
+    def __init__(self, *, approve: bool = False, remember: bool = False) -> None:
+        self._approve_all = approve
         self._answers = ONE_CALL_ANSWERS | SESSION_ANSWERS if remember else ONE_CALL_ANSWERS
         session = "[a]lways or [d]eny this very call for the session, " if remember else ""
         self._question = f"Run it? [y]es, [n]o, {session}[w]hole text: "
         self._hint = f"Please answer y, n, {'a, d ' if remember else ''}or w; an empty line is no."
         self._lock = asyncio.Lock()  # one question at a time
 
-    async def __call__(self, approval: Approval) -> Agreement:
+    async def __call__(self, approval: Approval) -> ApprovalAnswer:
         """Return the answer; without a terminal the call is refused."""
         async with turn(self._lock):
             screen = console(stderr=True)
             screen.print(present(approval, width=screen.width))
             if self._approve_all:
-                return Agreement(agreed=True)
+                return ApprovalAnswer(approved=True)
             if not is_interactive():
-                return Agreement(
+                return ApprovalAnswer(
                     False, reason="nobody is at the terminal; --yes approves calls beforehand", unanswered=True
                 )
             hidden = left_out(approval)
@@ -65,7 +65,7 @@ class ApprovalPrompt:
                     return ONE_CALL_ANSWERS["n"]
                 elif answer not in self._answers:
                     say(self._hint)
-                elif hidden and self._answers[answer].agreed:
+                elif hidden and self._answers[answer].approved:
                     say(f"{hidden} characters of the call were not shown: answer w to see all of it, then approve.")
                 else:
                     return self._answers[answer]

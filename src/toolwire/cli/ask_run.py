@@ -15,7 +15,7 @@ from toolwire.cli.small_model_prompts import SYSTEM
 
 async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> tuple[RunEnded, bool, bool]:
     """Ask and show the events; return the end of the run, whether a tool ran, and whether the agent has tools."""
-    prompt = OrderedPrompt(ApprovalPrompt(agree=options.yes, remember=True))
+    prompt = OrderedPrompt(ApprovalPrompt(approve=options.yes, remember=True))
     async with open_from_options(options, prompt, SYSTEM) as opened_agent:
         has_tools = bool(len(opened_agent.agent.registry))
         if not has_tools:

@@ -72,7 +72,7 @@ def call(
         executor = ToolExecutor(
             registry,
             policy=policy,
-            confirm=ApprovalPrompt(agree=options.yes),
+            confirm=ApprovalPrompt(approve=options.yes),
             timeout=options.timeout,
         )
         outcome = asyncio.run(executor.run(ToolCall(name, arguments_object, "call_1"), session))

@@ -37,7 +37,7 @@ from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
 from toolwire.execution.outcomes import Outcome
 from toolwire.messages import Message, Part, TextPart, ToolResult
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.session import Session
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.wire.format_registry import get_format
@@ -51,7 +51,7 @@ async def converse_with_agent(options: AgentOptions, file: str) -> None:
     history = load(str(newest().path) if file == LAST else file) if file else ()
     file = "" if file == LAST else file
     copy = AutosavedChat.standard()  # a new one, because another terminal may continue the old conversation too
-    confirm = OrderedPrompt(EchoingPrompt(ApprovalPrompt(agree=options.yes, remember=True)))
+    confirm = OrderedPrompt(EchoingPrompt(ApprovalPrompt(approve=options.yes, remember=True)))
     async with open_from_options(options, confirm, CHAT_SYSTEM) as opened_agent:
         chat = Chat(opened_agent, confirm, history=history, file=file, copy=copy, trace=options.trace)
         await chat.converse(
@@ -65,7 +65,7 @@ class EchoingPrompt:
     def __init__(self, prompt: ApprovalPrompt) -> None:
         self._prompt = prompt
 
-    async def __call__(self, approval: Approval) -> Agreement:
+    async def __call__(self, approval: Approval) -> ApprovalAnswer:
         """Return the answer."""
         with with_echo():
             return await self._prompt(approval)

@@ -40,7 +40,7 @@ from toolwire.events import (
 )
 from toolwire.execution.approval_requests import Confirm
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.text.truncate import truncate
 
 ARGUMENTS = 400
@@ -292,7 +292,7 @@ class OrderedPrompt:
         if isinstance(event, ApprovalRequested):
             self._shown.setdefault(id(event.approval), asyncio.Event()).set()
 
-    async def __call__(self, approval: Approval) -> Agreement | bool:
+    async def __call__(self, approval: Approval) -> ApprovalAnswer | bool:
         """Return the answer."""
         await self._shown.setdefault(id(approval), asyncio.Event()).wait()
         del self._shown[id(approval)]

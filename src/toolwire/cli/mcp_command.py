@@ -40,7 +40,7 @@ from toolwire.wire.arguments import read_arguments
 if TYPE_CHECKING:
     from toolwire.mcp.router import McpRouter
     from toolwire.mcp.server_status import ServerQuestion, ServerStatus, ToolStatus
-    from toolwire.policy.approval import Agreement, Approval
+    from toolwire.policy.approval import Approval, ApprovalAnswer
 
 TOKEN = "TOOLWIRE_MCP_TOKEN"
 DESCRIPTION = 100
@@ -192,7 +192,7 @@ def call(
         if read.value is None:
             why = read.problem.message if read.problem else "they are not a JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
-        approval_prompt = ApprovalPrompt(agree=yes and tool_status.state == "approved")
+        approval_prompt = ApprovalPrompt(approve=yes and tool_status.state == "approved")
         confirm = ToolPrompt(approval_prompt, tool_status, server, yes=yes)
         executor = ToolExecutor(registry, policy=rules, confirm=confirm)
         with BUSY.waiting("the tool works"):
@@ -265,7 +265,7 @@ def serve(options: ServeOptions) -> None:
         registry,
         policy=load_policy(options.policy),
         tier=tier_of(options.tier),
-        agree=options.yes,
+        approve=options.yes,
         timeout=options.timeout,
         shape=shape,
     )
@@ -397,11 +397,11 @@ class ToolPrompt:
     def __init__(self, prompt: ApprovalPrompt, tool: ToolStatus, server: str, *, yes: bool) -> None:
         self._prompt, self._tool, self._server, self._yes = prompt, tool, server, yes
 
-    async def __call__(self, approval: Approval) -> Agreement:
+    async def __call__(self, approval: Approval) -> ApprovalAnswer:
         """Return the answer."""
         with BUSY.pause():
             answer = await self._prompt(approval)
-        if answer.agreed or self._tool.state == "approved":
+        if answer.approved or self._tool.state == "approved":
             return answer
         command = f"`toolwire mcp approve {self._server} {self._tool.name}`"
         hint = (

@@ -10,13 +10,13 @@ from toolwire._surface import wrong_type
 from toolwire.execution.confirmation import answering
 from toolwire.execution.outcomes import Issue, copy_json
 from toolwire.execution.prepared_call import PreparedCall, replace_call
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.policy import Ask, Decision, Deny
 from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import capture_errors
 
-Confirm = Callable[[Approval], Awaitable[Agreement | bool]]
+Confirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool]]
 """Asks a person for an approval."""
 
 
@@ -48,7 +48,7 @@ class ApprovalRequests:
         """
         call, definition = prepared.call, prepared.tool.definition
         if self._confirm is None:
-            return Issue("confirmation", f"{ask.reason} Nobody is there to agree, so it did not run.")
+            return Issue("confirmation", f"{ask.reason} Nobody is there to approve it, so it did not run.")
         # Before the first await: questions of one response are asked in the order of its calls.
         shown = add_preview(prepared, ask)
         if isinstance(shown, Deny):
@@ -77,7 +77,7 @@ class ApprovalRequests:
     async def _ask(self, confirm: Confirm, approval: Approval, key: str, session: Session) -> Issue | None:
         """Return None if a person approved the call."""
         name = approval.call.name
-        answer: Agreement | bool = False
+        answer: ApprovalAnswer | bool = False
         try:
             with capture_errors() as caught:
                 async with answering(self._timeout):
@@ -90,18 +90,18 @@ class ApprovalRequests:
                 raise
             return Issue("denied", f"The question about {name} was withdrawn, so it did not run.")
         if isinstance(caught.error, TimeoutError):
-            return Issue("denied", f"Nobody agreed to {name} in time, so it did not run.")
+            return Issue("denied", f"Nobody approved {name} in time, so it did not run.")
         if caught.error is not None:
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {caught.message}")
         # Only True is an approval. A faulty hook may return any object, and most objects are true.
-        agreement = answer if isinstance(answer, Agreement) else Agreement(answer is True)
+        agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer is True)
         if agreement.remember:
-            session.decided(key, agreed=agreement.agreed)
-        if agreement.agreed:
+            session.decided(key, approved=agreement.approved)
+        if agreement.approved:
             return None
         why = f": {agreement.reason}" if agreement.reason else "."
         if agreement.unanswered:
-            return Issue("denied", f"Nobody has agreed to this call of {name}, so it did not run{why}")
+            return Issue("denied", f"Nobody has approved this call of {name}, so it did not run{why}")
         session.declined(key)
         return Issue("denied", f"The user refused this call of {name}{why}")
 
@@ -135,7 +135,13 @@ def check_confirm(confirm: object) -> None:
         return
     if not (inspect.isfunction(function) or inspect.ismethod(function)) or function.__name__ == "<lambda>":
         return  # its return value is checked when it is called
-    if getattr(function, "__annotations__", {}).get("return", bool) in (bool, Agreement, "bool", "Agreement", None):
+    if getattr(function, "__annotations__", {}).get("return", bool) in (
+        bool,
+        ApprovalAnswer,
+        "bool",
+        "ApprovalAnswer",
+        None,
+    ):
         name = getattr(confirm, "__qualname__", type(confirm).__name__)
         raise TypeError(
             f"confirm must be an async function: define {name} with `async def`, or annotate an Awaitable as its result"

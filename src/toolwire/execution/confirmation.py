@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from threading import Lock
 
 from toolwire.errors import ToolError
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.runtime.foreign_code import capture_errors
 
-Answers = Sequence[Agreement | bool]
+Answers = Sequence[ApprovalAnswer | bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Deadline:
             self.scope.reschedule(when)
 
 
-_Waiting = tuple[Approval, asyncio.Future[Agreement | bool]]
+_Waiting = tuple[Approval, asyncio.Future[ApprovalAnswer | bool]]
 _DEADLINE: ContextVar[_Deadline | None] = ContextVar("toolwire_deadline", default=None)
 """The time limit of the question that is asked in this context."""
 
@@ -88,7 +88,7 @@ class Together:
         self._guard = Lock()
         self._asking: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, approval: Approval) -> Agreement | bool:
+    async def __call__(self, approval: Approval) -> ApprovalAnswer | bool:
         """Wait for the answer to one approval.
 
         Raises:
@@ -96,7 +96,7 @@ class Together:
             ToolError: `ask` was cancelled.
         """
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Agreement | bool] = loop.create_future()
+        answer: asyncio.Future[ApprovalAnswer | bool] = loop.create_future()
         with self._guard:  # loops of other threads come and go
             waiting = self._waiting.setdefault(loop, [])
         waiting.append((approval, answer))

@@ -49,7 +49,7 @@ from toolwire.mcp.client_context import CURRENT, Caller
 from toolwire.mcp.definitions import HINTS
 from toolwire.mcp.results import shaped, to_mcp
 from toolwire.messages import ToolCall
-from toolwire.policy.approval import Agreement, Approval, present
+from toolwire.policy.approval import Approval, ApprovalAnswer, present
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
 from toolwire.text.json_text import DuplicateKeyError, unique_members
@@ -73,8 +73,8 @@ MAX_QUESTIONS = 1_000
 
 _FORM: dict[str, Any] = {
     "type": "object",
-    "properties": {"agree": {"type": "boolean", "title": "Run it", "default": False}},
-    "required": ["agree"],
+    "properties": {"approve": {"type": "boolean", "title": "Run it", "default": False}},
+    "required": ["approve"],
 }
 
 
@@ -93,7 +93,7 @@ class McpSession:
 
 CURRENT_SESSION: ContextVar[McpSession | None] = ContextVar("toolwire_mcp_session", default=None)
 
-_UNANSWERED = Agreement(False, unanswered=True)
+_UNANSWERED = ApprovalAnswer(False, unanswered=True)
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class _Round:
     """
 
     key: str = ""
-    answer: Agreement = _UNANSWERED
+    answer: ApprovalAnswer = _UNANSWERED
     unasked: Approval | None = None
 
 
@@ -124,7 +124,7 @@ class McpService:
         *,
         policy: Policy | None = None,
         tier: Tier = Tier.WALK,
-        agree: bool = False,
+        approve: bool = False,
         name: str = "toolwire",
         instructions: str = "",
         **options: Unpack[RunningOptions],
@@ -135,7 +135,7 @@ class McpService:
             registry: the tools; tools that are registered later are served too.
             policy: the rules.
             tier: the highest tier for clients; tools of a higher tier are not listed.
-            agree: run calls that need approval without asking.
+            approve: run calls that need approval without asking.
             name: name of the server for clients.
             instructions: description of the server for the client's model.
             options: see `RunningOptions`.
@@ -146,7 +146,7 @@ class McpService:
         check_options("McpService", options, RunningOptions.__annotations__)
         self._registry = registry
         self._tier = tier
-        self._agree = agree
+        self._approve = approve
         self._gate = asyncio.Semaphore(options.get("concurrency", 16))
         self._waiting = 0
         self._asked: OrderedDict[str, tuple[str, float]] = OrderedDict()
@@ -201,7 +201,7 @@ class McpService:
         client = CURRENT_SESSION.get() or self._shared_session
         call = ToolCall(params.name, params.arguments or {}, str(context.request_id), format="mcp")
         caller = Caller(context)
-        executor = self._executor if self._agree or caller.can_be_asked else self._unattended
+        executor = self._executor if self._approve or caller.can_be_asked else self._unattended
         current, round = CURRENT.set(caller), _ROUND.set(turn := self._round(params))
         slot = _Slot(self._gate)
         self._waiting += 1
@@ -216,22 +216,22 @@ class McpService:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    async def _confirm(self, approval: Approval) -> Agreement:
+    async def _confirm(self, approval: Approval) -> ApprovalAnswer:
         """Return the user's answer; a refusal is stored for the client's session, and not at all without a session."""
         answer = await self._ask(approval)
-        if answer.agreed or answer.unanswered or CURRENT_SESSION.get() is not None:
+        if answer.approved or answer.unanswered or CURRENT_SESSION.get() is not None:
             return answer
         return replace(answer, unanswered=True, reason="the question was declined")
 
-    async def _ask(self, approval: Approval) -> Agreement:
-        if self._agree:
-            return Agreement(True)
+    async def _ask(self, approval: Approval) -> ApprovalAnswer:
+        if self._approve:
+            return ApprovalAnswer(True)
         caller = CURRENT.get()
         assert caller is not None
         text = present(approval, WIDTH, whole=True)
         if len(text) > MAX_QUESTION:
             why = f"it takes {len(text)} characters to show the call, which is too many"
-            return Agreement(False, reason=why, unanswered=True)
+            return ApprovalAnswer(False, reason=why, unanswered=True)
         if not caller.modern:
             return _agreement(await caller.elicit(text, _FORM))
         turn = _ROUND.get()
@@ -248,22 +248,22 @@ class McpService:
         while len(self._asked) > MAX_QUESTIONS or now - next(iter(self._asked.values()))[1] > QUESTION_SECONDS:
             self._asked.popitem(last=False)
         form = ElicitRequestFormParams(message=present(approval, WIDTH, whole=True), requested_schema=_FORM)
-        return InputRequiredResult(input_requests={"agree": ElicitRequest(params=form)}, request_state=state)
+        return InputRequiredResult(input_requests={"approve": ElicitRequest(params=form)}, request_state=state)
 
     def _round(self, params: CallToolRequestParams) -> _Round:
         """Return the question that a request answers, and the answer; each question is answered once."""
         key, at = self._asked.pop(params.request_state or "", ("", 0.0))
-        response = (params.input_responses or {}).get("agree")
+        response = (params.input_responses or {}).get("approve")
         if not key or monotonic() - at > QUESTION_SECONDS or not isinstance(response, ElicitResult):
             return _Round()
         return _Round(key, _agreement(response))
 
 
-def _agreement(given: ElicitResult) -> Agreement:
+def _agreement(given: ElicitResult) -> ApprovalAnswer:
     """Return an answer as an approval; a closed question, or an empty form, leaves it unanswered."""
-    agree = (given.content or {}).get("agree") if given.action == "accept" else None
-    refused = given.action == "decline" or agree is False
-    return Agreement(agree is True, unanswered=agree is not True and not refused)
+    approve = (given.content or {}).get("approve") if given.action == "accept" else None
+    refused = given.action == "decline" or approve is False
+    return ApprovalAnswer(approve is True, unanswered=approve is not True and not refused)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from toolwire._surface import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "policy.approval": "Agreement Approval left_out present",
+        "policy.approval": "ApprovalAnswer Approval left_out present",
         "policy.commands": "Command",
         "policy.fingerprint": "approval_key definition_hash",
         "policy.hosts": "Host",

@@ -1,7 +1,7 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
-from toolwire.policy.approval import Agreement as Agreement
 from toolwire.policy.approval import Approval as Approval
+from toolwire.policy.approval import ApprovalAnswer as ApprovalAnswer
 from toolwire.policy.approval import left_out as left_out
 from toolwire.policy.approval import present as present
 from toolwire.policy.commands import Command as Command
@@ -34,10 +34,10 @@ from toolwire.policy.session import Session as Session
 from toolwire.tools import Tier as Tier
 
 __all__ = [
-    "Agreement",
     "Allow",
     "AnyOf",
     "Approval",
+    "ApprovalAnswer",
     "Ask",
     "Command",
     "Context",

@@ -68,17 +68,17 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class ApprovalAnswer:
     """The answer to an approval request.
 
     Attributes:
-        agreed: the call may run.
+        approved: the call may run.
         remember: the answer is valid for the same tool with the same arguments until the session ends.
         reason: for the model, if the call was refused.
         unanswered: nobody has said yes or no yet: the call does not run now, and is asked about when it comes again.
     """
 
-    agreed: bool
+    approved: bool
     remember: bool = False
     reason: str = ""
     unanswered: bool = False
@@ -89,7 +89,7 @@ class Agreement:
         Raises:
             ValueError: an unanswered question is approved or remembered.
         """
-        if self.unanswered and (self.agreed or self.remember):
+        if self.unanswered and (self.approved or self.remember):
             raise ValueError("an unanswered question is no yes, and there is nothing to remember")
 
 

@@ -219,7 +219,7 @@ class Context:
             wrote the call.
         now: seconds on any clock.
         ran: by a tool's full name, when its calls ran lately, on that clock and in order.
-        agreed, refused: approval keys of calls that were approved or refused for the session; see `approval_key`.
+        approved, refused: approval keys of calls that were approved or refused for the session; see `approval_key`.
         said: the user's sentences of this question; see `provenance.sentences`.
         planned: by approval key, how often the model planned the call before it read any untrusted content.
         spent: by approval key, how often a permission for once was used.
@@ -232,7 +232,7 @@ class Context:
     untrusted: bool = False
     now: float = 0.0
     ran: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    agreed: Collection[str] = frozenset()
+    approved: Collection[str] = frozenset()
     refused: Collection[str] = frozenset()
     said: Sequence[str] = ()
     planned: Mapping[str, int] = field(default_factory=dict)
@@ -302,8 +302,8 @@ class _Case:
         # Before any permission: rules and approvals are meant for calls that the model made, and prose may quote one.
         if call.confidence < HEURISTIC:
             return Ask("The call was guessed from prose.")
-        if context.agreed and self.key in context.agreed:
-            return Allow("it was agreed to before")
+        if context.approved and self.key in context.approved:
+            return Allow("it was approved before")
         reason = self._asked(allowing, settling)
         if reason:
             return Ask(reason)
@@ -348,7 +348,7 @@ class _Case:
         if rule is not None:
             return rule.reason or f"A rule asks before {name} runs."
         if self._definition.requires_confirmation and settling is None:
-            return f"{name} wants to be agreed to each time."
+            return f"{name} needs an approval each time."
         if allowing is None and self._definition.tier in self._policy.ask_by_default:
             return f"No rule allows this call of {name}."
         return ""

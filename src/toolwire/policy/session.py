@@ -29,7 +29,7 @@ class Session:
     handed_on: bool = False
     ceiling: Tier = Tier.RUN
     _ran: dict[str, list[float]] = field(default_factory=dict)
-    _agreed: set[str] = field(default_factory=set)
+    _approved: set[str] = field(default_factory=set)
     _refused: set[str] = field(default_factory=set)
     _declined: set[str] = field(default_factory=set)
     _said: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Session:
             self.untrusted if untrusted is None else untrusted,
             now,
             self._ran,
-            self._agreed,
+            self._approved,
             self._refused | self._declined if self._declined else self._refused,
             self._said,
             self._planned,
@@ -83,7 +83,7 @@ class Session:
             handed_on=True,
             ceiling=min(self.tier, self.ceiling),
             _ran=self._ran,
-            _agreed=self._agreed,
+            _approved=self._approved,
             _refused=self._refused,
             _declined=self._declined,
             _said=self._said,
@@ -142,6 +142,6 @@ class Session:
         """Identifier shared by a session and the sessions delegated from it; see `hand_on`."""
         return id(self._declined)
 
-    def decided(self, key: str, *, agreed: bool) -> None:
+    def decided(self, key: str, *, approved: bool) -> None:
         """Record a decision that a person made for the whole session."""
-        (self._agreed if agreed else self._refused).add(key)
+        (self._approved if approved else self._refused).add(key)

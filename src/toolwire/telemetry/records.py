@@ -59,13 +59,13 @@ class ApprovalRecord:
     Attributes:
         reason: the reason for the request.
         by: the approver.
-        agreed: the answer; None if there was none.
+        approved: the answer; None if there was none.
         seconds: time until the answer.
     """
 
     reason: str
     by: str
-    agreed: bool | None
+    approved: bool | None
     seconds: float
 
 
@@ -95,9 +95,9 @@ class CallRecord:
         if self.stepped:
             return "answered by a step"
         if self.consent is not None:
-            if self.consent.agreed is None:
+            if self.consent.approved is None:
                 return "no answer"
-            return f"{'agreed' if self.consent.agreed else 'refused'} by {self.consent.by}"
+            return f"{'approved' if self.consent.approved else 'refused'} by {self.consent.by}"
         return "allowed" if self.issue is None else self.issue.kind
 
 

@@ -15,7 +15,7 @@ from time import monotonic
 from toolwire.events import Event
 from toolwire.execution.outcomes import Outcome
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.providers.parsing import parse
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.telemetry.records import (
@@ -104,12 +104,14 @@ class RunObserver:
         """Note that a call waits for an approval."""
         self._approvals.append(_Question(approval, ApprovalRecord(approval.reason, by, None, monotonic())))
 
-    def record_approval(self, approval: Approval, answer: Agreement | bool) -> None:
+    def record_approval(self, approval: Approval, answer: ApprovalAnswer | bool) -> None:
         """Note the answer to a request for approval."""
-        agreed = answer.agreed if isinstance(answer, Agreement) else answer is True
+        approved = answer.approved if isinstance(answer, ApprovalAnswer) else answer is True
         for pending in self._approvals:
             if pending.approval is approval:
-                pending.consent = replace(pending.consent, agreed=agreed, seconds=monotonic() - pending.consent.seconds)
+                pending.consent = replace(
+                    pending.consent, approved=approved, seconds=monotonic() - pending.consent.seconds
+                )
 
     def _take_approval(self, call: ToolCall) -> ApprovalRecord | None:
         """Return the approval of a call; among calls that share an id, the one with the same arguments."""
@@ -122,7 +124,7 @@ class RunObserver:
         )
         self._approvals.remove(question)
         consent = question.consent
-        return consent if consent.agreed is not None else replace(consent, seconds=monotonic() - consent.seconds)
+        return consent if consent.approved is not None else replace(consent, seconds=monotonic() - consent.seconds)
 
     def record_call(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
         """Add the outcome of a call to the turn."""

@@ -255,7 +255,7 @@ def test_calls_that_a_session_dropped_are_not_recorded_again() -> None:
     assert len(record.changes()[RAN]["a"]) == 1
 
 
-@pytest.mark.parametrize("changes", [{"elsewhere": 1}, {"_ran": [["a"]]}, {"tier": 9}, {"_agreed": 3}])
+@pytest.mark.parametrize("changes", [{"elsewhere": 1}, {"_ran": [["a"]]}, {"tier": 9}, {"_approved": 3}])
 def test_malformed_record_of_a_session_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(JournalError, match="session"):
         SessionRecord(Session(), Clock(0.0)).restore([changes])

@@ -26,7 +26,7 @@ from toolwire.errors import JournalError
 from toolwire.events import CallEnd, ContentDelta, Event, replay
 from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import Limit, Policy
 from toolwire.policy.session import Session
 from toolwire.providers.request import ChatRequest
@@ -103,9 +103,9 @@ class World:
         """What strangers wrote."""
         return "hello"
 
-    async def confirm(self, approval: Approval) -> Agreement:
+    async def confirm(self, approval: Approval) -> ApprovalAnswer:
         self.asked.append(approval.call.arguments["item"])
-        return Agreement(agreed=approval.call.arguments["item"] != "bomb", remember=True, reason="no")
+        return ApprovalAnswer(approved=approval.call.arguments["item"] != "bomb", remember=True, reason="no")
 
 
 def plan(request: ChatRequest) -> ParsedResponse:
@@ -157,7 +157,7 @@ def facts(session: Session) -> tuple[Any, ...]:
     return (
         session.tier,
         session.untrusted,
-        session._agreed,
+        session._approved,
         session._refused,
         session._counts,
         sorted((name, len(times)) for name, times in session._ran.items()),
@@ -307,7 +307,7 @@ def test_interrupted_call_runs_again_only_if_it_is_idempotent(idempotent: bool) 
     (done,) = [event.outcome.result for event in events if isinstance(event, ToolFinished)]
     assert done == ToolResult("1", "tool", "done") if idempotent else ToolResult("1", "tool", error=UNKNOWN)
     assert len(ran) == 1 + idempotent
-    assert asked == ["tool"], "what was agreed to is not asked about again"
+    assert asked == ["tool"], "what was approved is not asked about again"
     assert session._counts == {"tool": 1}, "it was counted when it began"
 
 

@@ -399,7 +399,7 @@ def test_servers_of_a_file_provide_tools_once_they_are_approved(
     text, tools = asyncio.run(main(yes))
     assert "3" in text
     assert tools > 3
-    assert asyncio.run(main(None))[0] == text, "it was agreed to"
+    assert asyncio.run(main(None))[0] == text, "it was approved"
     assert asked == ["probe"]
 
 

@@ -29,7 +29,7 @@ def agrees(approval: Any) -> bool:
         (lambda: Agent("claude-sonnet-4-5"), "backend must be a Backend, such as ApiBackend"),  # type: ignore[arg-type]
         (lambda: Agent(ScriptedBackend([]), stock), "a list of tools"),  # type: ignore[arg-type]
         (lambda: Agent(ScriptedBackend([]), config={}), "config must be an AgentConfig"),  # type: ignore[arg-type]
-        (lambda: Agent(ScriptedBackend([]), confirm=agrees), "make agrees one with `async def`"),  # type: ignore[arg-type]
+        (lambda: Agent(ScriptedBackend([]), confirm=agrees), "define agrees with `async def`"),  # type: ignore[arg-type]
         (
             lambda: AgentTeam(Agent(ScriptedBackend([])), [Agent(ScriptedBackend([]))]),  # type: ignore[list-item]
             "members must be a sequence of Member",

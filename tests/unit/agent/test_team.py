@@ -14,7 +14,7 @@ from toolwire.agent.run_events import MemberEvent, RunEnded, TaskStarted, ToolFi
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import Limit, Policy, Rule
 from toolwire.policy.session import Session
 from toolwire.testing import ScriptedBackend
@@ -291,7 +291,7 @@ def test_calls_of_the_whole_team_count_against_one_limit() -> None:
     assert paid_out == [10, 10]
 
 
-@pytest.mark.parametrize("answer", [False, Agreement(False, remember=True), Agreement(True, remember=True)])
+@pytest.mark.parametrize("answer", [False, ApprovalAnswer(False, remember=True), ApprovalAnswer(True, remember=True)])
 def test_members_ask_for_approval_as_the_coordinator_does(answer: Any) -> None:
     asked: list[str] = []
 

@@ -173,13 +173,13 @@ def test_equal_pending_calls_are_distinct(root: Path) -> None:
     (root / "same.txt").write_text("v1\n")
 
     async def both() -> list[ToolResult]:
-        agreed, shown = [asyncio.Event(), asyncio.Event()], [asyncio.Event(), asyncio.Event()]
+        approved, shown = [asyncio.Event(), asyncio.Event()], [asyncio.Event(), asyncio.Event()]
 
         def ask(which: int) -> Callable[[Approval], Awaitable[bool]]:
             async def confirm(approval: Approval) -> bool:
                 assert f"-v{which + 1}" in approval.preview
                 shown[which].set()
-                return await agreed[which].wait()
+                return await approved[which].wait()
 
             return confirm
 
@@ -189,10 +189,10 @@ def test_equal_pending_calls_are_distinct(root: Path) -> None:
             executor = ToolExecutor(registry, confirm=ask(which))
             tasks.append(asyncio.create_task(executor.execute([call], Session(tier=Tier.RUN))))
             await shown[which].wait()
-        agreed[0].set()
+        approved[0].set()
         first = await tasks[0]
         (root / "same.txt").write_text("v3\n")
-        agreed[1].set()
+        approved[1].set()
         return [*first, *await tasks[1]]
 
     assert ["has changed" in (result.error or "") for result in asyncio.run(both())] == [True, True]

@@ -11,7 +11,7 @@ from toolwire import ToolCall, ToolDefinition
 from toolwire.execution.confirmation import Together, turn
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import Policy, Rule
 from toolwire.policy.session import Session
 
@@ -32,7 +32,7 @@ class Asked:
         await asyncio.sleep(0)
         if self.answers is not None:
             return self.answers
-        return [Agreement(one.call.arguments["number"] % 2 == 0) for one in approvals]
+        return [ApprovalAnswer(one.call.arguments["number"] % 2 == 0) for one in approvals]
 
     async def run(self, *numbers: int, concurrency: int = 16) -> list[bool]:
         registry = ToolRegistry([self.work])
@@ -102,7 +102,7 @@ def test_a_cancelled_question_is_an_error_at_once() -> None:
 
 
 def test_a_question_of_another_thread_s_loop_is_not_lost() -> None:
-    together, answers = Together(Asked().ask), list[Agreement | bool]()
+    together, answers = Together(Asked().ask), list[ApprovalAnswer | bool]()
 
     async def one(number: int) -> None:
         approval = Approval(ToolCall("work", {"number": number}), ToolDefinition("work"), "")
@@ -118,7 +118,7 @@ def test_a_question_of_another_thread_s_loop_is_not_lost() -> None:
         await mine
 
     asyncio.run(main())
-    assert answers == [Agreement(False), Agreement(True)]
+    assert answers == [ApprovalAnswer(False), ApprovalAnswer(True)]
 
 
 def test_the_time_to_answer_begins_with_ones_turn() -> None:

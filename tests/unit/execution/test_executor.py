@@ -1,4 +1,4 @@
-"""Running calls: what was validated is what was agreed to and what ran; every call gets one result."""
+"""Running calls: what was validated is what was approved and what ran; every call gets one result."""
 
 import asyncio
 import threading
@@ -19,7 +19,7 @@ from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolErr
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import Registered, ToolRegistry
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import Limit, Policy, Rule
 from toolwire.policy.session import Session
 from toolwire.tools import Preview
@@ -132,7 +132,7 @@ def test_what_was_agreed_to_is_exactly_what_runs() -> None:
 
 
 @pytest.mark.mission("C34", "G5")
-@pytest.mark.parametrize("answer", [False, Agreement(False, reason="not today"), None])
+@pytest.mark.parametrize("answer", [False, ApprovalAnswer(False, reason="not today"), None])
 def test_without_agreement_nothing_runs(answer: Any) -> None:
     ran = Ran()
 
@@ -166,9 +166,9 @@ def test_what_cannot_be_shown_does_not_run() -> None:
 def test_a_decision_is_remembered_for_these_arguments_alone() -> None:
     ran, asked = Ran(), list[str]()
 
-    async def confirm(approval: Approval) -> Agreement:
+    async def confirm(approval: Approval) -> ApprovalAnswer:
         asked.append(approval.call.arguments["path"])
-        return Agreement(approval.call.arguments["path"] != "no", remember=True)
+        return ApprovalAnswer(approval.call.arguments["path"] != "no", remember=True)
 
     executor, session = ToolExecutor(ran.registry, confirm=confirm), Session(tier=Tier.RUN)
     for path in ("a", "a", "b", "no", "no"):
@@ -637,8 +637,8 @@ class Hook:
     async def __call__(self, _: Approval) -> bool:
         return True
 
-    def ask(self, _: Approval) -> Agreement:
-        return Agreement(True)
+    def ask(self, _: Approval) -> ApprovalAnswer:
+        return ApprovalAnswer(True)
 
 
 @pytest.mark.parametrize(
@@ -740,10 +740,10 @@ def spend(amount: int) -> str:
 def test_one_answer_for_the_session_answers_equal_calls_that_wait(limits: tuple[Limit, ...]) -> None:
     asked: list[str] = []
 
-    async def always(approval: Approval) -> Agreement:
+    async def always(approval: Approval) -> ApprovalAnswer:
         asked.append(approval.call.name)
         await asyncio.sleep(0)
-        return Agreement(True, remember=True)
+        return ApprovalAnswer(True, remember=True)
 
     async def main() -> list[bool]:
         executor = ToolExecutor(ToolRegistry([spend]), confirm=always, policy=Policy(limits=limits))

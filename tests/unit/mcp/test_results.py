@@ -1,4 +1,4 @@
-"""What was agreed to, kept in a file; and results, in both directions."""
+"""What was approved, kept in a file; and results, in both directions."""
 
 import sqlite3
 from dataclasses import replace
@@ -37,9 +37,9 @@ def test_approvals_are_stored_per_server_and_file(tmp_path: Path) -> None:
     first.approve(A, A.launch())
     first.pin(A, {"t": {"name": "t"}, "a": {"name": "a"}})
     second = Approvals(path)
-    agreed = second.server(A)
-    assert agreed is not None
-    assert (agreed.hash, agreed.listed) == (A.launch().hash, True)
+    approved = second.server(A)
+    assert approved is not None
+    assert (approved.hash, approved.listed) == (A.launch().hash, True)
     assert list(second.tools(A)) == ["t", "a"], "in the order in which they came"
     for other in (A.model_copy(update={"source": "/x.toml"}), A.model_copy(update={"name": "b"})):
         assert second.server(other) is None
@@ -59,9 +59,9 @@ def test_user_file_is_in_the_state_directory_and_private(tmp_path: Path, monkeyp
     path.chmod(0o644)
     approvals = Approvals.of_user()
     assert path.stat().st_mode & 0o777 == 0o600
-    agreed = approvals.server(A)
-    assert agreed is not None
-    assert (agreed.hash, agreed.listed) == ("h", True)
+    approved = approvals.server(A)
+    assert approved is not None
+    assert (approved.hash, approved.listed) == ("h", True)
     Logins.of_user().put(A, "u", "tokens", "{}")
     assert Logins.of_user().get(A, "u", "tokens") == "{}"
 

@@ -67,7 +67,7 @@ def test_a_tier_may_be_denied_unless_a_rule_allows() -> None:
 def test_a_call_that_was_guessed_is_asked_about() -> None:
     guessed, tool = ToolCall("f", confidence=0.3), ToolDefinition("f")
     assert decide(Policy((Rule("allow"),)), guessed, tool) is Ask
-    assert decide(Policy(), guessed, tool, Context(agreed=frozenset({approval_key(guessed, tool)}))) is Ask
+    assert decide(Policy(), guessed, tool, Context(approved=frozenset({approval_key(guessed, tool)}))) is Ask
 
 
 @pytest.mark.need(28)
@@ -115,12 +115,12 @@ def test_a_tier_may_ask_unless_a_rule_allows() -> None:
 
 def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() -> None:
     call, tool = run("make"), ToolDefinition("execute_command", "Runs.", tier=Tier.RUN, requires_confirmation=True)
-    agreed = Context(tier=Tier.RUN, agreed=frozenset({approval_key(call, tool)}))
-    assert decide(Policy(), call, tool, agreed) is Allow
-    assert decide(Policy(), run("make install"), tool, agreed) is Ask
+    approved = Context(tier=Tier.RUN, approved=frozenset({approval_key(call, tool)}))
+    assert decide(Policy(), call, tool, approved) is Allow
+    assert decide(Policy(), run("make install"), tool, approved) is Ask
     changed = ToolDefinition("execute_command", "Runs!", tier=Tier.RUN, requires_confirmation=True)
-    assert decide(Policy(), call, changed, agreed) is Ask
-    assert decide(Policy((Rule("deny"),)), call, tool, agreed) is Deny
+    assert decide(Policy(), call, changed, approved) is Ask
+    assert decide(Policy((Rule("deny"),)), call, tool, approved) is Deny
     refused = Context(tier=Tier.RUN, refused=frozenset({approval_key(call, tool)}))
     assert decide(Policy(), call, tool, refused) is Deny
 

@@ -8,7 +8,7 @@ import pytest
 from toolwire import Tier, ToolCall, ToolDefinition, ToolResult
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import REMEMBERED, Allow, Ask, Deny, Limit, Policy, Rule
 from toolwire.policy.session import Session
 
@@ -126,7 +126,7 @@ def test_a_yes_comes_too_late_when_a_limit_was_met_meanwhile() -> None:
     assert desk.sent == ["Bob"]
 
 
-@pytest.mark.parametrize("answer", [None, "no", 1, [], Agreement(False, remember=True)])
+@pytest.mark.parametrize("answer", [None, "no", 1, [], ApprovalAnswer(False, remember=True)])
 def test_only_yes_is_yes(answer: Any) -> None:
     desk = Desk(answer=answer)
     assert not desk.run(new(), send("Bob"), policy=Policy((Rule("ask"),)))[0].success
@@ -134,7 +134,11 @@ def test_only_yes_is_yes(answer: Any) -> None:
 
 
 def test_only_a_no_that_somebody_said_is_remembered() -> None:
-    said = [Agreement(False, unanswered=True), Agreement(False, "", "too long", unanswered=True), Agreement(False)]
+    said = [
+        ApprovalAnswer(False, unanswered=True),
+        ApprovalAnswer(False, "", "too long", unanswered=True),
+        ApprovalAnswer(False),
+    ]
     answers = iter(said)
     desk, session, policy = Desk(answer=lambda _: next(answers)), new(), Policy((Rule("ask", "send"),))
     errors = [desk.run(session, send("Bob"), policy=policy)[0].error or "" for _ in range(4)]
@@ -142,13 +146,13 @@ def test_only_a_no_that_somebody_said_is_remembered() -> None:
     assert (len(desk.asked), desk.sent) == (3, [])
 
 
-@pytest.mark.parametrize("more", [{"agreed": True}, {"agreed": False, "remember": True}])
+@pytest.mark.parametrize("more", [{"approved": True}, {"approved": False, "remember": True}])
 def test_an_answer_that_nobody_gave_is_no_yes_and_not_remembered(more: dict[str, bool]) -> None:
     with pytest.raises(ValueError, match="unanswered"):
-        Agreement(**more, unanswered=True)
+        ApprovalAnswer(**more, unanswered=True)
 
 
-def test_who_cannot_be_asked_has_not_agreed() -> None:
+def test_who_cannot_be_asked_has_not_approved() -> None:
     def fails(_: Approval) -> bool:
         raise RuntimeError("no terminal")
 

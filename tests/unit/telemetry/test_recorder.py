@@ -143,7 +143,7 @@ def test_secrets_are_kept_nowhere(recorder: Recorder) -> None:
     go([LOGIN, f"I said {SECRET}."], recorder, confirm=agree, task=task)
     found = archive_of(recorder).run()
     (call,) = found.turns[0]["calls"]
-    assert (call["ok"], call["decision"]) == (1, "agreed by user")
+    assert (call["ok"], call["decision"]) == (1, "approved by user")
     assert json.loads(call["arguments"])["password"] == "[redacted]"
     assert call["result"] == "/x is gone, and so is [redacted]"
     assert found.run["task"] == "Wipe /x with password=[redacted]"

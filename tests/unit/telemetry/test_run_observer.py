@@ -12,7 +12,7 @@ from toolwire import FinishReason, ParsedResponse, ProviderError, ToolCall, Tool
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
 from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.models.backends import TextBackend
-from toolwire.policy.approval import Agreement, Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.telemetry import NATIVE, TurnRecord
 from toolwire.testing import ScriptedBackend
 
@@ -102,8 +102,8 @@ def test_native_calls_and_those_in_the_text_are_told_apart() -> None:
 class _Later:
     name = "the boss"
 
-    async def __call__(self, approval: Approval) -> Agreement:
-        return Agreement(approval.call.arguments["path"] == "/yes")
+    async def __call__(self, approval: Approval) -> ApprovalAnswer:
+        return ApprovalAnswer(approval.call.arguments["path"] == "/yes")
 
 
 @pytest.mark.mission("E21")
@@ -112,7 +112,7 @@ def test_who_agreed_is_told() -> None:
     texts = [WIPE.replace("/x", "/yes") + WIPE, "done"]
     go(texts, heard, confirm=_Later())
     yes, no = heard.turns[0].calls
-    assert [one.decision for one in (yes, no)] == ["agreed by the boss", "refused by the boss"]
+    assert [one.decision for one in (yes, no)] == ["approved by the boss", "refused by the boss"]
     assert yes.result.success
     assert no.issue is not None
     assert no.consent is not None
@@ -266,7 +266,7 @@ def test_calls_of_one_id_are_agreed_to_each_by_itself(*, observed: bool) -> None
     assert "KeyError" not in results[1]
     if observed:
         told = [(one.call.arguments["path"], one.decision) for one in heard.turns[0].calls]
-        assert told == [("/one", "agreed by user"), ("/two", "refused by user")]
+        assert told == [("/one", "approved by user"), ("/two", "refused by user")]
 
 
 def test_an_answer_that_cannot_be_told_breaks_nothing(
