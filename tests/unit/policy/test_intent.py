@@ -120,3 +120,52 @@ class TestGate:
         assert TierGate(lambda question: WALK).begin("delete it").tier is WALK
         said = TierGate(lambda question: Intent(RUN, "rm", "a model said so")).begin("rm")
         assert (said.tier, said.why) == (RUN, "a model said so")
+
+
+POLITE = """
+can you|could you|would you|will you|can u|could u|would u|can we|could we|would you mind|do you mind|you mind
+would it be possible for you to|would it be possible to|i'd like you to|i would like you to|i want you to|i need you to
+i'd like to|i would like to|i want to|i need to|i have to|we need to|we have to|we want to|we must|we should
+i wish you would|i'd love you to|i'd appreciate it if you could|i'd appreciate it if you would|feel free to
+i'd be grateful if you could|it would be great if you could|it would be nice if you could|be so kind as to
+be so good as to|go ahead and|go on and|make sure to|make sure you|make sure that you|be sure to|remember to
+don't forget to|do not forget to|let's|lets|let us|how about you|how about|what about|why don't you|why don't we
+you can|you could|you may|you should|you need to|you have to|you must|try to|help me to|help me|help us
+your task is to|your job is to|the task is to|time to|for me|if you could|if you can|i was wondering if you could
+i wonder if you could|any chance you could|is there any chance you could|do you think you could|i think you should
+i think we should|want you to|need you to|like you to
+"""
+
+
+@pytest.mark.parametrize("words", POLITE.strip().replace("\n", "|").split("|"))
+def test_a_request_may_begin_with_polite_words(words: str) -> None:
+    assert detect(f"{words} fix the bug in main.py").tier is RUN
+
+
+@pytest.mark.parametrize("words", ["can i", "could i", "may i", "might i", "let me"])
+def test_users_who_want_to_act_themselves_request_no_change(words: str) -> None:
+    assert detect(f"{words} fix the bug in main.py").tier is CRAWL
+    assert detect(f"{words} see the config").tier is WALK
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        *("build building built", "cut cutting cut", "drop dropping dropped", "format formatting formatted"),
+        *("make making made", "overwrite overwriting overwritten", "pin pinning pinned", "put putting put"),
+        *("rebuild rebuilding rebuilt", "redo redoing redone", "reset resetting reset", "rewrite rewriting rewritten"),
+        *("run running run", "send sending sent", "set setting set", "split splitting split"),
+        *("strip stripping stripped", "submit submitting submitted", "swap swapping swapped", "tag tagging tagged"),
+        *("trim trimming trimmed", "undo undoing undone", "unzip unzipping unzipped", "wrap wrapping wrapped"),
+        *("write writing written", "zip zipping zipped", "delete deleting deleted", "copy copying copied"),
+        *("fix fixing fixed", "deploy deploying deployed"),
+    ],
+)
+def test_a_change_is_requested_in_any_form_of_its_verb(verb: str) -> None:
+    base, gerund, participle = verb.split()
+    for question in (
+        f"{base} the file",
+        f"would you mind {gerund} the file",
+        f"The file should be {participle}",
+    ):
+        assert detect(question).tier is RUN, question
