@@ -18,7 +18,7 @@ def test_the_source_package_holds_all_that_tests_and_checks_need() -> None:
     included = set(project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
     assert {".ci", ".importlinter", "scripts", "tests"} <= included
     assert not [name for name in included if not (ROOT / name).exists()]
-    visible = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")} - {"dist", "build"}
+    visible = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")} - {"dist", "build", "site"}
     assert visible <= included | ALWAYS
 
 

@@ -56,7 +56,7 @@ def test_text_is_parsed_as_text() -> None:
 def test_invalid_responses_are_refused() -> None:
     with pytest.raises(DefinitionError, match="keys a belongs to no known API"):
         toolwire.parse({"a": 1})
-    with pytest.raises(DefinitionError, match="neither a dict nor"):
+    with pytest.raises(DefinitionError, match="a response must be a dict or an object with model_dump, not int"):
         toolwire.parse(5)
     with pytest.raises(toolwire.UnknownApi, match="did you mean openai_chat"):
         toolwire.parse({}, api="openai_chatt")
