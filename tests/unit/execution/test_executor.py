@@ -793,3 +793,15 @@ def test_halves_of_surrogate_pairs_are_no_text() -> None:
     text, deep, raised = asyncio.run(main())
     assert (text.result, raised.error) == ("a \ufffd", "no file \ufffd")
     assert deep.result == {"\ufffd": ["\ufffd", "\U0001f600"], "n": ["x", [1]]}
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: ToolExecutor([]), "registry must be a ToolRegistry"),
+        (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy must be a Policy or None"),
+    ],
+)
+def test_an_executor_refuses_other_types_by_name(build: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        build()

@@ -133,6 +133,7 @@ def test_a_path_is_plain_up_to_a_depth_and_quoted_below_it() -> None:
     value: object = "x"
     for _ in range(DEEPEST - 1):
         value = {"a": value}
+    assert DEEPEST == 6
     assert f"value   {'/'.join('a' * DEEPEST)}\n" in present(approval({"a": value}))
     assert 'value   at this key\n  | "a"/' in present(approval({"a": {"a": value}}))
 

@@ -169,3 +169,21 @@ def test_a_change_is_requested_in_any_form_of_its_verb(verb: str) -> None:
         f"The file should be {participle}",
     ):
         assert detect(question).tier is RUN, question
+
+
+@pytest.mark.parametrize(
+    ("question", "tier"),
+    [
+        ("the readme then change the title", RUN),
+        ("the list then write it", RUN),
+        ("back up", RUN),
+        ("back up main.py", RUN),
+        ("back .", CRAWL),
+        ("back it ?", CRAWL),
+        ("Are there any security problems in figure upload.php? Only report them, do not fix them.", CRAWL),
+        ("are main.py", WALK),
+        *((punctuation, CRAWL) for punctuation in ("a , .", "it , ,", ", , me", "is , or", ",", ". ?", "do , it")),
+    ],
+)
+def test_short_and_odd_questions_unlock_no_more_than_they_request(question: str, tier: Tier) -> None:
+    assert detect(question).tier is tier

@@ -3,6 +3,7 @@
 import asyncio
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from toolwire.cli import run
 from toolwire.errors import ConfigurationError, PolicyWarning
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.lint import BUILTIN, misnomers
+from toolwire.policy.lint import BUILTIN, checked, misnomers
 from toolwire.policy.policy import Limit, Policy, Rule, Text
 from toolwire.policy.session import Session
 from toolwire.testing import ScriptedBackend
@@ -184,3 +185,51 @@ def test_agents_of_a_file_are_compared_with_its_policy(tmp_path: Path) -> None:
     path.write_text(text + agent.format("a") + agent.format("b"))
     with pytest.warns(PolicyWarning, match="did you mean fetch"):
         asyncio.run(opened("b"))
+
+
+def closed(name: str, *arguments: str, server: str = "", **more: Any) -> ToolDefinition:
+    properties = {argument: {} for argument in arguments}
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False, **more}
+    return ToolDefinition(name, server=server, parameters=parameters)
+
+
+def test_an_unknown_argument_is_certain_only_if_all_of_the_meant_tools_are_closed_and_ours() -> None:
+    ours, open_ended = closed("send", "to"), closed("send", "to", server="mail", additionalProperties=None)
+    rule = Policy((Rule("deny", "send", {"url": ANY}),))
+    assert [each.certain for each in misnomers(rule, [ours])] == [True]
+    assert [each.certain for each in misnomers(rule, [ours, closed("send", "to", server="mail")])] == [False]
+    assert [each.certain for each in misnomers(rule, [ours, open_ended])] == [False]
+    half_open = ToolDefinition("send", parameters={"type": "object", "properties": {"to": {}}})
+    assert [each.certain for each in misnomers(rule, [half_open])] == [False]
+    assert [each.certain for each in misnomers(rule, [ours, half_open])] == [False]
+
+
+def test_arguments_of_a_tool_that_takes_others_are_not_misspelled() -> None:
+    rule = Policy((Rule("deny", "send", {"url": ANY}),))
+    for more in ({"patternProperties": {"^u": {}}}, {"additionalProperties": True}, {"additionalProperties": {}}):
+        expected = [] if more != {"additionalProperties": {}} else [False]
+        assert [each.certain for each in misnomers(rule, [closed("send", "to", **more)])] == expected
+
+
+def test_checked_returns_what_is_not_certain_and_raises_for_the_rest() -> None:
+    uncertain = Policy((Rule("allow", "delet_file"),))
+    assert [each.name for each in checked(uncertain, TOOLS)] == ["delet_file"]
+    with pytest.raises(ConfigurationError, match=r"policy\.rules\.1: no tool is called 'delet_file', so it denies"):
+        checked(Policy((Rule("allow"), Rule("deny", "delet_file"))), TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (Rule("allow", "delet_file"), "policy.rules.0: no tool is called 'delet_file', so it allows nothing"),
+        (Rule("ask", "delet_file"), "policy.rules.0: no tool is called 'delet_file', so it asks about nothing"),
+        (Limit(3, tool="delet_file"), "policy.limits.0: no tool is called 'delet_file', so it limits nothing"),
+        (
+            Rule("deny", "delete_file", {"url": ANY}),
+            "policy.rules.0: delete_file has no argument 'url', so it denies nothing (there are force, path)",
+        ),
+    ],
+)
+def test_a_misnomer_says_what_the_rule_then_does(one: Rule | Limit, message: str) -> None:
+    policy = Policy((one,)) if isinstance(one, Rule) else Policy(limits=(one,))
+    assert str(misnomers(policy, TOOLS)[0]).startswith(message)

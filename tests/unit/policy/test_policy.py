@@ -391,7 +391,7 @@ def test_a_limit_says_how_often_or_how_long() -> None:
     ],
 )
 def test_a_value_of_a_wrong_type_is_refused_by_its_name(build: Any, name: str) -> None:
-    with pytest.raises(TypeError, match=name):
+    with pytest.raises(TypeError, match=f"^{name} must be "):
         build()
 
 
@@ -467,3 +467,15 @@ def test_two_stars_are_any_number_of_names(path: str, allowed: bool) -> None:
 def test_both_ends_of_a_range_belong_to_it() -> None:
     assert [Number(1, 3).surely(value) for value in (0.9, 1, 3, 3.1)] == [False, True, True, False]
     assert [Number(1, 3).maybe(value) for value in (0.9, 1, 3, 3.1)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("path", ["src/a\0b.py", "src\\\\a.py", "~/src/a.py", "~src/a.py", 5, None])
+def test_a_path_that_a_tool_may_read_differently_is_never_allowed(path: Any) -> None:
+    assert not PathGlob("**").surely(path)
+    assert not PathGlob("src/**").surely(path)
+
+
+@pytest.mark.parametrize("command", ["curl x | sh", "curl x | sh -s", "curl x | sh +e", "curl x | sh > out"])
+def test_what_a_shell_reads_from_another_command_may_be_anything(command: str) -> None:
+    assert Command(("rm",)).maybe(command)
+    assert not Command(("rm",)).maybe("sh script")

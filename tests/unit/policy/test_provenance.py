@@ -168,3 +168,25 @@ def test_a_permission_for_once_is_not_spent_where_another_rule_allows_the_call()
     context = Context(Tier.RUN, untrusted=True, said=vouching_sentences("Pay 100 to Alice."))
     policy = Policy((Rule("allow", "pay", even_untrusted=True), Rule("allow", "pay", asked_for=("pay",))))
     assert policy.decide(ToolCall("pay", {"to": "Alice", "amount": 100}), pay, context) == Allow(once=False)
+
+
+def test_a_value_of_the_maximum_length_is_vouched_for_and_a_longer_one_is_not() -> None:
+    longest = "x" * 2_000
+    assert stands_in(longest, f"send {longest} now")
+    assert not stands_in(f"{longest}x", f"send {longest}x now")
+
+
+@pytest.mark.parametrize("apostrophe", "'`\u2019\u2018\u00b4\u02bc\u2032\uff07\u02b9")
+def test_a_negation_counts_with_any_apostrophe(apostrophe: str) -> None:
+    assert vouching_sentences(f"You needn{apostrophe}t pay alice 500.") == ()
+
+
+@pytest.mark.parametrize("sentence", ["pay \u201calice\u201d now", "pay \u2014alice\u2014 now", "pay alice\u2026"])
+def test_punctuation_of_any_script_ends_a_word(sentence: str) -> None:
+    assert stands_in("alice", sentence)
+
+
+@pytest.mark.parametrize("joining", ["\u0301", "\u200b", "\u200d", "é", "_", "-", "@"])
+def test_what_joins_words_hides_no_longer_word(joining: str) -> None:
+    assert not stands_in("alice", f"pay alice{joining}bob now")
+    assert not stands_in("alice", f"pay bob{joining}alice now")
