@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+import warnings
 from collections.abc import Awaitable, Callable
 from datetime import date
 from enum import Enum
@@ -805,3 +806,24 @@ def test_halves_of_surrogate_pairs_are_no_text() -> None:
 def test_an_executor_refuses_other_types_by_name(build: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         build()
+
+
+@pytest.mark.parametrize(
+    "policy", [Policy((Rule("deny", "launch"),)), Policy(limits=(Limit(3, tool="web.*arch"), Limit(3, tool="launch")))]
+)
+def test_names_in_rules_or_limits_are_compared_with_the_tools_unless_that_is_off(policy: Policy) -> None:
+    def run(check: Any) -> list[str]:
+        executor = ToolExecutor(ToolRegistry([sum_up]), policy=policy, check=check)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                asyncio.run(executor.run(ToolCall("sum_up", {"a": 1}), Session()))
+        return [str(warning.message) for warning in heard]
+
+    assert ["'launch'" in message for message in run(True)] == [True]
+    assert run(False) == []
+
+
+def sum_up(a: int) -> int:
+    """Sum up."""
+    return a

@@ -298,3 +298,47 @@ def test_running_time_counts_calls_that_ended_and_calls_that_still_run() -> None
     session.ended("f", 20.0, 40.0)
     assert not may_run(40, now=99)
     assert may_run(40.5, now=99)
+
+
+def test_a_session_shows_its_public_state() -> None:
+    assert repr(Session()) == "<Session: tier CRAWL, 0 calls>"
+    session = Session(tier=Tier.RUN, untrusted=True)
+    session.said("my secret question")
+    session.ran("f", 1.0)
+    assert repr(session) == "<Session: tier RUN, untrusted, 1 calls>"
+    assert repr(session.hand_on()) == "<Session: tier CRAWL, untrusted, handed on, 1 calls>"
+    with pytest.raises(TypeError, match=r"^tier must be "):
+        Session(tier=2)  # type: ignore[arg-type]
+
+
+def test_a_delegated_session_shares_refusals_limits_and_the_question_and_no_plans() -> None:
+    session = Session(tier=Tier.WALK)
+    session.said("please run build.sh now")
+    session.planned("key")
+    delegated = session.hand_on()
+    assert (delegated.tier, delegated.ceiling, delegated.handed_on) == (Tier.CRAWL, Tier.WALK, True)
+    assert not session.handed_on
+    delegated.declined("no")
+    delegated.ran("f", 1.0)
+    delegated.spent("once")
+    mine, theirs = session.context(now=2.0), delegated.context(now=2.0)
+    assert "no" in mine.refused
+    assert mine.counts == theirs.counts == {"f": 1}
+    assert mine.spent == theirs.spent == {"once": 1}
+    assert mine.said == theirs.said == ("please run build.sh now",)
+    assert (mine.planned, theirs.planned) == ({"key": 1}, {})
+    assert session.account == delegated.account != Session().account
+
+
+def test_a_refusal_for_one_question_ends_with_it() -> None:
+    session = Session()
+    session.declined("no")
+    assert set(session.context(now=0.0).refused) == {"no"}
+    session.said("another question")
+    assert set(session.context(now=0.0).refused) == set()
+
+
+def test_the_state_that_a_call_was_written_in_counts() -> None:
+    session = Session(untrusted=True)
+    assert session.context(now=0.0).untrusted
+    assert not session.context(now=0.0, untrusted=False).untrusted
