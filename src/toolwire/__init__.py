@@ -27,7 +27,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         ),
         "execution.confirmation": "Together",
         "execution.disclosure": "Disclosure count_definitions",
-        "execution.executor": "ToolExecutor",
+        "execution.executor": "ExecutorOptions ToolExecutor",
         "execution.outcomes": "Issue Outcome",
         "execution.registry": "ToolRegistry",
         "messages": (
@@ -45,7 +45,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "providers.request": "ChatRequest Note Notes ToolChoice",
         "runtime.allowed_roots": "AllowedRoots",
         "text.tokens": "TokenCount count_tokens",
-        "tools": "Isolation Tier Tool ToolDefinition tool",
+        "tools": "BehaviorOptions Isolation Tier Tool ToolDefinition ToolOptions tool",
         "wire.arguments": "ReadArguments read_arguments",
         "wire.format_registry": "formats get_format",
         "wire.profiles": "Profile detect_from_template profile",

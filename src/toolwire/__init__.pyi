@@ -48,6 +48,7 @@ from toolwire.events import watch as watch
 from toolwire.execution.confirmation import Together as Together
 from toolwire.execution.disclosure import Disclosure as Disclosure
 from toolwire.execution.disclosure import count_definitions as count_definitions
+from toolwire.execution.executor import ExecutorOptions as ExecutorOptions
 from toolwire.execution.executor import ToolExecutor as ToolExecutor
 from toolwire.execution.outcomes import Issue as Issue
 from toolwire.execution.outcomes import Outcome as Outcome
@@ -88,10 +89,12 @@ from toolwire.providers.request import ToolChoice as ToolChoice
 from toolwire.runtime.allowed_roots import AllowedRoots as AllowedRoots
 from toolwire.text.tokens import TokenCount as TokenCount
 from toolwire.text.tokens import count_tokens as count_tokens
+from toolwire.tools import BehaviorOptions as BehaviorOptions
 from toolwire.tools import Isolation as Isolation
 from toolwire.tools import Tier as Tier
 from toolwire.tools import Tool as Tool
 from toolwire.tools import ToolDefinition as ToolDefinition
+from toolwire.tools import ToolOptions as ToolOptions
 from toolwire.tools import tool as tool
 from toolwire.wire.arguments import ReadArguments as ReadArguments
 from toolwire.wire.arguments import read_arguments as read_arguments
@@ -116,6 +119,7 @@ __all__ = [
     "Approval",
     "ApprovalAnswer",
     "ArgumentsDelta",
+    "BehaviorOptions",
     "CallEnd",
     "CallStart",
     "ChatRequest",
@@ -131,6 +135,7 @@ __all__ = [
     "EnvelopeHeader",
     "EnvelopeSection",
     "Event",
+    "ExecutorOptions",
     "Finish",
     "FinishReason",
     "FormatNegotiator",
@@ -179,6 +184,7 @@ __all__ = [
     "ToolDefinition",
     "ToolError",
     "ToolExecutor",
+    "ToolOptions",
     "ToolRegistry",
     "ToolResult",
     "ToolsConfig",

@@ -36,10 +36,10 @@ class DefinitionError(ToolwireError):
         pointer: JSON pointer to the invalid place in the definition; "" is the whole definition.
     """
 
-    def __init__(self, message: str, *, tool: str = "", pointer: str = "") -> None:
+    def __init__(self, message: str, *, tool: str = "", pointer: str = "", subject: str = "definition") -> None:
         self.tool = tool
         self.pointer = pointer
-        where = f"tool {tool!r}" if tool else "definition"
+        where = f"tool {tool!r}" if tool else subject
         at = f" at {pointer}" if pointer else ""
         super().__init__(f"{where}{at}: {message}")
 

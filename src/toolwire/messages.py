@@ -12,11 +12,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolwire._surface import check_type, wrong_type
 
 Role = Literal["system", "user", "assistant", "tool"]
+_ROLES = frozenset(get_args(Role))
 
 
 class FinishReason(StrEnum):
@@ -265,9 +266,12 @@ class Message:
 
         Raises:
             TypeError: the role is not text, or the parts are neither text nor parts.
+            ValueError: the role is unknown.
         """
         if not isinstance(role, str):
             raise wrong_type("role", role, "'system', 'user', 'assistant' or 'tool'")
+        if role not in _ROLES:
+            raise ValueError(f"unknown role {role!r:.80}; expected 'system', 'user', 'assistant' or 'tool'")
         if isinstance(parts, str):
             parts = (TextPart(parts),)
         elif not isinstance(parts, tuple):

@@ -83,7 +83,7 @@ def test_a_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(answer) as base:
         asyncio.run(work(base))
     assert seen[0].headers["authorization"] == "Bearer sk-secret"
-    with pytest.raises(toolwire.ConfigurationError, match="OPENAI_API_KEY"):
+    with pytest.raises(toolwire.ConfigurationError, match="set OPENAI_API_KEY, or pass key="):
         run(lambda: Client("openai_chat", "m").ask(QUESTION))
 
 

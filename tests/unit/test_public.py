@@ -71,9 +71,9 @@ def _loaded(statement: str) -> set[str]:
 
 RUNNING = {
     "Agent", "ApprovalAnswer", "AllowedRoots", "Approval", "Client", "CommandSettings", "Disclosure", "Envelope",
-    "EnvelopeDocument", "EnvelopeHeader", "EnvelopeSection", "Issue", "Outcome", "Together", "ToolExecutor",
-    "ToolRegistry", "builtin_tools", "command_tools", "count_definitions", "editing_tools", "ending_tools",
-    "load_configuration", "present", "read_envelope", "read_handle", "reading_tools",
+    "EnvelopeDocument", "EnvelopeHeader", "EnvelopeSection", "ExecutorOptions", "Issue", "Outcome", "Together",
+    "ToolExecutor", "ToolRegistry", "builtin_tools", "command_tools", "count_definitions", "editing_tools",
+    "ending_tools", "load_configuration", "present", "read_envelope", "read_handle", "reading_tools",
 }  # fmt: skip
 """Names from the part that runs things, which may do IO."""
 
@@ -146,3 +146,11 @@ def test_an_unknown_format_suggests_the_nearest() -> None:
         toolwire.parse("", format="hermess")
     assert isinstance(caught.value, KeyError)
     assert caught.value.suggestions[0] == "hermes"
+
+
+def test_name_of_a_model_as_a_format_leads_to_its_profile() -> None:
+    for name in ("Qwen/Qwen3-8B", "qwen3:8b"):
+        with pytest.raises(toolwire.UnknownFormat) as caught:
+            toolwire.parse("", format=name)
+        hint = f"for a model's name use toolwire.profile({name!r}).format"
+        assert str(caught.value) == f"unknown wire format {name!r}; {hint}"

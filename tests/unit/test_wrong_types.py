@@ -15,6 +15,7 @@ from toolwire import (
     Agent,
     AllowedRoots,
     Client,
+    ConfigurationError,
     DefinitionError,
     Disclosure,
     Envelope,
@@ -296,7 +297,7 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
         (
             lambda: api.encode_request([{"role": "user", "content": "x"}]),
             DefinitionError,
-            "definition: a dict is not a toolwire.Message; messages of an API are read with decode_request",
+            "message 0: a dict is not a toolwire.Message; messages of an API are read with decode_request",
         ),
         (lambda: api.encode_request([Message("user", "x")], tools=3), DefinitionError, "definition: int is not a tool"),
         (
@@ -309,9 +310,19 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
         (
             lambda: client.ask([{"role": "user"}]),
             DefinitionError,
-            "definition: a dict is not a toolwire.Message; messages of an API are read with decode_request",
+            "message 0: a dict is not a toolwire.Message; messages of an API are read with decode_request",
         ),
         (lambda: registry.register(3), DefinitionError, "definition: int is not a tool"),
+        (
+            lambda: Message("asistant", "x"),
+            ValueError,
+            "unknown role 'asistant'; expected 'system', 'user', 'assistant' or 'tool'",
+        ),
+        (
+            lambda: Client("openai_chat", "m", base_url="127.0.0.1:1/v1"),
+            ConfigurationError,
+            "base_url must begin with http:// or https://, not '127.0.0.1:1/v1'",
+        ),
         (lambda: Rule("forbid"), ValueError, "effect must be 'allow', 'ask' or 'deny', not 'forbid'"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -99,9 +98,7 @@ class AgentOptions:
 
 
 def _check_local(name: str) -> None:
-    from toolwire.models.local.model_files import HUB
-    from toolwire.models.local.weights import WEIGHTS
+    from toolwire.models.local.model_files import unknown_model
 
-    if not name.startswith(HUB) and name.lower() not in WEIGHTS and not os.path.isfile(os.path.expanduser(name)):
-        sizes = ", ".join(WEIGHTS)
-        raise CliError(f"unknown model {name!r}: expected a size ({sizes}), an existing GGUF file or hf:REPO/FILE")
+    if problem := unknown_model(name):
+        raise CliError(problem)

@@ -70,6 +70,8 @@ class Client:
         self._base = (base_url or self._endpoint.base_url).rstrip("/")
         if not self._base:
             raise ConfigurationError(f"{self.api.name} has no public endpoint: pass base_url")
+        if not self._base.startswith(("http://", "https://")):
+            raise ConfigurationError(f"base_url must begin with http:// or https://, not {self._base!r:.200}")
         self._key = key
         self._key_env = key_env
         self._own: HttpTransport | None = None
@@ -190,7 +192,7 @@ class Client:
         )
         key = key.strip()
         if not key and (self._key_env or (names and self._base.startswith("https://"))):
-            raise ConfigurationError(f"{self.api.name} needs a key: set {' or '.join(names)}")
+            raise ConfigurationError(f"{self.api.name} needs a key: set {' or '.join(names)}, or pass key=")
         if not (key.isascii() and key.isprintable()):
             raise ConfigurationError("the key contains characters that no key has")
         return key

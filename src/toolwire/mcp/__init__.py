@@ -8,6 +8,7 @@ from toolwire._surface import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
+        "execution.executor": "RunningOptions",
         "mcp.approvals": "Approvals",
         "mcp.client_context": "Caller current_caller log report_progress",
         "mcp.http_server": "HttpOptions Listening serve_http",

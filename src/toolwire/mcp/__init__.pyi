@@ -1,5 +1,6 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
+from toolwire.execution.executor import RunningOptions as RunningOptions
 from toolwire.mcp.approvals import Approvals as Approvals
 from toolwire.mcp.client_context import Caller as Caller
 from toolwire.mcp.client_context import current_caller as current_caller
@@ -28,6 +29,7 @@ __all__ = [
     "McpRouter",
     "McpServer",
     "McpService",
+    "RunningOptions",
     "ServerQuestion",
     "ServerStatus",
     "ToolProgress",

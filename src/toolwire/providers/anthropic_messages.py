@@ -72,7 +72,7 @@ class AnthropicMessages(ProviderApi):
         """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
         if request.max_tokens is None:
-            notes.changed("max_tokens", f"{self.name} wants it said: {MAX_TOKENS}")
+            notes.added(f"max_tokens={MAX_TOKENS}", f"{self.name} requires it")
         body["max_tokens"] = MAX_TOKENS
         system, rest = self._split(request, notes)
         if instructions := self._system(system, notes):

@@ -146,7 +146,7 @@ class ProviderApi(ABC):
         messages = tuple(map(self._fit_message, self.pair(request, notes)))
         if request.provider and request.provider != self.kind:
             for key in request.extra:
-                notes.dropped(key, f"it is {request.provider}'s, and no equivalent is known")
+                notes.dropped(key, f"{self.name} has no equivalent")
             for tool in request.provider_tools:
                 label = tool.get("type") or next(iter(tool), "")
                 notes.dropped(f"tools/{label}", f"only {request.provider} runs this tool")

@@ -59,12 +59,13 @@ class Note:
     """A translation loss.
 
     Attributes:
-        kind: "dropped": it is left out; "changed": its meaning differs; "quarantined": a tool that is not offered.
-        where: a tool's name with a JSON pointer, a message's number, or a field.
+        kind: "dropped": it is left out; "changed": its meaning differs; "added": the conversation does not have it;
+            "quarantined": a tool that is not offered.
+        where: a tool's name with a JSON pointer, a message's number, or a field; an added field with its value.
         message: the loss and its reason.
     """
 
-    kind: Literal["dropped", "changed", "quarantined"]
+    kind: Literal["dropped", "changed", "added", "quarantined"]
     where: str
     message: str
 
@@ -83,6 +84,10 @@ class Notes(list[Note]):
     def changed(self, where: str, message: str) -> None:
         """Note that the meaning of something differs."""
         self.append(Note("changed", where, message))
+
+    def added(self, where: str, message: str) -> None:
+        """Note that the API requires something that the conversation does not have."""
+        self.append(Note("added", where, message))
 
     def quarantined(self, where: str, message: str) -> None:
         """Note that a tool is not offered."""
@@ -190,11 +195,12 @@ def _messages(conversation: Any) -> tuple[Message, ...]:
     if isinstance(conversation, str):
         return (Message("user", (TextPart(conversation),)),)
     messages = tuple(conversation)
-    for message in messages:
+    for at, message in enumerate(messages):
         if not isinstance(message, Message):
             kind = type(message).__name__
             raise DefinitionError(
-                f"a {kind} is not a toolwire.Message; messages of an API are read with decode_request"
+                f"a {kind} is not a toolwire.Message; messages of an API are read with decode_request",
+                subject=f"message {at}",
             )
     return messages
 

@@ -90,6 +90,10 @@ def get_format(name: str | WireFormat) -> WireFormat:
             f"{name!r} only reads: it stands for whichever format a text is in; to write or show one, name it "
             "(`toolwire formats` lists them all)",
         )
+    if wire is None and ("/" in name or ":" in name):
+        raise UnknownFormat(
+            name, (), f"unknown wire format {name!r}; for a model's name use toolwire.profile({name!r}).format"
+        )
     if wire is None:
         near = closest(name, sorted([*by_name, AUTO]), limit=3)
         hint = f"{did_you_mean(near)} (`toolwire formats` lists them all)"

@@ -192,13 +192,21 @@ def test_the_real_pins_are_whole() -> None:
         assert len(one.requirements) == one.parts
 
 
-@pytest.mark.parametrize(("data", "message"), [(None, "cannot read the model"), (b"junk", "is not a GGUF file")])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(None, "an existing GGUF file or hf:REPO/FILE"), (b"junk", "is not a GGUF file")],
+)
 def test_a_path_that_is_no_model(tmp_path: Path, data: bytes | None, message: str) -> None:
     path = tmp_path / "model.gguf"
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(ProviderError, match=message):
         open_model(str(path))
+
+
+def test_unknown_size_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ProviderError, match=r"unknown model '7b': expected a size \(0\.5b, 1\.5b\)"):
+        open_model("7b")
 
 
 def test_a_gguf_that_the_runtime_cannot_load(tmp_path: Path) -> None:

@@ -107,6 +107,17 @@ def test_invalid_tool_is_left_out_and_the_others_are_offered() -> None:
     assert [(note.kind, note.where) for note in notes] == [("quarantined", "bad")]
 
 
+def test_maximum_length_is_added_where_the_request_has_none() -> None:
+    notes = Notes()
+    assert API.encode_request("hi", notes=notes)["max_tokens"] == 4096
+    foreign = toolwire.get_api("openai_chat").decode_request({"messages": [], "logit_bias": {}, "max_tokens": 5})
+    API.encode_request(foreign, notes=notes)
+    assert list(map(str, notes)) == [
+        "added max_tokens=4096: anthropic_messages requires it",
+        "dropped logit_bias: anthropic_messages has no equivalent",
+    ]
+
+
 def test_system_messages_become_the_system_member() -> None:
     system = Message("system", (TextPart("be brief"),))
     assert encoded(system, Message("user", (TextPart("hi"),)))["system"] == "be brief"

@@ -38,13 +38,22 @@ def locate(
         progress: called with the bytes that have arrived and the bytes in all.
 
     Raises:
-        ProviderError: the weights cannot be fetched.
+        ProviderError: there is no such model, or the weights cannot be fetched.
         MissingExtra: the extra `local` is not installed.
     """
     if name.startswith(HUB):
         return _from_hub(name.removeprefix(HUB), say)
+    if problem := unknown_model(name):
+        raise ProviderError(problem)
     weights = WEIGHTS.get(name.lower())
     return fetch(weights, say=say, progress=progress) if weights else Path(name).expanduser()
+
+
+def unknown_model(name: str) -> str:
+    """Return an error message if the name is neither a size, nor the path of a file, nor one of a hub, else ""."""
+    if name.startswith(HUB) or name.lower() in WEIGHTS or Path(name).expanduser().is_file():
+        return ""
+    return f"unknown model {name!r}: expected a size ({', '.join(WEIGHTS)}), an existing GGUF file or hf:REPO/FILE"
 
 
 def _from_hub(name: str, say: Callable[[str], None]) -> Path:
