@@ -18,6 +18,7 @@ import inspect
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -36,7 +37,7 @@ ALLOWED = 0
 MAX_DEFAULT = 60
 """Characters of a field's default that the snapshot shows."""
 
-_BLOCK = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^([ \t]*)```(?:python|py|pycon)\b[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -78,7 +79,8 @@ def code_of(path: Path) -> Iterator[str]:
 
         yield from ("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
     else:
-        for block in _BLOCK.findall(text):
+        for _, indented in _BLOCK.findall(text):
+            block = textwrap.dedent(indented)
             examples = [line[4:] for line in block.splitlines() if line.startswith((">>> ", "... "))]
             yield "\n".join(examples) if examples else block
 
@@ -200,7 +202,17 @@ def signature(function: Any) -> str:
     written = written.replace(parameters=parameters)
     if written.return_annotation is not written.empty:
         written = written.replace(return_annotation=_Written(written.return_annotation))
-    return _ADDRESS.sub("", str(written))
+    return _ADDRESS.sub("", str(written)) + "".join(options_of(function))
+
+
+def options_of(function: Any) -> Iterator[str]:
+    """Yield the keywords that a function takes as an unpacked TypedDict."""
+    for parameter in inspect.signature(function).parameters.values():
+        match = re.search(r"Unpack\[(?:\w+\.)*(\w+)\]", str(parameter.annotation))
+        if match is not None:
+            hints = getattr(inspect.unwrap(function), "__globals__", {})[match[1]].__annotations__
+            keys = (f"{key}: {getattr(hint, '__forward_arg__', hint)}" for key, hint in sorted(hints.items()))
+            yield f" with {match[1]}({', '.join(keys)})"
 
 
 def stale_snapshot(public: dict[str, list[str]]) -> Iterator[str]:
