@@ -132,7 +132,7 @@ def test_question_of_a_server_during_a_call_is_declined_and_reported(tmp_path: P
     status, out, err = cli("call", "newer", "danger", "--tier", "RUN", "--yes", "--config", file)
     assert (status, out) == (1, "")
     assert f"newer {output} " in err
-    assert "The user refused this call of danger" in err
+    assert "The client refused this call of danger: it declined the question that this server asked" in err
 
 
 DANGER = """@toolwire.tool(requires_confirmation=True, tier=toolwire.Tier.RUN)

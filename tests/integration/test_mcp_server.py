@@ -171,11 +171,12 @@ def test_results_are_sent_as_mcp_content(mode: str) -> None:
 
 
 REFUSED = "The user refused this call of wipe"
+DECLINED = "The client refused this call of wipe: it declined the question that this server asked"
 UNANSWERED = "Nobody has approved this call of wipe, so it did not run"
 ANSWERS: list[tuple[Any, bool, str]] = [
     (answers("accept"), True, "gone"),
     (answers("accept", approve=False), False, REFUSED),
-    (answers("decline"), False, REFUSED),
+    (answers("decline"), False, DECLINED),
     (answers("cancel"), False, UNANSWERED),
     (None, False, "wipe needs an approval each time. Nobody is there to approve it, so it did not run"),
 ]
@@ -191,7 +192,10 @@ def test_approval_is_requested_through_the_client(mode: str) -> None:
                 async with client(at, mode=mode, elicitation_callback=elicit) as mcp_client:
                     result = await mcp_client.call_tool("wipe", {"path": "a"})
                 assert shop.wiped == (["a"] if executed else [])
-                if mode == "auto" and output == REFUSED:  # there is no visit in which it could be remembered
+                if mode == "auto" and output in (
+                    REFUSED,
+                    DECLINED,
+                ):  # there is no visit in which it could be remembered
                     output = f"{UNANSWERED}: the question was declined"
                 assert (result.content[0].model_dump()["text"].rstrip("."), result.is_error) == (output, not executed)
 

@@ -103,7 +103,7 @@ class ApprovalRequests:
         if agreement.unanswered:
             return Issue("denied", f"Nobody has approved this call of {name}, so it did not run{why}")
         session.declined(key)
-        return Issue("denied", f"The user refused this call of {name}{why}")
+        return Issue("denied", f"{agreement.by} refused this call of {name}{why}")
 
 
 def add_preview(prepared: PreparedCall, ask: Ask) -> Ask | Deny:

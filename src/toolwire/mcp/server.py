@@ -261,9 +261,10 @@ class McpService:
 
 def _agreement(given: ElicitResult) -> ApprovalAnswer:
     """Return an answer as an approval; a closed question, or an empty form, leaves it unanswered."""
+    if given.action == "decline":  # by its user, or by a client that answers no questions
+        return ApprovalAnswer(False, by="The client", reason="it declined the question that this server asked")
     approve = (given.content or {}).get("approve") if given.action == "accept" else None
-    refused = given.action == "decline" or approve is False
-    return ApprovalAnswer(approve is True, unanswered=approve is not True and not refused)
+    return ApprovalAnswer(approve is True, unanswered=approve is not True and approve is not False)
 
 
 @dataclass(slots=True)

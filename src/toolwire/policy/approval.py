@@ -76,12 +76,14 @@ class ApprovalAnswer:
         remember: the answer is valid for the same tool with the same arguments until the session ends.
         reason: for the model, if the call was refused.
         unanswered: nobody has said yes or no yet: the call does not run now, and is asked about when it comes again.
+        by: who has answered, as the message about a refusal says it.
     """
 
     approved: bool
     remember: bool = False
     reason: str = ""
     unanswered: bool = False
+    by: str = "The user"
 
     def __post_init__(self) -> None:
         """Check that it does not contradict itself.
