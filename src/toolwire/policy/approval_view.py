@@ -26,7 +26,12 @@ MAX_INDENTATION = 40
 _ALIKE = 3
 """Number of similar lines that are shown before the rest is counted."""
 
-_RUN = re.compile(rf"\s{{{MIN_RUN},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{MIN_RUN - 1},}}")
+# The last branch is text that looks like a count: it gets a backslash, or `z[20 times]` could be written to pass for
+# twenty times z.
+_RUN = re.compile(
+    rf"\s{{{MIN_RUN},}}|\s*\n\s*\n\s*\n\s*|(\S)\1{{{MIN_RUN - 1},}}"
+    r"|(\[(?:this line )?\d{1,20} (?:times|spaces|line ends|tabs|carriage returns|\\))"
+)
 _BLANKS = {" ": "spaces", "\n": "line ends", "\t": "tabs", "\r": "carriage returns"}
 _MARKED_LINE = re.compile(rf"(.?(?:[ \t]{{0,{MAX_INDENTATION}}}(?![ \t]))?)(.*)", re.DOTALL)
 
@@ -106,7 +111,9 @@ def _fold_runs(text: str) -> Iterator[tuple[str, int]]:
         if run.start() > position:
             yield text[position : run.start()], run.start() - position
         part, position = run[0], run.end()
-        if run[1]:
+        if run[2]:
+            yield f"\\{part}", len(part)
+        elif run[1]:
             yield f"{run[1]}[{len(part)} times]", len(part)
         else:
             counted = ", ".join(

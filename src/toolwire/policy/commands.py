@@ -219,8 +219,10 @@ def _runs(named: Sequence[str], globs: Sequence[str], further: Sequence[str]) ->
     if program in _RUNS_NOTHING:
         return bool(subcommand) and subcommand not in _RUNS_NOTHING[program]
     cut = program in _CUTTING and len(subcommand) >= MIN_CUT
+    # Package managers complete abbreviations: `npm run-s x` is `npm run-script x`. A name with a hyphen is only
+    # completed from a word with one, so `npm in` cannot mean `install-test`.
     return any(
-        subcommand == name or (cut and "-" not in name and name.startswith(subcommand))
+        subcommand == name or (cut and ("-" not in name or "-" in subcommand) and name.startswith(subcommand))
         for name in _RUNS.get(program, ())
     )
 

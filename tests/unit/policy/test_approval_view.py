@@ -170,3 +170,19 @@ def test_a_long_value_says_what_is_hidden_between_its_ends() -> None:
     view = present(approval({"body": text}))
     assert f"({left_out(approval({'body': text}))} characters are left out here: nothing of them is shown)" in view
     assert left_out(approval({"body": text})) == len(text) - LIMIT * 2 // 3 - LIMIT // 3
+
+
+@pytest.mark.parametrize(
+    ("long", "literal"),
+    [
+        ("z" * 2000, "z[2000 times]"),
+        ("a" + " " * 30 + "b", "a[30 spaces]b"),
+        ("a" + "\t" * 30 + "b", "a[30 tabs]b"),
+        ("same\n" * 4, "same\n[this line 4 times]\n"),
+    ],
+)
+def test_text_that_looks_like_a_count_is_not_shown_like_one(long: str, literal: str) -> None:
+    folded, shown = (ApprovalView.of(text, None).start for text in (long, literal))
+    assert folded != shown
+    assert "\\[" in shown
+    assert "\\[" not in folded

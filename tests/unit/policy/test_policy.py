@@ -479,3 +479,11 @@ def test_a_path_that_a_tool_may_read_differently_is_never_allowed(path: Any) -> 
 def test_what_a_shell_reads_from_another_command_may_be_anything(command: str) -> None:
     assert Command(("rm",)).maybe(command)
     assert not Command(("rm",)).maybe("sh script")
+
+
+@pytest.mark.parametrize(
+    ("command", "certain"),
+    [("npm run-s x", False), ("npm run-script x", False), ("npm run x", False), ("npm list", True), ("npm ls-x", True)],
+)
+def test_rule_for_a_package_manager_does_not_cover_scripts_by_abbreviation(command: str, certain: bool) -> None:
+    assert Command(("npm",)).surely(command) is certain
