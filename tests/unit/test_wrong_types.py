@@ -323,6 +323,11 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             ConfigurationError,
             "base_url must begin with http:// or https://, not '127.0.0.1:1/v1'",
         ),
+        (
+            lambda: Client("openai_chat", "m", base_url="user:sk-SECRET@host/v1"),
+            ConfigurationError,
+            "base_url must begin with http:// or https://, not 'host/v1'",
+        ),
         (lambda: Rule("forbid"), ValueError, "effect must be 'allow', 'ask' or 'deny', not 'forbid'"),
     ],
 )

@@ -71,7 +71,9 @@ class Client:
         if not self._base:
             raise ConfigurationError(f"{self.api.name} has no public endpoint: pass base_url")
         if not self._base.startswith(("http://", "https://")):
-            raise ConfigurationError(f"base_url must begin with http:// or https://, not {self._base!r:.200}")
+            raise ConfigurationError(
+                f"base_url must begin with http:// or https://, not {self._base.rpartition('@')[2]!r:.200}"
+            )
         self._key = key
         self._key_env = key_env
         self._own: HttpTransport | None = None

@@ -102,6 +102,7 @@ class ApprovalRequests:
         why = f": {agreement.reason}" if agreement.reason else "."
         if agreement.unanswered:
             return Issue("denied", f"Nobody has approved this call of {name}, so it did not run{why}")
+        # The same call is not asked about again in this turn, or a model that repeats it would wear the user down.
         session.declined(key)
         return Issue("denied", f"{agreement.by} refused this call of {name}{why}")
 

@@ -90,6 +90,7 @@ def get_format(name: str | WireFormat) -> WireFormat:
             f"{name!r} only reads: it stands for whichever format a text is in; to write or show one, name it "
             "(`toolwire formats` lists them all)",
         )
+    # No format's name has these characters, and a hub's name or an Ollama tag has one of them.
     if wire is None and ("/" in name or ":" in name):
         raise UnknownFormat(
             name, (), f"unknown wire format {name!r}; for a model's name use toolwire.profile({name!r}).format"
