@@ -440,7 +440,7 @@ def test_extra_6_changed_definition_needs_approval_and_is_shown_as_a_diff(tmp_pa
             pass
         for after in changes:
             server = raw(tmp_path, tools=[after])
-            async with at(server, approvals=approvals, approve=lambda _: False) as desk:
+            async with at(server, approvals=approvals, approve_call=lambda _: False) as desk:
                 assert desk.states() == {"send": "changed"}
                 (definition,) = desk.registry
                 assert definition.description == "Sends a message.", "models keep reading what was approved"
@@ -506,7 +506,7 @@ def test_extra_6_session_approval_covers_one_change_alone(tmp_path: Path) -> Non
         keys_seen = list[str]()
         for description in descriptions:
             async with at(
-                raw(tmp_path, tools=[tool("t", description)]), approvals=approvals, approve=lambda _: False
+                raw(tmp_path, tools=[tool("t", description)]), approvals=approvals, approve_call=lambda _: False
             ) as desk:
                 await desk.call("t")
                 keys_seen += [approval.key for approval in desk.asked]
