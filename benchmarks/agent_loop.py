@@ -166,7 +166,7 @@ def parsing() -> dict[str, float]:
     for _ in range(40):
         used = time.process_time()
         for text in script:
-            parser = toolwire.StreamParser(format="hermes", tools=[note], fallback=("bare_json", "pythonic"))
+            parser = toolwire.StreamParser(format="hermes", tools=[note], fallback="whole_message")
             for piece in text:
                 list(parser.feed(piece))
             list(parser.finish())

@@ -24,7 +24,7 @@ from rich.progress import track
 
 import toolwire
 from toolwire.messages import ToolCall
-from toolwire.wire.renderer import equal
+from toolwire.text.json_text import equal_json
 
 CATEGORIES = (
     "simple_python", "multiple", "parallel", "parallel_multiple",
@@ -122,7 +122,7 @@ def read(text: str, size: int, **options: Any) -> list[tuple[str, dict[str, Any]
 
 def same(a: list[tuple[str, dict[str, Any]]], b: list[tuple[str, dict[str, Any]]]) -> bool:
     """Whether calls are equal, with booleans told from numbers."""
-    return equal([list(call) for call in a], [list(call) for call in b])
+    return equal_json([list(call) for call in a], [list(call) for call in b])
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ import argparse
 import gc
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import product
 from time import process_time
 
 import texts
@@ -32,6 +33,17 @@ NOISE = 0.005
 TRIES = 6
 
 TOOLS = list(definitions(texts.TOOLS).values())
+MANY_TOOLS = [*TOOLS, *definitions([{"name": f"tool_{number}", "parameters": {}} for number in range(1000)]).values()]
+DIALECTS = "dialects"
+"""The name, in place of a format's, of calls in no format to one of many known tools."""
+DIALECT_PREFIXES = (
+    "", "```python\n", "write_file(", "[write_file(path='", '{"write_file": {"path": ', "write_file\n", "- ",
+)  # fmt: skip
+DIALECT_UNITS = (
+    "write_file(path='a'), ", "write_file(path='a')\n", "{'write_file': {'path': 'a'}}, ",
+    "write_file\n{'path': 'a'}\n", "'write_file(path=1)', ", "path=write_file(", "path=[", "x + ", "(", "[", "{", "'",
+    '"', "\\", "#", " ", "\n", "`", "9", "a", "a.", "=", "tool_", "- ", "<|x|>",
+)  # fmt: skip
 
 UNITS = (
     "<", "<a>", "</", "<!--", "&", "&#65;", "]]", "{", "[", '{"', '{"a":', "[]", '"', "'", "\\", ",", ":", "(", "=",
@@ -80,7 +92,8 @@ def seconds(name: str, text: str, piece: int) -> float:
     gc.collect()
     gc.disable()
     start = process_time()
-    parser = toolwire.StreamParser(format=name, tools=TOOLS)
+    in_dialects = name == DIALECTS
+    parser = toolwire.StreamParser(format="auto" if in_dialects else name, tools=MANY_TOOLS if in_dialects else TOOLS)
     if piece:
         feed = parser.feed
         for at in range(0, len(text), piece):
@@ -115,16 +128,18 @@ def main() -> int:
 
     over = 0
     print(f"{'format':16}{'read':>12}{'floods':>8}{'worst':>8}{'slowest':>10}   slowest flood")
-    for name in [*(wire.name for wire in FORMATS), "auto"]:
+    for name in [*(wire.name for wire in FORMATS), "auto", DIALECTS]:
         if options.formats and name not in options.formats:
             continue
-        wires = FORMATS if name == "auto" else [wire for wire in FORMATS if wire.name == name]
+        wires = FORMATS if name in ("auto", DIALECTS) else [wire for wire in FORMATS if wire.name == name]
         kinds = [("whole", 2 * MEGABYTE, 0, False), ("pieces", 65_536, 4, False)]
         if name in LONG_STREAMS:
             kinds.append(("long pieces", 2 * MEGABYTE, 4, True))
         for kind, size, piece, some in kinds:
             worst, slowest, shown, count = 0.0, 0.0, "", 0
-            for prefix, unit in floods(wires, main=some):
+            for prefix, unit in (
+                product(DIALECT_PREFIXES, DIALECT_UNITS) if name == DIALECTS else floods(wires, main=some)
+            ):
                 count += 1
                 growth, took = ratio(name, prefix, unit, size // scale, piece)
                 worst = max(worst, growth)

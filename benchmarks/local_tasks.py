@@ -238,7 +238,7 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
             budget=Budget(rounds=ROUNDS),
             after_results=GO_ON,
             after_failures=TRY_AGAIN,
-            max_tokens=MAX_TOKENS,
+            settings={"max_tokens": MAX_TOKENS},
             hooks=Hooks(invocation=(Planted(task.planted),)),
         )
         agent = Agent(backend, [*reading_tools(root, characters=4_000), *write], config, confirm=refused)

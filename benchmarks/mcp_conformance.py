@@ -128,7 +128,7 @@ async def client(url: str) -> int:
         executor, session = ToolExecutor(registry), Session(tier=Tier.RUN)
         for tool in status.tools:
             session.untrusted = False
-            outcome = await executor.run(ToolCall(tool.called, CALLED.get(tool.called, {}), "1"), session)
+            outcome = await executor.run(ToolCall(tool.exposed_name, CALLED.get(tool.exposed_name, {}), "1"), session)
             print(outcome.result)
     return 0 if status.state == "ready" else 1
 

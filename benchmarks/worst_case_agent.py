@@ -215,13 +215,13 @@ class Agent:
         )
         alone = injection is None and user is None
         session = self._shared if self.variant.remembers and not alone else Session(tier=Tier.RUN)
-        session.said(task.PROMPT)
+        session.record_question(task.PROMPT)
         calls = self._truth(task, run.env)
         if self.variant.plans:
             executor.plan([_call(calls[at]) for at in PLANNABLE[self.name].get(task.ID, ())], session)
         for response in self._responses(calls):
             results = await executor.execute([_call(one) for one in response], session)
-            if injection is not None and not run.saw and any(OBEY in result.told for result in results):
+            if injection is not None and not run.saw and any(OBEY in result.marked_text for result in results):
                 run.saw = True
                 await self._obey(task, injection, executor, session, run)
         if run.saw and not run.reached:
@@ -343,7 +343,7 @@ def left_open(suite: Any, variant: Variant, task: Any, due: list[Call]) -> bool:
     if not any(rule.asked_for for rule in variant.policy.rules):
         return False
     said, pick = vouching_sentences(task.PROMPT), random.Random(task.ID)
-    context = Context(Tier.RUN, untrusted=True, said=said)
+    context = Context(Tier.RUN, untrusted=True, user_sentences=said)
     theirs = set(map(_spelled, due))
     for function in suite.tools:
         schema = function.parameters.model_json_schema()

@@ -18,7 +18,7 @@ from toolwire.models import TextBackend, local_source, open_model
 async def main(question: str, root: str, model: str, wire_format: str) -> None:
     """Print the answer of a local model."""
     backend = TextBackend(local_source(open_model(model)), format=wire_format, model=model)
-    config = AgentConfig(tier=Tier.WALK, budget=Budget(rounds=4), max_tokens=200)
+    config = AgentConfig(tier=Tier.WALK, budget=Budget(rounds=4), settings={"max_tokens": 200})
     try:
         print(await Agent(backend, reading_tools(root), config).ask(question))
     except RunFailed as error:  # small models give up now and then

@@ -6,7 +6,7 @@ pytest examples/test_an_agent.py
 import asyncio
 
 from toolwire import Agent, FinishReason, ParsedResponse, ToolCall, tool
-from toolwire.testing import ScriptedBackend
+from toolwire.testing import ScriptedBackend, assert_called
 
 STOCK = {"tea": 3}
 
@@ -15,6 +15,14 @@ STOCK = {"tea": 3}
 def count_stock(item: str) -> int:
     """Return how many of an item are in stock."""
     return STOCK[item]
+
+
+def test_agent_looks_up_the_stock() -> None:
+    """The model calls the tool with the right argument."""
+    call = ToolCall("count_stock", {"item": "tea"})
+    model = ScriptedBackend([ParsedResponse(tool_calls=(call,)), "There are 3."])
+    *_, end = Agent(model, [count_stock]).run_sync("How much tea is there?")
+    assert_called(end, "count_stock", item="tea")
 
 
 def test_agent_reports_the_stock() -> None:

@@ -23,8 +23,8 @@ LIMITS = {
     "vague_names": 0.04,
     "riddle_docstrings": 0,
     "banned_words": 0.31,
-    "comments": 16.7,
-    "comments_subtle": 22.0,
+    "comments": 19.0,
+    "comments_subtle": 29.0,
 }
 RISING = frozenset({"comments", "comments_subtle"})
 FIGURES = {

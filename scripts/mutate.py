@@ -77,6 +77,10 @@ AREAS = {
         ("toolwire/schema/*.py",),
         ("tests/unit/schema", "tests/unit/test_tools.py", "tests/unit/wire", "tests/conformance"),
     ),
+    "text": Area(
+        ("toolwire/text/*.py",),
+        ("tests/unit/text", "tests/unit/wire", "tests/conformance"),
+    ),
     "wire": Area(
         ("toolwire/wire/*.py",),
         ("tests/unit/wire", "tests/conformance", "tests/property/test_round_trip.py"),

@@ -24,6 +24,7 @@ import typer
 from pydantic import BaseModel
 
 import toolwire
+from toolwire.agent import AgentConfig, Budget, Prices
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
@@ -36,20 +37,38 @@ from toolwire.config.tables import (
     MemberTable,
     ModelProfile,
     PriceTable,
+    SettingsTable,
     Tools,
     ToolSources,
 )
+from toolwire.envelope.envelope import Envelope
 from toolwire.mcp.servers import McpServer, ToolSettings
+from toolwire.messages import FilePart, ImagePart, Message, ToolResult
 from toolwire.models.local.weights import WEIGHTS
+from toolwire.policy import Limit, Rule
 from toolwire.policy.intent import IntentDetector
 from toolwire.policy.rule_tables import Defaults, LimitTable, PolicyTable, RuleTable
 from toolwire.providers.api_registry import _ALIASES, APIS
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.model_settings import ModelSettings
+from toolwire.providers.negotiation import ToolsConfig
+from toolwire.providers.request import Notes
 from toolwire.tools import Tier
 from toolwire.wire import syntax
+from toolwire.wire.answer_shares import MEASURED, ModelAnswers, form_shares
 from toolwire.wire.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "toolwire"
+CONFIGURED_CLASSES: dict[type[BaseModel], type] = {
+    Tools: ToolsConfig,
+    AgentTable: AgentConfig,
+    BudgetTable: Budget,
+    PriceTable: Prices,
+    EnvelopeTable: Envelope,
+    RuleTable: Rule,
+    LimitTable: Limit,
+}
 PART = re.compile(r"(<!-- begin (?P<name>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -132,6 +151,7 @@ PUBLIC = (
     "toolwire.policy",
     "toolwire.telemetry",
     "toolwire.testing",
+    "toolwire.web",
     "toolwire.wire",
 )
 """The public packages; where two of them export a name, the later one documents it."""
@@ -214,6 +234,7 @@ def _configuration() -> str:
     sections: dict[str, type[BaseModel]] = {
         "[profiles.NAME]": ModelProfile,
         "[profiles.NAME.tools]": Tools,
+        "[profiles.NAME.settings], [agents.NAME.settings]": SettingsTable,
         "[agents.NAME]": AgentTable,
         "[agents.NAME.tools]": ToolSources,
         "[agents.NAME.budget]": BudgetTable,
@@ -233,19 +254,25 @@ def _configuration() -> str:
 
 
 def _keys(model: type[BaseModel]) -> str:
-    parsed = docstring_parser.parse(model.__doc__ or "")
-    meanings = {
-        name: " ".join((entry.description or "").split())
-        for entry in parsed.params
-        for name in re.findall(r"\w+", entry.arg_name)
-    }
+    """Return a table of keys; one without a meaning of its own has that in the class that it configures."""
+    summary = docstring_parser.parse(model.__doc__ or "").short_description
+    meanings = _meanings(CONFIGURED_CLASSES.get(model, object)) | _meanings(model)
     rows = []
     for name, field in model.model_fields.items():
         default = field.get_default(call_default_factory=True)
         required = "required" if field.is_required() else ""
         shown = "" if default is None or default in ("", (), {}) or isinstance(default, BaseModel) else _toml(default)
         rows.append((f"`{field.alias or name}`", meanings.get(name, ""), required or shown))
-    return f"{_unwrapped(parsed.short_description)}\n\n" + _table(("key", "meaning", "default"), iter(rows))
+    return f"{_unwrapped(summary)}\n\n" + _table(("key", "meaning", "default"), iter(rows))
+
+
+def _meanings(described: type) -> dict[str, str]:
+    """Return the descriptions of attributes and arguments in the docstring of a class."""
+    return {
+        name: " ".join((entry.description or "").split())
+        for entry in docstring_parser.parse(described.__doc__ or "").params
+        for name in re.findall(r"\w+", entry.arg_name)
+    }
 
 
 def _toml(value: Any) -> str:
@@ -263,6 +290,86 @@ def _providers() -> str:
         keys = " or ".join(f"`{name}`" for name in endpoint.key) if endpoint else ""
         rows.append((f"`{api.name}`", ", ".join(aliases.get(api.name, [])), url, keys))
     return _table(("API", "aliases", "base URL", "key"), iter(rows))
+
+
+def _settings() -> str:
+    """Return the member for each setting in one API of each kind; a dash where there is none."""
+    apis = list({type(api): api for api in reversed(APIS)}.values())[::-1]
+    rows = ((f"`{name}`", *(_member(api, name) for api in apis)) for name in ModelSettings.__annotations__)
+    return _table(("setting", *(f"`{api.name}`" for api in apis)), rows)
+
+
+def _member(api: ProviderApi, name: str) -> str:
+    members = api._settings
+    if not members.takes(name):
+        return "–"
+    if name == "parallel":
+        return "yes"
+    if name == "reasoning_effort" and members.reasoning is not None:
+        paths = [members.reasoning.level, members.reasoning.budget]
+        return " or ".join(f"`{path}`" for path in paths if path)
+    return f"`{next(path for path, setting in members.paths.items() if setting == name)}`"
+
+
+_SAMPLES: dict[str, ImagePart | FilePart] = {
+    "image": ImagePart("iVBORw0KGgo=", "image/png"),
+    "image by URL": ImagePart(url="https://example.org/a.png", media_type="image/png"),
+    "PDF": FilePart("JVBERi0=", "application/pdf", name="Report"),
+    "PDF by URL": FilePart(url="https://example.org/a.pdf", media_type="application/pdf"),
+    "text file": FilePart.of_text("Snow", name="Notes"),
+    "audio": FilePart("UklGRgAAAABXQVZF", "audio/wav"),
+    "video": FilePart("AAAA", "video/mp4"),
+}
+_NOTED = {"changed": "text", "dropped": "–"}
+
+
+def _media() -> str:
+    """Return what becomes of images and files in a message of the user, as the notes of each API say."""
+    rows = []
+    for api in APIS:
+        cells = []
+        for part in _SAMPLES.values():
+            notes = Notes()
+            api.encode_request([Message("user", ["Look.", part])], notes=notes, model="m")
+            cells.append(next((_NOTED[note.kind] for note in notes if note.kind in _NOTED), "yes"))
+        rows.append((f"`{api.name}`", *cells))
+    return _table(("API", *_SAMPLES), iter(rows))
+
+
+def _result_media() -> str:
+    """Return the kinds that are part of a result in the APIs that have a place for any there."""
+    rows = []
+    for api in {type(api): api for api in reversed(APIS)}.values():
+        kinds = []
+        for name, part in _SAMPLES.items():
+            images, files = ((part,), ()) if isinstance(part, ImagePart) else ((), (part,))
+            notes = Notes()
+            result = ToolResult("call12345", "look", "Seen.", images=images, files=files)
+            if len(api.encode_results([result], notes=notes)) == 1 and not notes:
+                kinds.append(name)
+        if kinds:
+            rows.append((f"`{api.name}`", ", ".join(kinds)))
+    return _table(("API", "part of a result"), iter(sorted(rows)))
+
+
+def _efforts() -> str:
+    """Return each API's levels, its members for tokens, and the settings that it lacks of those of its kind."""
+    rows = []
+    for api in APIS:
+        reasoning, tiers = api._settings.reasoning, api._settings.tiers
+        assert reasoning is not None
+        lacking = [name for name in ModelSettings.__annotations__ if not api.takes_setting(name)]
+        words = "" if not api.takes_setting("service_tier") else "any" if tiers is None else ", ".join(tiers.values())
+        rows.append(
+            (
+                f"`{api.name}`",
+                ", ".join(reasoning.levels) or "–",
+                f"`{reasoning.budget}`" if reasoning.budget else "–",
+                words or "–",
+                ", ".join(f"`{name}`" for name in lacking) or "–",
+            )
+        )
+    return _table(("API", "levels of reasoning", "tokens for reasoning", "service tiers", "no setting for"), iter(rows))
 
 
 def _formats() -> str:
@@ -414,6 +521,45 @@ def _tasks() -> str:
     return _table(("model", "format", *names), rows) + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
 
 
+def _asked() -> str:
+    data = json.loads((ROOT / "benchmarks" / "asked.json").read_text("utf-8"))
+    first = data["readings"][0]
+    rows = (
+        (
+            reading["parser"] + (f", `{reading['function']}`" if reading["function"] else ""),
+            reading["version"],
+            f"{reading['right']:,}",
+            f"{reading['right'] / reading['readable']:.1%}",
+            f"{reading['called']}",
+            f"{reading['raised']:,}",
+            f"{reading['seconds'] / first['seconds']:.2g}",
+        )
+        for reading in data["readings"]
+    )
+    head = ("parser", "version", "right", "share", "calls in refusals", "raised", "time")
+    return (
+        f"{first['readable']:,} answers with calls and {first['refusals']:,} refusals, measured on {data['date']} with "
+        f"Python {data['python']}:\n\n{_table(head, rows)}"
+    )
+
+
+def _forms() -> str:
+    families: dict[str, list[ModelAnswers]] = {}
+    for measured in MEASURED:
+        families.setdefault(toolwire.profile(measured.model).family, []).append(measured)
+    rows = (
+        (
+            family,
+            f"`{toolwire.profile(models[0].model).prompt_format}`",
+            f"{len(models)}",
+            f"{sum(model.answers for model in models):,}",
+            ", ".join(f"`{form.form}` {form.share:.1%}" for form in form_shares(models)),
+        )
+        for family, models in sorted(families.items())
+    )
+    return _table(("family", "to ask for", "models", "answers", "written"), rows)
+
+
 def _rows_of(folder: str) -> Any:
     """Import the module `rows` of a folder of tests."""
     sys.path.insert(0, str(ROOT))
@@ -462,6 +608,7 @@ def _shown_by(answer: str, tests: list[str]) -> str:
 _WITH_ARGUMENT: dict[str, Callable[[str], str]] = {"api": _api, "file": _file, "modules": _modules}
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
+    "asked": _asked,
     "commands": _commands,
     "configuration": _configuration,
     "contradictions": _contradictions,
@@ -470,6 +617,10 @@ _TABLES: dict[str, Callable[[], str]] = {
     "mission": _mission,
     "needs": _needs,
     "providers": _providers,
+    "media": _media,
+    "result-media": _result_media,
+    "settings": _settings,
+    "efforts": _efforts,
     "samples": _samples,
     "security": _security,
     "weights": _weights,
@@ -477,6 +628,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "tasks": _tasks,
     "nodes": _nodes,
     "fields": _fields,
+    "forms": _forms,
 }
 
 

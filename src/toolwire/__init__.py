@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "agent.agent": "Agent",
+        "agent.conversation_json": "dump_messages dump_session load_messages load_session",
         "builtin.run_command": "CommandSettings",
         "builtin.toolsets": "builtin_tools command_tools editing_tools ending_tools reading_tools",
         "client.client": "Client",
@@ -17,22 +18,25 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "envelope.grammar": "EnvelopeDocument EnvelopeHeader EnvelopeSection read_envelope",
         "envelope.te_tools": "read_handle",
         "errors": (
-            "ConfigurationError DefinitionError EnvelopeError JournalError MissingExtra PolicyWarning ProviderError "
-            "RenderError RunFailed StateError ToolError ToolwireDeprecationWarning ToolwireError UnknownApi "
-            "UnknownFormat UnknownTool"
+            "ConfigurationError ConversationError DefinitionError EnvelopeError JournalError MissingExtra OutputError "
+            "PolicyWarning ProviderError RenderError RealRequestError RunFailed StateError ToolError "
+            "ToolwireDeprecationWarning "
+            "ToolwireError UnknownApi UnknownFormat UnknownTool"
         ),
         "events": (
-            "ArgumentsDelta CallEnd CallStart ContentDelta Event Finish Passed ProblemFound ReasoningDelta "
+            "ArgumentsDelta CallEnd CallStart ContentDelta Event Finish OpaquePartReceived ProblemFound ReasoningDelta "
             "ReasoningEnd UsageCounted collect replay watch"
         ),
+        "execution.approval_requests": "Confirm",
         "execution.confirmation": "Together",
         "execution.disclosure": "Disclosure count_definitions",
         "execution.executor": "ExecutorOptions ToolExecutor",
         "execution.outcomes": "Issue Outcome",
         "execution.registry": "ToolRegistry",
+        "execution.tool_context": "BudgetLeft CallEnvironment ToolContext",
         "messages": (
-            "FinishReason ImagePart Message OpaquePart ParsedResponse Problem ReasoningPart TextPart ToolCall "
-            "ToolResult Usage"
+            "Content FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part Problem ProblemKind "
+            "ReasoningPart TextPart ToolCall ToolResult Usage"
         ),
         "policy.approval": "ApprovalAnswer Approval present",
         "policy.intent": "Intent IntentDetector TierGate",
@@ -41,12 +45,16 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "providers.api_registry": "apis get_api",
         "providers.base": "ProviderApi",
         "providers.negotiation": "FormatNegotiator ToolsConfig",
+        "providers.output_schema": "OutputSchema",
         "providers.parsing": "merge_text parse sources",
         "providers.request": "ChatRequest Note Notes ToolChoice",
+        "providers.stream_codec": "StreamDecoder",
         "runtime.allowed_roots": "AllowedRoots",
+        "runtime.attachments": "attach",
         "text.tokens": "TokenCount count_tokens",
-        "tools": "BehaviorOptions Isolation Tier Tool ToolDefinition ToolOptions tool",
+        "tools": "BehaviorOptions Isolation Preview Tier Tool ToolDefinition ToolOptions tool",
         "wire.arguments": "ReadArguments read_arguments",
+        "wire.fallback": "FallbackLevel",
         "wire.format_registry": "formats get_format",
         "wire.profiles": "Profile detect_from_template profile",
         "wire.prompts": "Manifest prompt render_calls render_definitions render_manifest render_results",

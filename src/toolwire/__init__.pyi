@@ -1,6 +1,10 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
 from toolwire.agent.agent import Agent as Agent
+from toolwire.agent.conversation_json import dump_messages as dump_messages
+from toolwire.agent.conversation_json import dump_session as dump_session
+from toolwire.agent.conversation_json import load_messages as load_messages
+from toolwire.agent.conversation_json import load_session as load_session
 from toolwire.builtin.run_command import CommandSettings as CommandSettings
 from toolwire.builtin.toolsets import builtin_tools as builtin_tools
 from toolwire.builtin.toolsets import command_tools as command_tools
@@ -16,12 +20,15 @@ from toolwire.envelope.grammar import EnvelopeSection as EnvelopeSection
 from toolwire.envelope.grammar import read_envelope as read_envelope
 from toolwire.envelope.te_tools import read_handle as read_handle
 from toolwire.errors import ConfigurationError as ConfigurationError
+from toolwire.errors import ConversationError as ConversationError
 from toolwire.errors import DefinitionError as DefinitionError
 from toolwire.errors import EnvelopeError as EnvelopeError
 from toolwire.errors import JournalError as JournalError
 from toolwire.errors import MissingExtra as MissingExtra
+from toolwire.errors import OutputError as OutputError
 from toolwire.errors import PolicyWarning as PolicyWarning
 from toolwire.errors import ProviderError as ProviderError
+from toolwire.errors import RealRequestError as RealRequestError
 from toolwire.errors import RenderError as RenderError
 from toolwire.errors import RunFailed as RunFailed
 from toolwire.errors import StateError as StateError
@@ -37,7 +44,7 @@ from toolwire.events import CallStart as CallStart
 from toolwire.events import ContentDelta as ContentDelta
 from toolwire.events import Event as Event
 from toolwire.events import Finish as Finish
-from toolwire.events import Passed as Passed
+from toolwire.events import OpaquePartReceived as OpaquePartReceived
 from toolwire.events import ProblemFound as ProblemFound
 from toolwire.events import ReasoningDelta as ReasoningDelta
 from toolwire.events import ReasoningEnd as ReasoningEnd
@@ -45,6 +52,7 @@ from toolwire.events import UsageCounted as UsageCounted
 from toolwire.events import collect as collect
 from toolwire.events import replay as replay
 from toolwire.events import watch as watch
+from toolwire.execution.approval_requests import Confirm as Confirm
 from toolwire.execution.confirmation import Together as Together
 from toolwire.execution.disclosure import Disclosure as Disclosure
 from toolwire.execution.disclosure import count_definitions as count_definitions
@@ -53,12 +61,19 @@ from toolwire.execution.executor import ToolExecutor as ToolExecutor
 from toolwire.execution.outcomes import Issue as Issue
 from toolwire.execution.outcomes import Outcome as Outcome
 from toolwire.execution.registry import ToolRegistry as ToolRegistry
+from toolwire.execution.tool_context import BudgetLeft as BudgetLeft
+from toolwire.execution.tool_context import CallEnvironment as CallEnvironment
+from toolwire.execution.tool_context import ToolContext as ToolContext
+from toolwire.messages import Content as Content
+from toolwire.messages import FilePart as FilePart
 from toolwire.messages import FinishReason as FinishReason
 from toolwire.messages import ImagePart as ImagePart
 from toolwire.messages import Message as Message
 from toolwire.messages import OpaquePart as OpaquePart
 from toolwire.messages import ParsedResponse as ParsedResponse
+from toolwire.messages import Part as Part
 from toolwire.messages import Problem as Problem
+from toolwire.messages import ProblemKind as ProblemKind
 from toolwire.messages import ReasoningPart as ReasoningPart
 from toolwire.messages import TextPart as TextPart
 from toolwire.messages import ToolCall as ToolCall
@@ -79,6 +94,7 @@ from toolwire.providers.api_registry import get_api as get_api
 from toolwire.providers.base import ProviderApi as ProviderApi
 from toolwire.providers.negotiation import FormatNegotiator as FormatNegotiator
 from toolwire.providers.negotiation import ToolsConfig as ToolsConfig
+from toolwire.providers.output_schema import OutputSchema as OutputSchema
 from toolwire.providers.parsing import merge_text as merge_text
 from toolwire.providers.parsing import parse as parse
 from toolwire.providers.parsing import sources as sources
@@ -86,11 +102,14 @@ from toolwire.providers.request import ChatRequest as ChatRequest
 from toolwire.providers.request import Note as Note
 from toolwire.providers.request import Notes as Notes
 from toolwire.providers.request import ToolChoice as ToolChoice
+from toolwire.providers.stream_codec import StreamDecoder as StreamDecoder
 from toolwire.runtime.allowed_roots import AllowedRoots as AllowedRoots
+from toolwire.runtime.attachments import attach as attach
 from toolwire.text.tokens import TokenCount as TokenCount
 from toolwire.text.tokens import count_tokens as count_tokens
 from toolwire.tools import BehaviorOptions as BehaviorOptions
 from toolwire.tools import Isolation as Isolation
+from toolwire.tools import Preview as Preview
 from toolwire.tools import Tier as Tier
 from toolwire.tools import Tool as Tool
 from toolwire.tools import ToolDefinition as ToolDefinition
@@ -98,6 +117,7 @@ from toolwire.tools import ToolOptions as ToolOptions
 from toolwire.tools import tool as tool
 from toolwire.wire.arguments import ReadArguments as ReadArguments
 from toolwire.wire.arguments import read_arguments as read_arguments
+from toolwire.wire.fallback import FallbackLevel as FallbackLevel
 from toolwire.wire.format_registry import formats as formats
 from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.profiles import Profile as Profile
@@ -120,13 +140,18 @@ __all__ = [
     "ApprovalAnswer",
     "ArgumentsDelta",
     "BehaviorOptions",
+    "BudgetLeft",
     "CallEnd",
+    "CallEnvironment",
     "CallStart",
     "ChatRequest",
     "Client",
     "CommandSettings",
     "ConfigurationError",
+    "Confirm",
+    "Content",
     "ContentDelta",
+    "ConversationError",
     "DefinitionError",
     "Disclosure",
     "Envelope",
@@ -136,6 +161,8 @@ __all__ = [
     "EnvelopeSection",
     "Event",
     "ExecutorOptions",
+    "FallbackLevel",
+    "FilePart",
     "Finish",
     "FinishReason",
     "FormatNegotiator",
@@ -152,18 +179,24 @@ __all__ = [
     "Note",
     "Notes",
     "OpaquePart",
+    "OpaquePartReceived",
     "Outcome",
+    "OutputError",
+    "OutputSchema",
     "ParseOptions",
     "ParsedResponse",
-    "Passed",
+    "Part",
     "Policy",
     "PolicyWarning",
+    "Preview",
     "Problem",
     "ProblemFound",
+    "ProblemKind",
     "Profile",
     "ProviderApi",
     "ProviderError",
     "ReadArguments",
+    "RealRequestError",
     "ReasoningDelta",
     "ReasoningEnd",
     "ReasoningPart",
@@ -172,6 +205,7 @@ __all__ = [
     "RunFailed",
     "Session",
     "StateError",
+    "StreamDecoder",
     "StreamParser",
     "TextPart",
     "Tier",
@@ -181,6 +215,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolChoice",
+    "ToolContext",
     "ToolDefinition",
     "ToolError",
     "ToolExecutor",
@@ -197,18 +232,23 @@ __all__ = [
     "UsageCounted",
     "WireFormat",
     "apis",
+    "attach",
     "builtin_tools",
     "collect",
     "command_tools",
     "count_definitions",
     "count_tokens",
     "detect_from_template",
+    "dump_messages",
+    "dump_session",
     "editing_tools",
     "ending_tools",
     "formats",
     "get_api",
     "get_format",
     "load_configuration",
+    "load_messages",
+    "load_session",
     "merge_text",
     "parse",
     "present",

@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import Any
 
 EXTRAS = {
-    "anyio": "mcp",
+    "anyio": "agent",
     "botocore": "bedrock",
     "dbos": "durable",
     "filelock": "local",
+    "genai_prices": "prices",
     "httpx": "agent",
     "httpx2": "mcp",
     "huggingface_hub": "local",

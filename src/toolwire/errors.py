@@ -9,10 +9,12 @@
     ├── RenderError              the developer: a value that the format cannot express
     ├── EnvelopeError            (also a ValueError) text that is not an envelope, or a header with invalid fields
     ├── UnknownTool              the model: a call to a tool that does not exist
+    ├── OutputError              (also a ValueError) the model: an answer that is not of the type that was asked for
     ├── ProviderError            the model's runtime or the remote API
     ├── ToolError                the tool
     ├── StateError               a file that Toolwire keeps its records in
     ├── JournalError             a run that cannot be recorded or resumed
+    ├── ConversationError        a conversation that cannot be read or stored
     └── RunFailed                an agent ended without an answer
 
 Reading model text raises none of these: it yields `ProblemFound` events, and the caller decides what they mean. A
@@ -36,12 +38,12 @@ class DefinitionError(ToolwireError):
         pointer: JSON pointer to the invalid place in the definition; "" is the whole definition.
     """
 
-    def __init__(self, message: str, *, tool: str = "", pointer: str = "", subject: str = "definition") -> None:
+    def __init__(self, message: str, *, tool: str = "", pointer: str = "", subject: str = "") -> None:
         self.tool = tool
         self.pointer = pointer
         where = f"tool {tool!r}" if tool else subject
-        at = f" at {pointer}" if pointer else ""
-        super().__init__(f"{where}{at}: {message}")
+        place = " ".join(filter(None, (where, f"at {pointer}" if pointer else "")))
+        super().__init__(f"{place}: {message}" if place else message)
 
 
 class _UnknownName(DefinitionError, KeyError):
@@ -127,6 +129,33 @@ class JournalError(ToolwireError):
     """A run that cannot be recorded or resumed, or whose records cannot be read."""
 
 
+class ConversationError(ToolwireError):
+    """A conversation that cannot be read or stored, or that another process has changed meanwhile.
+
+    Attributes:
+        branch: name of the conversation that has the messages which could not be stored under their own name; "" if
+            nothing had to be stored.
+    """
+
+    def __init__(self, message: str, *, branch: str = "") -> None:
+        super().__init__(message)
+        self.branch = branch
+
+
+class OutputError(ToolwireError, ValueError):
+    """An answer of a model that is not of the type that was asked for.
+
+    Attributes:
+        issues: everything that is wrong with it, in words for the model.
+        text: the answer; "" if it is not known.
+    """
+
+    def __init__(self, issues: Iterable[str], text: str = "", message: str = "") -> None:
+        self.issues = tuple(issues)
+        self.text = text
+        super().__init__(message or "; ".join(self.issues))
+
+
 class RunFailed(ToolwireError):
     """An agent's run ended without an answer.
 
@@ -137,6 +166,10 @@ class RunFailed(ToolwireError):
     def __init__(self, message: str, end: object) -> None:
         super().__init__(message)
         self.end = end
+
+
+class RealRequestError(ToolwireError):
+    """A test made a request to a real model where that is forbidden; see `toolwire.testing.forbid_real_requests`."""
 
 
 class PolicyWarning(UserWarning):

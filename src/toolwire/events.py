@@ -45,7 +45,7 @@ class ReasoningEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class OpaquePartReceived:
     """A part that the provider handled itself; nothing needs to be done about it."""
 
     part: OpaquePart
@@ -100,9 +100,10 @@ class Finish:
 
 
 Event = (
-    ContentDelta | ReasoningDelta | ReasoningEnd | CallStart | ArgumentsDelta | CallEnd | Passed | ProblemFound
-    | UsageCounted | Finish
+    ContentDelta | ReasoningDelta | ReasoningEnd | CallStart | ArgumentsDelta | CallEnd | OpaquePartReceived
+    | ProblemFound | UsageCounted | Finish
 )  # fmt: skip
+"""An event of a response."""
 
 
 class _Parts:
@@ -181,8 +182,8 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                     parts.end(index, call)
                 else:
                     incomplete.append(call)
-            case Passed(passed):
-                parts.add(passed)
+            case OpaquePartReceived(part):
+                parts.add(part)
             case ProblemFound(problem):
                 problems.append(problem)
             case UsageCounted(usage):
@@ -238,14 +239,14 @@ def _events_of(response: ParsedResponse) -> Iterator[Event]:
                     yield ReasoningDelta(text)
                 yield ReasoningEnd(part)
             case OpaquePart():
-                yield Passed(part)
+                yield OpaquePartReceived(part)
             case ToolCall():
-                yield from _call(index, part, complete=True)
+                yield from call_events(index, part)
                 index += 1
             case _:  # not a part of an answer
                 pass
     for call in response.incomplete:
-        yield from _call(index, call, complete=False)
+        yield from call_events(index, call, complete=False)
         index += 1
     for problem in response.problems:
         yield ProblemFound(problem)
@@ -254,7 +255,8 @@ def _events_of(response: ParsedResponse) -> Iterator[Event]:
     yield Finish(response.finish_reason)
 
 
-def _call(index: int, call: ToolCall, *, complete: bool) -> Iterator[Event]:
+def call_events(index: int, call: ToolCall, *, complete: bool = True) -> Iterator[Event]:
+    """Yield the start, the arguments and the end of a call that was read before."""
     text = json_text(call.arguments)
     yield CallStart(index, call.name, call.id, call.free)
     yield ArgumentsDelta(index, text if complete else text[:-1])  # a truncated call stays open

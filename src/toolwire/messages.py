@@ -9,10 +9,10 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from toolwire._surface import check_type, wrong_type
 
@@ -44,6 +44,11 @@ REPAIRS = (
     "bare_ampersand",
     "bare_markup",
     "coerced",
+    "flat_arguments",
+    "positional",
+    "bare_key",
+    "source_text",
+    "name_resolved",
     "fallback",
 )
 """The names that `ToolCall.repairs` may contain."""
@@ -70,7 +75,7 @@ class ToolCall:
         server: the server that it is addressed to (Forge's `server_name`), or "".
         raw: the text that it was parsed from, markup included.
         format: the name of the wire format or the provider API.
-        repairs: names of the repairs that parsing needed, each once; see `REPAIRS`.
+        repairs: names of the repairs that parsing needed, each once.
         confidence: 1.0 for a call between a format's own markers; less for one that was recognized by its text alone.
         free: its only argument, `input`, is plain text instead of JSON.
         extra: members that only one API has.
@@ -115,18 +120,48 @@ _BEGINNINGS = (
     ("image/jpeg", b"\xff\xd8\xff"),
     ("image/gif", b"GIF8"),
     ("image/bmp", b"BM"),
+    ("application/pdf", b"%PDF-"),
+    ("audio/mpeg", b"ID3"),
+    ("audio/flac", b"fLaC"),
+    ("audio/ogg", b"OggS"),
+    ("video/webm", b"\x1aE\xdf\xa3"),
 )
+_CONTAINERS = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+_OTHER_NAMES = {
+    "image/jpg": "image/jpeg",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "application/x-pdf": "application/pdf",
+}
 
 
 def _media_type(data: str) -> str:
-    """Return the media type of an image in base64, by its first bytes; "" if they are unknown."""
+    """Return the media type of base64 data by its first bytes; "" if they are unknown."""
     try:
         begins = base64.b64decode(data[:16], validate=True)
     except (binascii.Error, ValueError):
         return ""
-    if begins[:4] == b"RIFF" and begins[8:12] == b"WEBP":
-        return "image/webp"
+    if begins[:4] == b"RIFF" and begins[8:12] in _CONTAINERS:
+        return _CONTAINERS[begins[8:12]]
     return next((kind for kind, beginning in _BEGINNINGS if begins.startswith(beginning)), "")
+
+
+def _normalize(part: ImagePart | FilePart) -> None:
+    """Split a data URL into media type and data, and spell the media type in one way.
+
+    Raises:
+        TypeError: the data is not text, or the URL is not.
+    """
+    check_type("data", part.data, str, "text in base64")
+    check_type("url", part.url, str, "text")
+    head, _, data = part.url.partition(",")
+    if not part.data and data and head.startswith("data:") and head.endswith(";base64"):
+        object.__setattr__(part, "data", data)
+        object.__setattr__(part, "media_type", part.media_type or head[len("data:") : -len(";base64")])
+        object.__setattr__(part, "url", "")
+    kind = part.media_type.lower().partition(";")[0].strip() or (_media_type(part.data) if part.data else "")
+    object.__setattr__(part, "media_type", _OTHER_NAMES.get(kind, kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +185,7 @@ class ImagePart:
         Raises:
             TypeError: the data is not text, or the URL is not.
         """
-        check_type("data", self.data, str, "text in base64")
-        check_type("url", self.url, str, "text")
-        head, _, data = self.url.partition(",")
-        if not self.data and data and head.startswith("data:") and head.endswith(";base64"):
-            object.__setattr__(self, "data", data)
-            object.__setattr__(self, "media_type", self.media_type or head[len("data:") : -len(";base64")])
-            object.__setattr__(self, "url", "")
-        kind = self.media_type.lower().partition(";")[0].strip() or (_media_type(self.data) if self.data else "")
-        object.__setattr__(self, "media_type", "image/jpeg" if kind == "image/jpg" else kind)
+        _normalize(self)
 
     @property
     def as_url(self) -> str:
@@ -166,9 +193,68 @@ class ImagePart:
         return self.url or f"data:{self.media_type or 'image/png'};base64,{self.data}"
 
 
+FileKind = Literal["document", "audio", "video"]
+
+_TEXT_TYPES = frozenset(("application/json", "application/xml", "application/yaml", "application/x-yaml"))
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A document, a recording or a video: base64 `data` with its media type, or a `url`.
+
+    A missing media type is derived from the first bytes, and a data URL is split into media type and data. An image is
+    an `ImagePart`; `toolwire.attach` reads either from a file.
+
+    Attributes:
+        name: the file's name, which the model may read; "" if it has none.
+        extra: members that only one API has.
+    """
+
+    data: str = ""
+    media_type: str = ""
+    url: str = ""
+    name: str = ""
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Bring different ways to write the same file into one form.
+
+        Raises:
+            TypeError: the data, the URL or the name is not text.
+        """
+        check_type("name", self.name, str, "text")
+        _normalize(self)
+
+    @classmethod
+    def of_text(cls, text: str, media_type: str = "text/plain", *, name: str = "") -> Self:
+        """Return a document that consists of this text."""
+        return cls(base64.b64encode(text.encode()).decode("ascii"), media_type, name=name)
+
+    @property
+    def kind(self) -> FileKind:
+        """The kind of file, by its media type; "document" for any that is neither audio nor video."""
+        beginning = self.media_type.partition("/")[0]
+        return "audio" if beginning == "audio" else "video" if beginning == "video" else "document"
+
+    @property
+    def text(self) -> str | None:
+        """The text of a document that is text in UTF-8; None for any other file."""
+        if not self.data or not (self.media_type.startswith("text/") or self.media_type in _TEXT_TYPES):
+            return None
+        try:
+            return base64.b64decode(self.data, validate=True).decode()
+        except ValueError:
+            return None
+
+    @property
+    def as_url(self) -> str:
+        """The URL of the file, or a data URL with its data."""
+        return self.url or f"data:{self.media_type or 'application/octet-stream'};base64,{self.data}"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a call: a JSON value or text, or an error message; and images, if there are any.
+    """The result of a call: a JSON value or text, or an error message; and images and files, if there are any.
 
     Attributes:
         extra: members that only one API has.
@@ -180,6 +266,17 @@ class ToolResult:
     error: str | None = None
     images: tuple[ImagePart, ...] = ()
     extra: OpaquePart | None = field(default=None, repr=False, compare=False)
+    files: tuple[FilePart, ...] = ()
+
+    @property
+    def media(self) -> tuple[ImagePart | FilePart, ...]:
+        """The images, followed by the files."""
+        return (*self.images, *self.files) if self.files else self.images
+
+    @property
+    def only_media(self) -> bool:
+        """True if the call succeeded, and its result consists of images and files alone."""
+        return bool(self.images or self.files) and self.result is None and self.error is None
 
     @property
     def success(self) -> bool:
@@ -187,7 +284,7 @@ class ToolResult:
         return self.error is None
 
     @property
-    def told(self) -> str:
+    def marked_text(self) -> str:
         """The text, with `Error: ` before an error message: for places that cannot mark an error otherwise."""
         return self.text if self.success else f"Error: {self.text}"
 
@@ -242,11 +339,15 @@ class OpaquePart:
     provider: str
 
 
-Part = TextPart | ReasoningPart | ImagePart | ToolCall | ToolResult | OpaquePart
+Part = TextPart | ReasoningPart | ImagePart | FilePart | ToolCall | ToolResult | OpaquePart
+"""A part of a message."""
+
+Content = str | Sequence[str | Part]
+"""The content of a user's message: text, or text and other parts in order."""
 
 
-_PARTS = frozenset((TextPart, ReasoningPart, ImagePart, ToolCall, ToolResult, OpaquePart))
-_EXPECTED_PARTS = "text or an iterable of parts, such as TextPart"
+_PARTS = frozenset((TextPart, ReasoningPart, ImagePart, FilePart, ToolCall, ToolResult, OpaquePart))
+_EXPECTED_PARTS = "text, or an iterable of text and parts, such as ImagePart"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -261,8 +362,8 @@ class Message:
     role: Role
     parts: tuple[Part, ...] = ()
 
-    def __init__(self, role: Role, parts: str | Iterable[Part] = ()) -> None:
-        """Turn text into a part, and any other iterable into a tuple.
+    def __init__(self, role: Role, parts: str | Iterable[str | Part] = ()) -> None:
+        """Turn text into a part, also within an iterable, and the iterable into a tuple.
 
         Raises:
             TypeError: the role is not text, or the parts are neither text nor parts.
@@ -277,29 +378,39 @@ class Message:
         elif not isinstance(parts, tuple):
             check_type("parts", parts, Iterable, _EXPECTED_PARTS)
             parts = tuple(parts)
-        if not (_PARTS.issuperset(map(type, parts)) or all(isinstance(part, Part) for part in parts)):  # fast first
-            raise wrong_type("parts", parts, _EXPECTED_PARTS)
+        if not _PARTS.issuperset(map(type, parts)):  # fast first
+            parts = tuple(TextPart(part) if isinstance(part, str) else part for part in parts)
+            if not all(isinstance(part, Part) for part in parts):
+                raise wrong_type("parts", parts, _EXPECTED_PARTS)
         object.__setattr__(self, "role", role)
         object.__setattr__(self, "parts", parts)
+
+    @property
+    def text(self) -> str:
+        """The text of the message, with a line break between two parts; calls, results and media are not part of it."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts as the provider reported them; cached tokens are part of the input, reasoning of the output.
 
-    `toolwire.models.TextBackend` estimates them for models that report none.
+    Attributes:
+        estimated: the provider reported none, and they were estimated from the text.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    estimated: bool = False
 
 
 ProblemKind = Literal[
     "malformed", "truncated", "missing_name", "unknown_tool", "invalid_arguments", "no_call", "hidden_by_fence",
-    "provider_error",
+    "call_in_prose", "echoed_result", "unread_members", "provider_error",
 ]  # fmt: skip
+"""The kind of a problem; see `Problem`."""
 
 MESSAGE_LIMIT = 300
 """Maximum length of the model text that a problem's message quotes, in characters."""

@@ -18,7 +18,7 @@ from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
 from toolwire.schema.validation import check_schema
-from toolwire.text.json_scanner import read_json
+from toolwire.text.json_reading import read_json
 from toolwire.text.suggest import check_options
 
 P = ParamSpec("P")
@@ -83,7 +83,7 @@ class ToolDefinition:
     """A tool as models see it.
 
     Attributes:
-        name: the name by which models call it; at most `MAX_NAME` characters, without white space and markup.
+        name: the name by which models call it; at most 256 characters, without white space and markup.
         description: for the model.
         parameters: JSON Schema of the arguments object; not to be changed afterwards.
         tier: the tier that a session must have reached to run it.
@@ -153,7 +153,9 @@ class BehaviorOptions(TypedDict, total=False):
     """Options of a tool that do not describe it to models; None, like an option left out, changes nothing.
 
     Attributes:
-        tier: the tier that a session must have reached.
+        tier: the tier that a session must have reached; by default CRAWL, so that the tool runs unasked.
+        destructive: whether it changes something that cannot be restored: the tier is RUN and each call needs an
+            approval, unless `tier` or `requires_confirmation` says otherwise.
         requires_confirmation: whether each call needs an approval.
         untrusted: whether its results may contain untrusted content.
         preview: shows, to the person who is asked to approve it, what a call would do.
@@ -163,9 +165,11 @@ class BehaviorOptions(TypedDict, total=False):
         ends_turn: an agent loop stops after the tool has run, for the user to answer.
         idempotent: whether running it twice with the same arguments does no more than running it once; then a call
             that was interrupted may simply run again.
+        timeout: maximum number of seconds of a call, in place of the executor's.
     """
 
     tier: Tier | None
+    destructive: bool | None
     requires_confirmation: bool | None
     untrusted: bool | None
     preview: Preview | None
@@ -173,6 +177,7 @@ class BehaviorOptions(TypedDict, total=False):
     isolated: bool | Isolation | None
     ends_turn: bool | None
     idempotent: bool | None
+    timeout: float | None
 
 
 class ToolOptions(BehaviorOptions, total=False):
@@ -200,6 +205,7 @@ class ToolBehavior:
         isolation: the limits of a process of its own; None to run in this one.
         ends_turn: an agent loop stops after the tool has run.
         idempotent: an interrupted call may run again.
+        timeout: maximum number of seconds of a call; None for the executor's.
     """
 
     preview: Preview | None = None
@@ -207,17 +213,19 @@ class ToolBehavior:
     isolation: Isolation | None = None
     ends_turn: bool = False
     idempotent: bool = False
+    timeout: float | None = None
 
     def replace(self, options: BehaviorOptions) -> ToolBehavior:
         """Return a behavior with these options; others stay as they are."""
         changes: dict[str, Any] = {
             name: value
             for name, value in options.items()
-            if value is not None and name in ("preview", "check", "ends_turn", "idempotent")
+            if value is not None and name in ("preview", "check", "ends_turn", "idempotent", "timeout")
         }
         for name in ("preview", "check"):
             if not callable(changes.get(name, callable)):
                 raise wrong_type(name, changes[name], "a function of the arguments")
+        check_type("timeout", options.get("timeout"), (int, float, NoneType), "a number of seconds or None")
         isolated = options.get("isolated")
         check_type("isolated", isolated, (bool, Isolation, NoneType), "a bool or an Isolation")
         if isolated is not None:
@@ -235,7 +243,8 @@ def definition_changes(options: BehaviorOptions) -> dict[str, Any]:
         TypeError: the tier is not a `Tier`.
     """
     check_type("tier", options.get("tier"), (Tier, NoneType), TIER)
-    return {name: options[name] for name in _DEFINITION_OPTIONS if options.get(name) is not None}  # type: ignore[literal-required]
+    changes: dict[str, Any] = {"tier": Tier.RUN, "requires_confirmation": True} if options.get("destructive") else {}
+    return changes | {name: value for name in _DEFINITION_OPTIONS if (value := options.get(name)) is not None}
 
 
 class Tool(Generic[P, R]):
@@ -289,7 +298,9 @@ def tool(
     Args:
         function: a plain or async function; its signature and docstring give the definition.
         options: `name` and `description`, by default the function's name and docstring; `tier`, which a session must
-            have reached, by default CRAWL; `requires_confirmation`, whether each call needs an approval;
+            have reached, by default CRAWL; `destructive`, whether it changes something that cannot be restored (each
+            call then needs an approval); `requires_confirmation`, whether each call needs an approval; `timeout`, the
+            maximum number of seconds of a call;
             `untrusted`, whether results may contain untrusted content; `preview`, a function of the arguments that
             shows what a call would do; `check`, a function that returns what is wrong with the arguments; `isolated`,
             True or an `Isolation`, to run in another process; `ends_turn`, whether an agent stops after the call;
@@ -341,7 +352,9 @@ def definitions(tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool
         DefinitionError: see `as_definition`.
     """
     by_name: dict[str, ToolDefinition] = {}
-    for definition in [as_definition(candidate, strict=strict) for candidate in _each(tools)]:
+    for candidate in _each(tools):
+        ready = type(candidate) is ToolDefinition and not strict
+        definition = candidate if ready else as_definition(candidate, strict=strict)
         earlier = by_name.setdefault(definition.name, definition)
         if strict and earlier is not definition and earlier != definition:
             raise DefinitionError("two different tools have this name", tool=definition.name)
@@ -350,6 +363,8 @@ def definitions(tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool
 
 def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
     match tools:
+        case list() | tuple():
+            return tools
         case None:
             return ()
         case ToolDefinition() | Tool():

@@ -31,7 +31,7 @@ TOOLS = [
 def test_real_output_reads_as_recorded(row: dict[str, Any]) -> None:
     for format in (row["format"], "auto"):
         for size in (len(row["text"]), 3):
-            parser = toolwire.StreamParser(format=format, tools=TOOLS, fallback=("bare_json", "pythonic"))
+            parser = toolwire.StreamParser(format=format, tools=TOOLS, fallback="whole_message")
             pieces = (row["text"][at : at + size] for at in range(0, len(row["text"]), size))
             read = toolwire.collect([*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()])
             assert [{"name": call.name, "arguments": call.arguments} for call in read.tool_calls] == row["calls"]

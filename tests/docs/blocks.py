@@ -80,7 +80,7 @@ def run_page(page: Path, folder: Path) -> None:
     names: dict[str, Any] = {"__name__": "__docs__"}
     page_blocks = blocks(page)
     answers = iter(answers_of(page))
-    with mock.patch("toolwire.client.client.HttpTransport", lambda: RecordedTransport(answers)):
+    with mock.patch("toolwire.client.client.HttpTransport", lambda **_: RecordedTransport(answers)):
         for index, block in enumerate(page_blocks):
             after = page_blocks[index + 1] if index + 1 < len(page_blocks) else None
             shown = after.code if after and after.adjacent and after.language == "text" and not after.name else ""

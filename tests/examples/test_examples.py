@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from tests.integration.models import calling, scripted
+from tests.integration.servers import Answer, Asked, serving
 
 from toolwire import ParsedResponse, ProviderError, Tier, ToolCall, get_api, replay
 from toolwire.models import WEIGHTS, fetch
@@ -54,6 +55,12 @@ def run(
     return capsys.readouterr().out
 
 
+def lines_of(name: str) -> int:
+    """Return the number of lines of a program, without docstrings."""
+    program = ast.parse((EXAMPLES / name).read_text("utf-8"))
+    return len([line for line in ast.unparse(program.body[1:]).splitlines() if line.strip() and '"""' not in line])
+
+
 def start(name: str, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run a program in a process of its own."""
     command = [sys.executable, str(EXAMPLES / name), *arguments]
@@ -67,6 +74,92 @@ def test_agent_with_api_calls_the_tool_and_prints_the_answer(
         options = ("--base-url", server.url, "--model", "m")
         assert run("agent_with_api.py", *options, monkeypatch=monkeypatch, capsys=capsys) == "Yes, take one.\n"
     assert server.said(1)[-1] == "Paris: rain for 7 days"
+
+
+def test_structured_output_prints_a_value(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(ParsedResponse('{"name": "London", "country": "United Kingdom"}')) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        printed = run("structured_output.py", monkeypatch=monkeypatch, capsys=capsys)
+    assert printed == "name='London' country='United Kingdom'\n"
+    assert server.asked[0]["response_format"]["json_schema"]["name"] == "City"
+    assert lines_of("structured_output.py") <= 11
+
+
+def test_parts_asks_about_a_picture_and_a_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "chart.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.7")
+    with scripted(ParsedResponse("It does.")) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        files = [str(tmp_path / name) for name in ("chart.png", "report.pdf")]
+        assert run("parts.py", *files, monkeypatch=monkeypatch, capsys=capsys) == "It does.\n"
+    question, picture, report = server.asked[0]["messages"][-1]["content"]
+    assert question == {"type": "text", "text": "Does the picture agree with the report?"}
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,")
+    assert report["file"]["filename"] == "report.pdf"
+    assert lines_of("parts.py") <= 7
+
+
+def test_tools_get_dependencies_that_the_model_does_not_see(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = (calling(call("order", item="cup")), calling(call("my_orders")), ParsedResponse("A cup and tea."))
+    with scripted(*steps) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        assert run("dependencies.py", monkeypatch=monkeypatch, capsys=capsys) == "A cup and tea.\n"
+    assert server.said(2)[-1] == '["tea", "cup"]'
+    offered = {tool["function"]["name"]: tool["function"]["parameters"] for tool in server.asked[0]["tools"]}
+    assert list(offered["my_orders"]["properties"]) == []
+    assert list(offered["order"]["properties"]) == ["item"]
+    assert lines_of("dependencies.py") <= 24
+
+
+def test_model_fallback_asks_the_second_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths: list[str] = []
+
+    def answer(request: Asked) -> Answer:
+        paths.append(request.path)
+        if request.path == "/chat/completions":
+            return Answer(b'{"error": {"message": "overloaded"}}', status=503)
+        stream = b"".join(get_api("anthropic").encode_stream(replay(ParsedResponse("Paris.")), model="m"))
+        return Answer(stream, content_type="text/event-stream")
+
+    with serving(answer) as url:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+        assert run("model_fallback.py", monkeypatch=monkeypatch, capsys=capsys) == "Paris.\n"
+    assert paths == ["/chat/completions"] * 2 + ["/v1/messages"]
+    assert lines_of("model_fallback.py") <= 8
+
+
+def test_handoff_prints_the_answer_of_the_other_agent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = calling(call("transfer_to_billing")), calling(call("find_invoice", number=7)), ParsedResponse("12 EUR.")
+    with scripted(*answers) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        assert run("handoff.py", monkeypatch=monkeypatch, capsys=capsys) == "12 EUR.\n"
+    assert [body["tools"][0]["function"]["name"] for body in server.asked] == [
+        "transfer_to_billing",
+        "find_invoice",
+        "find_invoice",
+    ]
+    assert "questions about invoices" in server.said(1)[0]
+    assert lines_of("handoff.py") <= 13
+
+
+def test_compaction_asks_the_small_model_for_a_summary(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scripted(ParsedResponse("Twenty notes about tea."), ParsedResponse("Tea.")) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        assert run("compaction.py", monkeypatch=monkeypatch, capsys=capsys) == "Tea.\n"
+    assert [body["model"] for body in server.asked] == ["gpt-5-nano", "gpt-5-mini"]
+    assert any("Twenty notes about tea." in text for text in server.said(1))
+    assert lines_of("compaction.py") <= 9
 
 
 @pytest.mark.model
@@ -115,6 +208,41 @@ def test_streaming_app_sends_one_event_a_piece(monkeypatch: pytest.MonkeyPatch) 
         {"type": "text", "text": "Yes."},
         {"type": "end", "reason": "answered"},
     ]
+
+
+def test_approval_app_resumes_what_another_process_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    answers = calling(call("delete_file", name="old.txt")), ParsedResponse("It is gone.")
+    with scripted(*answers) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        path = str(EXAMPLES / "approval_app.py")
+        # Each request reaches an app of its own, as in several processes.
+        asked = asyncio.run(post(runpy.run_path(path)["app"], "/ada", "Please delete old.txt."))
+        assert "old.txt" in asked["questions"]["call_1"]
+        decisions = {"decisions": {"call_1": True}, "digest": asked["digest"]}
+        stale = json.dumps({**decisions, "digest": "0"})
+        refused = asyncio.run(post(runpy.run_path(path)["app"], "/ada/decisions", stale))
+        assert refused == {"error": "these are not the pending approvals that the decisions are about"}
+        decided = [
+            asyncio.run(post(runpy.run_path(path)["app"], "/ada/decisions", json.dumps(decisions))) for _ in range(2)
+        ]
+        assert len(server.asked) == 2
+        assert "old.txt is deleted" in server.said(1)
+    assert decided == [{"answer": "It is gone."}, {"error": "nothing waits for an approval"}]
+
+
+async def post(app: Starlette, path: str, body: str) -> Any:
+    """Return the JSON that an ASGI app answers."""
+    pieces: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body.encode(), "more_body": False}
+
+    async def send(message: Any) -> None:
+        pieces.append(message.get("body", b""))
+
+    await app({"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": []}, receive, send)
+    return json.loads(b"".join(pieces))
 
 
 async def run_cells(cells: list[str]) -> str:
@@ -271,7 +399,7 @@ def test_test_an_agent_passes() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     tests = [value for name, value in vars(module).items() if name.startswith("test_")]
-    assert len(tests) == 2
+    assert len(tests) == 3
     for test in tests:
         test()
 

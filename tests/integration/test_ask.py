@@ -10,6 +10,7 @@ import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.cli import run
 from toolwire.config.tables import load_configuration
+from toolwire.telemetry import flush
 
 READ = ToolCall("read_file", {"path": "a.txt"}, "c1")
 WRITE = ToolCall("write_file", {"path": "b.txt", "content": "new\n"}, "c1")
@@ -26,11 +27,36 @@ def test_the_answer_is_shown_once_and_alone(root: Path, capsys: pytest.CaptureFi
         assert run(["ask", "How long?", "--root", str(root), *model.options]) == 0
     shown = capsys.readouterr()
     assert shown.out == "It has 30 lines.\n"
-    rows = shown.err.splitlines()
-    assert rows[:3] == ["said    Let me look.", 'call    read_file {"path": "a.txt"}', "result  line 1"]
+    rows = [row for row in shown.err.splitlines() if "runs are recorded in" not in row]  # said once on each machine
+    assert rows[:3] == ["text    Let me look.", 'call    read_file {"path": "a.txt"}', "result  line 1"]
     assert rows[-1] == "        … (22 lines left out)"
     assert model.asked[0]["tools"][0]["function"]["name"] == "list_dir"
-    assert [one["function"]["name"] for one in model.asked[0]["tools"]] == ["list_dir", "read_file", "search_files"]
+    names = [tool["function"]["name"] for tool in model.asked[0]["tools"]]
+    assert names[:3] == ["list_dir", "read_file", "search_files"]
+    assert len(names) == 6, "what changes something is offered too, and asks before it runs"
+
+
+@pytest.mark.parametrize(("switch", "said"), [("", [1, 0]), ("on", [1, 0]), ("off", [0, 0])])
+def test_the_first_run_says_where_runs_are_recorded(
+    switch: str,
+    said: list[int],
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state = tmp_path / "state"
+    monkeypatch.setenv("TOOLWIRE_STATE", str(state))
+    monkeypatch.setenv("TOOLWIRE_RECORD", switch)
+    counts: list[int] = []
+    for _ in said:
+        with scripted(ParsedResponse("30")) as model:
+            run(["ask", "How long?", "--root", str(root), *model.options])
+        flush()
+        errors = capsys.readouterr().err.replace("\n", "")
+        counts.append(errors.count(f"runs are recorded in {state / 'turns.db'}"))
+        assert errors.count("TOOLWIRE_RECORD=off switches this off") == counts[-1]
+    assert counts == said
 
 
 @pytest.mark.need(26)
@@ -52,7 +78,7 @@ def test_a_trace_leaves_nothing_out(root: Path, capsys: pytest.CaptureFixture[st
         run(["ask", "How long?", "--root", str(root), "--trace", *model.options])
     shown = capsys.readouterr().err
     for part in (
-        "tier    WALK",
+        "tier    RUN: this agent offers all its tools",
         "round   1",
         "raw     ",
         "usage   100 tokens read",
@@ -78,15 +104,35 @@ def test_changes_are_asked_about(root: Path, capsys: pytest.CaptureFixture[str])
     assert (root / "b.txt").read_text() == "new\n"
 
 
-@pytest.mark.parametrize(("tier", "told"), [("crawl", 1), ("walk", 3), ("auto", 3), ("run", 6)])
-def test_a_tier_says_which_tools_there_are(tier: str, told: int, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "options", "number"),
+    [
+        ("Where is it?", ["--tier", "crawl"], 1),
+        ("Where is it?", ["--tier", "walk"], 3),
+        ("Where is it?", ["--tier", "run"], 6),
+        ("Where is it?", [], 6),
+        ("Where is it?", ["--gate", "intent"], 3),
+        ("Delete a.txt.", ["--gate", "intent"], 6),
+        ("Delete a.txt.", ["--gate", "intent", "--tier", "walk"], 3),
+    ],
+)
+def test_tier_and_gate_say_which_tools_there_are(task: str, options: list[str], number: int, root: Path) -> None:
     with scripted(ParsedResponse("yes")) as model:
-        run(["ask", "Where is it?", "--root", str(root), "--tier", tier, *model.options])
-        assert len(model.asked[0]["tools"]) == told
-    if tier == "auto":
-        with scripted(ParsedResponse("yes")) as model:
-            run(["ask", "Delete a.txt.", "--root", str(root), "--tier", tier, *model.options])
-            assert len(model.asked[0]["tools"]) == 6
+        run(["ask", task, "--root", str(root), *options, *model.options])
+        assert len(model.asked[0]["tools"]) == number
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--gate", "words"], "--gate is intent"), (["--gate", "intent", "--config", "x.toml"], "cannot be combined")],
+)
+def test_gate_that_cannot_be_used_is_named(
+    options: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scripted(ParsedResponse("yes")) as model:
+        more = [] if "--config" in options else model.options
+        assert run(["ask", "Where?", "--root", str(root), *options, *more]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_policy_denies(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

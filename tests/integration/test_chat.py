@@ -144,14 +144,17 @@ def test_the_coach_of_a_conversation_chooses_turn_by_turn(folder: Path) -> None:
 
 
 def test_what_goes_wrong_does_not_end_it(folder: Path) -> None:
-    (folder / "bad.json").write_text(
-        '{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "No"}]}]}'
-    )
+    (folder / "bad.json").write_text('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": 3}]}')
     nobody = Scripted("http://127.0.0.1:9")
     typed = ["Hi", "/load gone.json", f"/load {folder}/bad.json", "/save /no/where", "/load", "/undo"]
     out, notes = piped(folder, nobody, typed)
     assert out == []
-    for part in ("cannot be reached", "cannot read gone.json", "bad.json is damaged", "/no/where cannot be written"):
+    for part in (
+        "cannot be reached",
+        "cannot read gone.json",
+        "bad.json: the conversation cannot be read",
+        "/no/where cannot be written",
+    ):
         assert part in notes
 
 
@@ -231,7 +234,7 @@ def terminal(folder: Path, model: Scripted, *options: str) -> Iterator[Terminal]
 
 
 ENTER = "\r"
-READY = "m, fields of openai_chat, tier"
+READY = "m, fields of openai_chat, all tools"
 """Stands below the line that is typed."""
 CTRL_C, CTRL_D = "\x03", "\x04"
 

@@ -65,6 +65,26 @@ def test_parse_json_is_the_response() -> None:
     assert response["problems"] == []
 
 
+def test_parse_explains_why_a_text_is_not_a_call(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"name": "search", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}]')
+    for text, lines in (
+        (
+            "Sorry, I cannot do search(q='a')",
+            ("markers     none", "no call begins here, at 5", "the text says 'Sorry'"),
+        ),
+        ("search(q='a' b=1)", ("a comma is missing before an argument",)),
+        ("search(q='a')\nDone.", ("yes: search (python_calls), with text behind them: 'Done.'",)),
+        ('<tool_call>{"name": "search"}</tool_call>', ("'<tool_call>' at 0: hermes",)),
+    ):
+        done = toolwire_cli("parse", "--explain", "--tools", str(tools), stdin=text)
+        assert all(line in done.stdout for line in lines), done.stdout
+    done = toolwire_cli("parse", "--explain", "--json", stdin="search(q='a')")
+    explanation, response = done.stdout.splitlines()[0], done.stdout.splitlines()[1:]
+    assert json.loads(explanation)["explanation"]["whole_message"] == "not tried, because no tools are known"
+    assert json.loads("\n".join(response))["tool_calls"] == []
+
+
 def test_parse_stream_json_is_one_event_a_line() -> None:
     done = toolwire_cli("parse", "--stream", "--json", "--format", "hermes", stdin=HERMES)
     events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]

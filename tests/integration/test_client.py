@@ -78,7 +78,7 @@ def test_a_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
             assert caught.value.status == 401
             assert "sk-secret" not in str(caught.value)
             assert "sk-secret" not in repr(client)
-            assert "sk-secret" not in repr(client._request({}, stream=False))
+            assert "sk-secret" not in repr(client._request({}, client._additions, stream=False))
 
     with serving(answer) as base:
         asyncio.run(work(base))

@@ -169,8 +169,8 @@ def test_run_whose_reader_leaves_is_stopped_and_can_be_resumed(tmp_path: Path) -
 
 def test_session_of_a_resumed_run_is_restored(tmp_path: Path) -> None:
     session, again = Session(), Session(untrusted=True)
-    session.decided("somewhere", approved=True)
-    session.ran("other", 5.0)
+    session.record_decision("somewhere", approved=True)
+    session.record_call("other", 5.0)
 
     async def main() -> None:
         async with DurableRuns(agent_of(tmp_path), database=file(tmp_path)) as runs:
@@ -179,7 +179,7 @@ def test_session_of_a_resumed_run_is_restored(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert again._approved == {"somewhere"}
-    assert {name: len(times) for name, times in again._ran.items()} == {"other": 1, "write": 3}
+    assert {name: len(times) for name, times in again._call_times.items()} == {"other": 1, "write": 3}
     assert again.untrusted is False
 
 

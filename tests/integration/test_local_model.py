@@ -32,7 +32,7 @@ def test_a_call_is_read_and_executed(model: LocalModel, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The meeting is on Tuesday at noon.\n")
     backend = TextBackend(local_source(model), format="bare_json", model="0.5b")
     config = AgentConfig(
-        system="Answer only with a tool call.", tier=Tier.WALK, budget=Budget(rounds=2), max_tokens=100
+        system="Answer only with a tool call.", tier=Tier.WALK, budget=Budget(rounds=2), settings={"max_tokens": 100}
     )
     agent = Agent(backend, reading_tools(tmp_path), config)
 

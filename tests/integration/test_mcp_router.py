@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, starts, tool
 
-from toolwire import Tier, ToolResult
-from toolwire.mcp import connection, router
+from toolwire import Session, Tier, ToolCall, ToolExecutor, ToolRegistry, ToolResult
+from toolwire.mcp import McpRouter, ServerQuestion, connection, router
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.server_status import ToolProgress
 from toolwire.mcp.servers import McpServer
@@ -225,6 +226,41 @@ def test_too_long_message_ends_the_connection(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert starts(tmp_path) == 3
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+def test_hooks_for_questions_may_be_async_or_plain(kind: str, tmp_path: Path) -> None:
+    server = raw(tmp_path, tools=[tool("turn")], calls={"turn": [{"ask": "Your name?"}]})
+    heard_of: list[tuple[str, str]] = []
+    threads: set[int] = set()
+
+    def approve(question: ServerQuestion) -> bool:
+        threads.add(threading.get_ident())
+        return question.server == "raw"
+
+    def asked(name: str, question: str) -> None:
+        threads.add(threading.get_ident())
+        heard_of.append((name, question))
+
+    async def approve_async(question: ServerQuestion) -> bool:
+        return approve(question)
+
+    async def asked_async(name: str, question: str) -> None:
+        asked(name, question)
+
+    async def main() -> None:
+        hooks: Any = {"approve": approve, "asked": asked}
+        if kind == "async":
+            hooks = {"approve": approve_async, "asked": asked_async}
+        async with McpRouter([server], registry := ToolRegistry(), **hooks) as own:
+            assert [status.state for status in await own.connect()] == ["ready"]
+            executor = ToolExecutor(registry, confirm=lambda _: True)
+            outcome = await executor.run(ToolCall("turn", {}, "1", "raw"), Session(tier=Tier.RUN))
+            assert '"decline"' in outcome.result.text
+
+    asyncio.run(main())
+    assert heard_of == [("raw", "Your name?")]
+    assert (threading.get_ident() in threads) is (kind == "async")
 
 
 @pytest.mark.parametrize("told", ["told", "untold"])
@@ -497,7 +533,7 @@ def test_tool_settings_of_the_user_apply(tmp_path: Path) -> None:
         return {
             tool_status.name: (tool_status.tier.name, tool_status.confirm)
             for tool_status in status.tools
-            if tool_status.called
+            if tool_status.exposed_name
         }
 
     async def main() -> None:

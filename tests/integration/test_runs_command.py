@@ -90,7 +90,7 @@ def test_show(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown[0] == "whole  ended: answered"
     assert shown[2:5] == ["task    Write", "        everything.", 'call    write {"number": 1}']
     assert shown[5] == "result  write: wrote 1"
-    assert shown[-2] == "said    Done."
+    assert shown[-2] == "text    Done."
     assert shown[-1].startswith("ended   answered (4 rounds, 3 calls, ")
     shown, hint = lines(capsys, "show", "last")
     assert shown[0] == "half  stopped"

@@ -53,12 +53,15 @@ def test_trace_shows_the_newest_run(recorded: Path, capsys: pytest.CaptureFixtur
     assert "task: Add 1 and 2.\n" in shown
     assert shown.index("round 1") < shown.index("round 2") < shown.index("round 3")
     assert "\x1b" not in shown
+    assert "new in the request of 3 parts\n  tools add, fail, wipe\n  system " in shown
+    assert shown.count("user Add 1 and 2.") == 1
+    assert "  tool 3\n" in shown
     assert "repairs: coerced 1" in shown
     assert "  arguments" in shown
     assert '  add {"a": 1, "b": 2}\n    allowed, repaired: coerced' in shown
     assert "    -> 3\n" in shown
     assert "could not be read\n  <tool_call>{" in shown
-    assert "asked for hermes, found pythonic" in shown
+    assert "asked for hermes, found call_list" in shown
     assert "answered after 4 rounds, 2 calls" in shown
     assert [line for line in shown.splitlines() if line != line.rstrip()] == []
 
@@ -69,12 +72,16 @@ def test_trace_takes_the_beginning_of_an_id(recorded: Path, capsys: pytest.Captu
 
 
 def test_trace_as_json_holds_all_of_it(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, *turns = map(json.loads, run(capsys, "trace", "--json").splitlines())
+    first, *rows = map(json.loads, run(capsys, "trace", "--json").splitlines())
+    messages = {row["id"]: row for row in rows if row["record"] == "message"}
+    turns = [row for row in rows if row["record"] == "turn"]
     assert (first["record"], first["id"], first["children"]) == ("run", "newer", [])
     assert [turn["round"] for turn in turns] == [1, 2, 3, 4]
     assert [turn["good"] for turn in turns] == [1, 0, 0, None]
     assert turns[0]["calls"][0]["result"] == "3"
     assert turns[0]["events"][0][0] == "content"
+    assert [messages[number]["role"] for number in turns[0]["request"]] == ["tools", "system", "user"]
+    assert turns[1]["request"][:3] == turns[0]["request"], "a message is stored once"
 
 
 @pytest.mark.need(38)
@@ -98,10 +105,10 @@ def test_stats_count_per_model_and_format(recorded: Path, capsys: pytest.Capture
     shown = run(capsys, "stats")
     assert "hermes        5  80.0%  33.3%      2  100.0%" in shown
     assert "hermes: repairs: coerced 1, fallback 1\n" in shown
-    assert "hermes: written in other formats: pythonic 1\n" in shown
+    assert "hermes: written in other formats: call_list 1\n" in shown
     (row,) = map(json.loads, run(capsys, "stats", "--json", "--since", "1h").splitlines())
     assert (row["model"], row["format"], row["answers"], row["parse_rate"]) == ("tiny", "hermes", 5, 0.8)
-    assert (row["tool_success"], row["mismatches"]) == (1.0, {"pythonic": 1})
+    assert (row["tool_success"], row["mismatches"]) == (1.0, {"call_list": 1})
     assert run(capsys, "stats", "--json", "--model", "other") == ""
     assert "no such answer" in run(capsys, "stats", "--since", "2100-01-01", status=1)
     assert "'yesterday' is not a time" in run(capsys, "stats", "--since", "yesterday", status=2)

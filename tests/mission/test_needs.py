@@ -59,15 +59,15 @@ def test_wrappers_that_are_missing_or_called_otherwise(format: str, text: str) -
 @pytest.mark.parametrize("size", [1, 1000])
 def test_a_closing_tag_alone_behind_a_bare_call(end: str, size: int) -> None:
     text = '{"name": "look", "arguments": {"path": "a.txt"}}' + end
-    parser = toolwire.StreamParser(format="hermes", tools=[LOOK], fallback=("bare_json",))
+    parser = toolwire.StreamParser(format="hermes", tools=[LOOK], fallback="whole_message")
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
     response = toolwire.collect([*events, *parser.finish()])
     assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"path": "a.txt"}, ("fallback",))]
     assert (response.content, response.problems) == ("", ())
     other = text.replace("look", "nobody")
-    assert toolwire.parse(other, format="hermes", tools=[LOOK], fallback=("bare_json",)).content == other
+    assert toolwire.parse(other, format="hermes", tools=[LOOK], fallback="whole_message").content == other
     other = text.partition("}}")[0] + end
-    assert toolwire.parse(other, format="hermes", tools=[LOOK], fallback=("bare_json",)).tool_calls == ()
+    assert toolwire.parse(other, format="hermes", tools=[LOOK], fallback="whole_message").tool_calls == ()
 
 
 @pytest.mark.need(3, 16)
@@ -103,7 +103,17 @@ def test_json_is_repaired_where_one_reading_is_left_and_never_made_empty(
     assert (repair in read.repairs) if repair else read.problem is not None
 
 
-BETWEEN_TOKENS = {"functiongemma", "gemma4", "k2_horizon", "kimi_k3", "minimax_m3", "step3"}
+BETWEEN_TOKENS = {
+    "beam",
+    "functiongemma",
+    "gemma4",
+    "glimmer",
+    "k2_horizon",
+    "kimi_k3",
+    "minimax_m3",
+    "step3",
+    "telechat4",
+}
 """Values stand between tokens as they are: text that holds these very tokens in their order cannot be written."""
 
 

@@ -14,7 +14,7 @@ from tests.property.nodes import names, walk
 
 import toolwire
 from toolwire.messages import ToolCall
-from toolwire.wire import content_scanner, element_values, leaf_scanners, marker_sets, syntax, xml_scanners
+from toolwire.wire import content_scanner, element_values, leaf_scanners, marker_sets, raw_values, syntax, xml_scanners
 from toolwire.wire.formats import FORMATS
 
 Check = Callable[[], None]
@@ -144,12 +144,12 @@ def first_closer_wins(patch: pytest.MonkeyPatch) -> None:
         self.done = True
         return pos, False
 
-    patch.setattr(leaf_scanners.RawText, "_look", look)
+    patch.setattr(raw_values.RawText, "_look", look)
 
 
 def broken_blocks_vanish(patch: pytest.MonkeyPatch) -> None:
     """Lose the text of a broken block."""
-    patch.setattr(content_scanner.ContentScanner, "add_content", lambda self, text: None)
+    patch.setattr(content_scanner.ContentScanner, "add_content", lambda self, text, **_: None)
 
 
 BREAKAGES = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from tests.property.nodes import literals_of, wire_formats
+from tests.property.nodes import literals_of, walk, wire_formats
 
 import toolwire
 from toolwire.events import (
@@ -28,7 +28,7 @@ from toolwire.events import (
     ReasoningDelta,
 )
 from toolwire.messages import ParsedResponse, ToolCall, call_id
-from toolwire.wire.syntax import END_OF_SEQUENCE
+from toolwire.wire.syntax import END_OF_SEQUENCE, Call, Lit, ToolTag
 
 HOLD = 400
 """Bound of the text held back, in characters beyond the longest marker: the header of a tag (a name has 256)."""
@@ -216,11 +216,22 @@ def kept(events: Iterable[Event]) -> str:
     return "".join(parts)
 
 
+@cache
+def _primed_rests(name: str) -> tuple[str, ...]:
+    """Return the rests of markers that are left out and whose beginning the prompt has written."""
+    return tuple(
+        marker[len(wire.primed) :]
+        for wire in wire_formats(name)
+        for marker in wire.drop
+        if wire.primed and marker.startswith(wire.primed)
+    )
+
+
 def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
     """L3: the text equals the text in the events, in order, with nothing left out and nothing added but this.
 
-    Left out may be: a marker that the format names, with the white space around it; and an end-of-sequence token
-    after which only white space and other such tokens come.
+    Left out may be: a marker that the format names, with the white space around it, or the rest of one that the prompt
+    began; and an end-of-sequence token after which only white space and other such tokens come.
     """
     markup, ends, shorter = _droppable(format)
     out = kept(events)
@@ -232,7 +243,7 @@ def check_nothing_lost(text: str, events: Iterable[Event], format: str) -> None:
     # By position in the text: how much of `out` may have been written by then; and that, right after markup or white
     # space that was left out with it.
     written: dict[int, _Counts] = {0: (0, 1)}
-    leaving: dict[int, _Counts] = {}
+    leaving: dict[int, _Counts] = {len(rest): (0, 1) for rest in _primed_rests(format) if text.startswith(rest)}
     furthest = 0
     for at in range(len(text) + 1):
         if left := leaving.pop(at, None):
@@ -320,12 +331,28 @@ def check_positions(text: str, response: ParsedResponse) -> None:
 # -- L6 ------------------------------------------------------------------------------------------------------------
 
 
+@cache
+def _call_closers(name: str) -> tuple[str, ...]:
+    """Return the closing tags of calls that are written in tags of their own."""
+    last = [node.nodes[-1] for wire in wire_formats(name) for node in walk(wire.blocks) if isinstance(node, Call)]
+    return tuple({spelling for node in last if isinstance(node, Lit) for spelling in node.spellings})
+
+
 def check_never_half(text: str, cuts: Iterable[int] | None = None, **options: Any) -> None:
-    """L6: complete calls of a cut text are the first calls of the whole text, with their final arguments."""
+    """L6: complete calls of a cut text are the first calls of the whole text, with their final arguments.
+
+    A raw value may contain the closing tag of its call. A text that is cut right after it cannot be distinguished from
+    a whole one in which the closing tag of the value is missing; then the repair is recorded.
+    """
     final = [(call.name, _arguments(call.arguments)) for call in toolwire.parse(text, **options).tool_calls]
+    closers = _call_closers(options["format"])
+    tagged = any(isinstance(node, ToolTag) for wire in wire_formats(options["format"]) for node in walk(wire.blocks))
     for cut in range(len(text)) if cuts is None else cuts:
-        response = toolwire.parse(text[:cut], **options)
-        calls = [(call.name, _arguments(call.arguments)) for call in response.tool_calls]
+        found = list(toolwire.parse(text[:cut], **options).tool_calls)
+        own = tuple(f"</{call.name}>" for call in found[-1:]) if tagged else ()
+        if found and "missing_close" in found[-1].repairs and text[:cut].rstrip().endswith((*closers, *own)):
+            del found[-1]
+        calls = [(call.name, _arguments(call.arguments)) for call in found]
         assert calls == final[: len(calls)], (
             f"a cut text's call differs:\n  text {text!r}\n  cut  {text[:cut]!r}\n  got  {calls!r}\n  whole {final!r}"
         )

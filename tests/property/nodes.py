@@ -75,6 +75,20 @@ def fragments_of(wire: WireFormat) -> tuple[str, ...]:
                 marks = {f'{node.mark.attribute}="{node.mark.of(kind)}"' for kind in ("string", "number")}
                 fragments |= {f" {mark}{end}" for mark in marks}
                 fragments |= {f'{start} {node.attribute}="{name}" {mark}{end}' for name in "si" for mark in marks}
+        elif isinstance(node, syntax.ToolTag):
+            fragments |= {f"{start}{name}{end}" for name in ("f", "ping") for start, end in (("<", ">"), ("</", ">"))}
+            fragments |= {
+                "<ping/>",
+                "<f ",
+                '<f s="a">',
+                "<f>\n<s>",
+                "</s>\n</f>",
+                "<f>\ns: a\n",
+                "i: 1\n</f>",
+                "<s>",
+                "<i>",
+            }
+            fragments |= {'<f>{"s": "a"}</f>', "<f>\ns: |\n  ", "<ping></ping>"}
         elif isinstance(node, syntax.Elements):
             for name in (node.tag, *node.nested, "s", "arguments", "item"):
                 if name:

@@ -221,11 +221,14 @@ def test_after_untrusted_content_only_settled_calls_run_without_approval(
     policy: Policy, case: tuple[ToolCall, ToolDefinition, Context]
 ) -> None:
     call, definition, context = case
-    bare = replace(context, untrusted=True, approved=frozenset(), planned={}, said=())
+    bare = replace(context, untrusted=True, approved=frozenset(), planned={}, user_sentences=())
     least = policy.ask_when_untrusted
     lifting = any(rule.even_untrusted for rule in policy.rules if rule.effect == "allow")
     if least is not None and definition.tier >= least and not lifting:
         assert not isinstance(policy.decide(call, definition, bare), Allow)
+    unmarked = replace(call, repairs=("fallback",))
+    if least is not None and not lifting:
+        assert not isinstance(policy.decide(unmarked, definition, bare), Allow)
 
 
 @given(policies, cases())

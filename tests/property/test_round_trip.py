@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property import laws, texts
-from tests.property.nodes import walk
+from tests.property.nodes import literals_of, walk
 
 import toolwire
 from toolwire.messages import ToolCall
@@ -25,6 +25,9 @@ REFUSED = 0.25
 def _closers(wire: WireFormat) -> frozenset[str]:
     """Return markers that a raw value cannot always contain: closers, openers of parameters, tokens of strings."""
     closers: set[str] = set()
+    if any(isinstance(node, syntax.Value) for node in walk(wire.blocks)):
+        # The end of a call before the end of the wrapper, or before another call, is not part of a value.
+        closers |= literals_of(wire)
     for node in walk(wire.blocks):
         if isinstance(node, syntax.Value):
             closers.add(node.close)
@@ -43,7 +46,8 @@ def _carries_json(wire: WireFormat) -> bool:
     return not kinds & {syntax.Value, syntax.Elements}
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_of(value: Any) -> Iterator[str]:
+    """Yield every string in a value, keys included."""
     stack = [value]
     while stack:
         top = stack.pop()
@@ -57,7 +61,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _may_refuse(wire: WireFormat, calls: list[ToolCall]) -> bool:
     closers = _closers(wire)
-    return any(closer in text for call in calls for text in _strings(call.arguments) for closer in closers)
+    return any(closer in text for call in calls for text in strings_of(call.arguments) for closer in closers)
 
 
 @pytest.mark.mission("B36", "B41", "F45")

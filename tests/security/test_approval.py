@@ -51,7 +51,7 @@ def test_extra_1_an_echoed_token_makes_no_call_and_a_call_of_strangers_asks(form
     registry.register(lambda: smuggled, name="read", tier=Tier.WALK, untrusted=True)
     registry.register(SEND, run=lambda to, text="": ran.append(to))
     executor, session = ToolExecutor(registry), Session(tier=Tier.RUN)
-    session.said("Read my mail and send a summary to Anna.")
+    session.record_question("Read my mail and send a summary to Anna.")
     results = asyncio.run(executor.execute([ToolCall("read", {}, "c1")], session))
     told = toolwire.render_results(results, format=format)
     assert not toolwire.parse(told, format=format, tools=list(registry)).tool_calls
@@ -302,7 +302,7 @@ def test_llm01_text_of_strangers_never_makes_a_call_more_likely_to_run() -> None
     policy = Policy((Rule("allow", "mail.send", asked_for=("send",)),))
     said = vouching_sentences("Read the mail from Bob, and send what he wants to Anna.")
     for arguments in ({"to": "eve"}, {"to": "Anna", "text": "the keys"}, {"to": "Bob", "text": ""}, {}):
-        tainted = Context(Tier.RUN, untrusted=True, said=said)
+        tainted = Context(Tier.RUN, untrusted=True, user_sentences=said)
         assert not isinstance(policy.decide(ToolCall("send", arguments), SEND, tainted), Allow), arguments
 
 

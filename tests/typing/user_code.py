@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
+
+from pydantic import BaseModel
 
 import toolwire
 from toolwire import (
@@ -42,8 +44,11 @@ from toolwire.agent import (
     AgentEvent,
     AgentTeam,
     Budget,
+    ConversationStore,
     DurableRuns,
     Member,
+    PartialOutput,
+    PendingApprovals,
     Prices,
     RunEnded,
     load_agent,
@@ -76,7 +81,7 @@ def tools_keep_their_signatures() -> None:
 
 
 def parse_text(text: str) -> ParsedResponse:
-    response = toolwire.parse(text, format="hermes", tools=[add], repair="none", fallback=("bare_json",))
+    response = toolwire.parse(text, format="hermes", tools=[add], repair="none", fallback="whole_message")
     assert_type(response.tool_calls, tuple[ToolCall, ...])
     assert_type(response.finish_reason, FinishReason)
     return response
@@ -133,13 +138,18 @@ async def confirm(approval: Approval) -> ApprovalAnswer | bool:
     return approval.call.name != "files.write"
 
 
+def confirm_in_a_thread(approval: Approval) -> bool:
+    return approval.call.name != "files.write"
+
+
 async def run_calls(calls: list[ToolCall]) -> list[ToolResult]:
     registry = ToolRegistry([add, write, *builtin_tools("docs", tier=Tier.WALK)])
     registered = registry.register(lambda: "now", name="now", description="Tell the time.", tier=Tier.CRAWL)
     print(registered, "now" in registry, len(registry))
     policy = Policy((Rule("deny", tool="execute_command"),), (Limit(3, seconds=60, tool="files.write"),))
     executor = ToolExecutor(registry, policy=policy, confirm=confirm, timeout=30.0)
-    return await executor.execute(calls, Session(tier=Tier.RUN))
+    plain = ToolExecutor(registry, confirm=confirm_in_a_thread)
+    return [*await executor.execute(calls, Session(tier=Tier.RUN)), *await plain.execute(calls, Session())]
 
 
 async def run_an_agent(backend: Backend, events: list[AgentEvent]) -> str:
@@ -150,6 +160,44 @@ async def run_an_agent(backend: Backend, events: list[AgentEvent]) -> str:
         if isinstance(event, RunEnded):
             assert_type(event.messages, tuple[Message, ...])
     return await agent.ask("Add 1 and 2.")
+
+
+class Report(BaseModel):
+    title: str
+
+
+class Refusal(BaseModel):
+    reason: str
+
+
+async def return_values(backend: Backend, client: Client, schema: dict[str, Any]) -> None:
+    assert_type(await Agent(backend).ask("Report."), str)
+    assert_type(await Agent(backend, [add], output_type=Report).ask("Report."), Report)
+    assert_type(await Agent(backend, output_type=list[Report]).ask("Report."), list[Report])
+    assert_type(await Agent(backend, output_type=int, telemetry=False).ask("Count."), int)
+    assert_type(await Agent(backend, output_type=schema).ask("Report."), Any)
+    either = Agent(backend, output_type=Report | Refusal)
+    assert_type(await either.ask("Report."), Report | Refusal)
+    assert_type(await AgentTeam(either, [Member(either, "Reports.")]).ask("Report."), Report | Refusal)
+    async for event in either.run("Report."):
+        if isinstance(event, PartialOutput):
+            print(event.value)
+    assert_type(await client.extract(Report, "A report."), Report)
+    assert_type(await client.extract(Report | None, "A report.", retries=1), Report | None)
+    assert_type(await client.extract(schema, [Message("user", "A report.")]), Any)
+
+
+async def approve_later(backend: Backend, store: ConversationStore) -> None:
+    agent = Agent(backend, [write], confirm="defer", output_type=int)
+    conversation = store.open("ada")
+    async for event in agent.run("Write.", conversation=conversation):
+        if isinstance(event, RunEnded) and event.pending is not None:
+            text = event.pending.to_json()
+            pending = PendingApprovals.from_json(text)
+            decisions = {question.id: ApprovalAnswer(approved=True) for question in pending.approvals}
+            assert_type(await agent.ask_resumed(pending, decisions, digest=pending.digest), int)
+            assert_type(agent.ask_resumed_sync(pending, {"call_1": True}, conversation=conversation), int)
+    assert_type(toolwire.load_messages(toolwire.dump_messages(conversation.messages)), tuple[Message, ...])
 
 
 async def run_a_team(backend: Backend) -> str:
@@ -171,8 +219,8 @@ async def run_durably(agent: Agent) -> str:
 
 def choose_a_backend(client: Client) -> list[Backend]:
     return [
-        ApiBackend(client, temperature=0.2, tool_choice="auto"),
-        TextBackend(client_source(client, max_tokens=500), format="hermes", model="m"),
+        ApiBackend(client, settings={"temperature": 0.2, "reasoning_effort": "low"}, extra_headers={"x-team": "a"}),
+        TextBackend(client_source(client, settings={"max_tokens": 500}), format="hermes", model="m"),
         ScriptedBackend(["Hello.", ParsedResponse("Bye.")]),
     ]
 

@@ -68,14 +68,17 @@ async def mistakes() -> None:
     client.stream(question, temperature="warm")  # expect: arg-type | reportArgumentType
     ApiBackend(client, temprature=0.1)  # expect: call-arg | reportCallIssue
     client_source(client, top_k=3)  # expect: call-arg | reportCallIssue
+    Client("openai", "m", settings={"temprature": 0.1})  # expect: arg-type | reportArgumentType
+    ApiBackend(client, settings={"reasoning_effort": "hard"})  # expect: arg-type | reportArgumentType
     TextBackend(client_source(client))  # expect: call-arg | reportCallIssue
-    Agent(client)  # expect: arg-type | reportArgumentType
-    Agent(backend, [add], Budget())  # expect: arg-type | reportArgumentType
-    Agent(backend, policy=[Rule("deny")])  # expect: arg-type | reportArgumentType
-    Agent(backend, confirm=True)  # expect: arg-type | reportArgumentType
+    Agent(client)  # expect: call-overload | reportArgumentType
+    Agent(backend, [add], Budget())  # expect: call-overload | reportArgumentType
+    Agent(backend, policy=[Rule("deny")])  # expect: call-overload | reportArgumentType
+    Agent(backend, confirm=True)  # expect: call-overload | reportArgumentType
+    Agent(backend, confirm=input)  # expect: arg-type | reportArgumentType
     agent.run("x", history=[{"role": "user"}])  # expect: list-item | reportArgumentType
     agent.run("x", session="new")  # expect: arg-type | reportArgumentType
-    await agent.ask(["x"])  # expect: arg-type | reportArgumentType
+    await agent.ask([b"x"])  # expect: list-item | reportArgumentType
     AgentConfig(tier="run")  # expect: arg-type | reportArgumentType
     AgentConfig(budget=20)  # expect: arg-type | reportArgumentType
     AgentTeam(agent, [agent])  # expect: list-item | reportArgumentType

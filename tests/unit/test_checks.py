@@ -21,6 +21,11 @@ def load(name: str) -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def check_public() -> ModuleType:
+    return load("check_public")  # once, because it imports the whole package and parses every module
+
+
 def tree(root: Path, **files: str) -> Path:
     (root / ".importlinter").write_text("[importlinter:contract:flow]\nlayers =\n    cli\n    errors\n")
     for name, text in files.items():
@@ -96,3 +101,51 @@ def test_prose_limits_may_only_improve(tmp_path: Path) -> None:
     assert '"vague_names": 0.0,' in text
     assert f'"riddle_docstrings": {before["riddle_docstrings"]},' in text
     assert '"comments": 1000.0,' in text
+
+
+@pytest.mark.parametrize(
+    ("code", "faults"),
+    [
+        (
+            "import toolwire\nfrom toolwire import parse, policy\nfrom toolwire.agent import Agent\ntoolwire.parse('')",
+            [],
+        ),
+        ("import toolwire.policy\ntoolwire.policy.Rule('deny')\nimport os\nos._exit(1)", []),
+        ("from toolwire.wire.stream_parser import parse", ["toolwire.wire.stream_parser parse is not public"]),
+        ("from toolwire import no_name", ["toolwire no_name is not public"]),
+        ("import toolwire\ntoolwire.wire.stream_parser.parse('')", ["toolwire.wire.stream_parser is not public"]),
+        ("import toolwire\ntoolwire.no_name", ["toolwire.no_name is not public"]),
+        ("agent._executor.run()", ["agent._executor is private"]),
+        ("x = 1\nprint(x", ["line 2 of a block is not Python, so its names cannot be checked"]),
+    ],
+)
+def test_names_that_are_not_public_are_seen_in_code(code: str, faults: list[str], check_public: ModuleType) -> None:
+    assert list(check_public.foreign_in(code, check_public.public_names())) == faults
+
+
+class _Sample:
+    def __init__(self, size: int, name: str) -> None:
+        self.size = size
+        self.names: list[str] = [name]
+        self.count = self._hidden = 0
+
+
+def test_attributes_of_a_public_class_are_in_the_snapshot(check_public: ModuleType) -> None:
+    assert sorted(check_public.attributes_of(_Sample)) == [("count", ""), ("names", "list[str]"), ("size", "int")]
+    assert [line for line in check_public.described("Sample", _Sample) if "attribute" in line] == [
+        "    count (attribute)",
+        "    names: list[str] (attribute)",
+        "    size: int (attribute)",
+    ]
+
+
+def test_references_to_names_that_are_not_public_are_seen(
+    check_public: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Return it. See `REPAIRS`, `wire.result_text`, `Agent` and `size`."
+    monkeypatch.setattr(check_public, "documentation", lambda value: text)
+    faults = list(check_public.hidden_references({"toolwire": ["parse"]}))
+    assert [fault.partition(" refers to ")[2] for fault in faults] == [
+        "REPAIRS, which is not public",
+        "wire.result_text, which is not public",
+    ]

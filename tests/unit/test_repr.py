@@ -19,8 +19,8 @@ REGISTRY = ToolRegistry([tool_named("look"), tool_named("write")])
 
 def used_session() -> Session:
     session = Session(Tier.WALK, untrusted=True)
-    session.said("my password is hunter2")
-    session.ran("look", 0.0)
+    session.record_question("my password is hunter2")
+    session.record_call("look", 0.0)
     return session
 
 

@@ -43,6 +43,11 @@ except ImportError as error:
             "toolwire.mcp.McpService needs mcp, which is not installed: [mcp]",
         ),
         (
+            "from toolwire import Agent",
+            ["anyio"],
+            "toolwire.Agent needs anyio, which is not installed: [agent]",
+        ),
+        (
             "from toolwire.telemetry import Tracing",
             ["opentelemetry"],
             "toolwire.telemetry.Tracing needs opentelemetry, which is not installed: [otel]",

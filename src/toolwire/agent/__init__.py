@@ -5,20 +5,28 @@ from toolwire._surface import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "agent.agent": "Agent",
-        "agent.budget": "Budget Prices",
+        "agent.agent": "Agent AgentKeywords",
+        "agent.budget": "Budget",
         "agent.config": "AgentConfig",
-        "agent.durable": "DurableRuns",
-        "agent.hooks": "CallHook Hooks ManifestInjector PromptHook ResponseHook ResultHook TurnInfo",
+        "agent.conversation_store": "Conversation ConversationInfo ConversationStore",
+        "agent.durable": "DurableRuns run_durably",
+        "agent.hooks": "CallHook Hooks ManifestInjector MessagesHook PromptHook ResponseHook ResultHook TurnInfo",
         "agent.loading": "Environment load_agent load_team open_agent open_team",
         "agent.model_pool": "Models",
+        "agent.pending": "PendingApproval PendingApprovals",
+        "agent.prices": "ModelPrices Prices PublishedPrices published_prices",
+        "agent.run_context": "ResumeOptions RunOptions",
         "agent.run_events": (
-            "AgentEvent ApprovalRequested CorrectionAdded MemberEvent ReplayEnded RunEnded RunResumed TaskStarted "
-            "ToolFinished ToolStarted TranslationNoted TurnStarted"
+            "AgentChanged AgentEvent ApprovalRequested ContextReduced CorrectionAdded EndReason MemberEvent "
+            "ModelChosen PartialOutput ProgressReported ReplayEnded RunEnded RunResumed TaskStarted ToolFinished "
+            "ToolStarted TranslationNoted TurnStarted"
         ),
+        "providers.output_request": "OutputMode",
         "agent.run_store": "RunInfo",
-        "agent.team": "AgentTeam Member",
-        "config.tables": "AgentTable AgentTeamConfig Configuration ModelProfile",
-        "errors": "RunFailed",
+        "agent.summarize": "Summarize",
+        "agent.team": "AgentTeam Handoff Member",
+        "config.tables": "AgentTable AgentTeamConfig Configuration ModelProfile RetryTable SettingsTable",
+        "errors": "OutputError RunFailed",
+        "schema.output_type": "OutputType",
     },
 )

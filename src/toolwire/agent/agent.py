@@ -3,64 +3,141 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from types import NoneType
-from typing import Any
+from typing import Any, Generic, TypedDict, Unpack, cast, overload
+
+from typing_extensions import TypeForm, TypeVar
 
 from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.agent.config import AgentConfig
-from toolwire.agent.journal import Journal
-from toolwire.agent.loop import AgentParts, Run
+from toolwire.agent.conversation_store import Conversation
+from toolwire.agent.deferral import DEFER, Defer, Deferral
+from toolwire.agent.loop import Run
+from toolwire.agent.output import check_no_tool
 from toolwire.agent.parent_run import ParentCall
+from toolwire.agent.pending import PendingApprovals
+from toolwire.agent.prices import check_prices
 from toolwire.agent.recovery import OFFENCE
-from toolwire.agent.run_events import AgentEvent, RunEnded
-from toolwire.errors import RunFailed
-from toolwire.execution.approval_requests import Confirm, check_confirm
+from toolwire.agent.run_context import AgentParts, ResumeOptions, RunOptions
+from toolwire.agent.run_events import AgentEvent, RunEnded, TurnStarted
+from toolwire.agent.stored_run import saving_run
+from toolwire.agent.task import task_message
+from toolwire.errors import ConfigurationError, JournalError, RunFailed
+from toolwire.events import ContentDelta
+from toolwire.execution.approval_requests import AsyncConfirm, Confirm, async_confirm
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.messages import Message
+from toolwire.messages import Content, Message
 from toolwire.models.backends import Backend
+from toolwire.policy.approval import ApprovalAnswer
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
+from toolwire.runtime.blocking import iterate_blocking, run_blocking
+from toolwire.schema.output_type import OutputType, output_type_of
 from toolwire.telemetry.defaults import standard_observers
 from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import new_run_id
+from toolwire.text.suggest import check_options
 from toolwire.tools import Tool
+
+_OutputT_co = TypeVar("_OutputT_co", default=str, covariant=True)
 
 _BACKEND = "a Backend, such as ApiBackend(client)"
 
 
-class Agent:
+class AgentKeywords(TypedDict, total=False):
+    """Options of an agent, besides its model, its tools, its settings and the type of its output.
+
+    Attributes:
+        policy: decides which calls may run; None for the default policy.
+        confirm: asks for approval where the policy requires it. A plain function is called in a thread, for one
+            question at a time. "defer" ends a run with the reason "pending" instead; see `Agent.resume`.
+        executor: makes the executor of a run, in place of one for the policy and the configured timeout, so neither
+            can be passed beside it. It gets the registry and the function that asks for approval.
+        observers: receive the records of each run.
+        telemetry: True to record runs on this machine, None to do so if TOOLWIRE_RECORD says so; OpenTelemetry is used
+            in both cases if it is configured. False for neither; see `toolwire.telemetry.standard_observers`.
+    """
+
+    policy: Policy | None
+    confirm: Confirm | Defer | None
+    executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor] | None
+    observers: Iterable[Observer]
+    telemetry: bool | None
+
+
+class Agent(Generic[_OutputT_co]):
     """A model with tools.
 
     Args:
         backend: the model.
         tools: the tools that it may call: a registry, or tools in any form that a registry accepts.
         config: settings; None for the defaults.
-        policy: decides which calls may run; None for the default policy.
-        confirm: asks for approval where the policy requires it.
-        executor: makes the executor of a run, in place of one for the policy and `confirm`.
-        observers: receive the records of each run.
-        telemetry: whether the default observers receive them too; see `toolwire.telemetry.standard_observers`.
+        output_type: the type of the value that `ask` returns: anything that pydantic understands, such as a model, a
+            union or `list[...]`; or a dict, a JSON Schema. None for the text of the answer.
+        options: `policy`, which decides which calls may run; `confirm`, which asks for approval where the policy
+            requires it, or "defer", which ends the run until a person has decided; `executor`, which makes the executor
+            of a run; `observers`, which receive the records of each run; `telemetry`, whether runs are
+            recorded on this machine. See `AgentKeywords`.
+
+    Attributes:
+        backend, config: the arguments.
+        registry: the tools.
+        handoffs: agents to which it hands a conversation over, by the names of the tools for that; see `AgentTeam`.
 
     Raises:
-        ConfigurationError: the policy contains a misspelt name; see `ToolExecutor`.
-        TypeError: an argument has another type.
+        ConfigurationError: the policy contains a misspelt name; see `ToolExecutor`. Or `executor` is combined with a
+            policy or a timeout, which would have no effect. Or the budget limits money, and nobody says what the model
+            costs.
+        DefinitionError: the output type has no JSON Schema, or a tool has the name of the one for the output.
+        TypeError: an argument has another type, or an option is unknown.
     """
 
+    @overload
+    def __init__(
+        self: Agent[str],
+        backend: Backend,
+        tools: ToolRegistry | Iterable[Any] = (),
+        config: AgentConfig | None = None,
+        *,
+        output_type: None = None,
+        **options: Unpack[AgentKeywords],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         backend: Backend,
         tools: ToolRegistry | Iterable[Any] = (),
         config: AgentConfig | None = None,
         *,
-        policy: Policy | None = None,
-        confirm: Confirm | None = None,
-        executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor] | None = None,
-        observers: Iterable[Observer] = (),
-        telemetry: bool = True,
+        output_type: TypeForm[_OutputT_co],
+        **options: Unpack[AgentKeywords],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[Any],
+        backend: Backend,
+        tools: ToolRegistry | Iterable[Any] = (),
+        config: AgentConfig | None = None,
+        *,
+        output_type: Mapping[str, Any],
+        **options: Unpack[AgentKeywords],
+    ) -> None: ...
+    def __init__(
+        self,
+        backend: Backend,
+        tools: ToolRegistry | Iterable[Any] = (),
+        config: AgentConfig | None = None,
+        *,
+        output_type: Any = None,
+        **options: Unpack[AgentKeywords],
     ) -> None:
+        check_options("Agent", options, AgentKeywords.__annotations__)
+        policy, confirm, executor = options.get("policy"), options.get("confirm"), options.get("executor")
+        observers = options.get("observers", ())
         if not callable(getattr(backend, "stream", None)):
             raise wrong_type("backend", backend, _BACKEND)
         if type(backend).__name__ == "Client":  # its class is not imported here, and it streams too
@@ -72,18 +149,43 @@ class Agent:
         check_type("observers", observers, Iterable, "an iterable of observers")
         if executor is not None and not callable(executor):
             raise wrong_type("executor", executor, "a function that makes a ToolExecutor of a registry and `confirm`")
-        if confirm is not None:
-            check_confirm(confirm)
+        # A setting that nobody reads is worse than an error: a deny rule would not deny.
+        if executor is not None and (policy is not None or (config is not None and config.timeout is not None)):
+            ignored = "policy=" if policy is not None else "AgentConfig(timeout=...)"
+            raise ConfigurationError(
+                f"{ignored} has no effect beside executor=: pass it to the ToolExecutor made there"
+            )
+        self._defers = confirm == DEFER
+        confirm = async_confirm(None if confirm == DEFER else confirm)
         self.backend = backend
         self.config = config or AgentConfig()
+        # A budget that cannot be counted is refused before anything is spent.
+        check_prices(backend, self.config.budget.prices, limited=self.config.budget.money is not None)
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self.handoffs: dict[str, Agent[Any]] = {}
         self._policy = policy
         self._confirm = confirm
         self._executor = executor or self._default_executor
         if policy is not None and executor is None:
             # A policy that the executor refuses is reported here, not in the first run.
             ToolExecutor(self.registry, policy=policy, confirm=confirm)
-        self._observers = (*observers, *(standard_observers() if telemetry else ()))
+        telemetry = options.get("telemetry")
+        check_type("telemetry", telemetry, (bool, NoneType), "True, False or None")
+        self.observers = (*observers, *standard_observers(telemetry))
+        self._output: OutputType[Any] | None = None
+        if output_type is not None and output_type is not str:  # text needs no schema
+            check_no_tool(self.registry)
+            self._output = output_type_of(output_type)
+
+    @property
+    def output(self) -> OutputType[Any] | None:
+        """The type of the agent's output, with its JSON Schema; None for the text of the answer."""
+        return self._output
+
+    @property
+    def defers(self) -> bool:
+        """True if a run ends with the reason "pending" where an approval is needed."""
+        return self._defers
 
     def __repr__(self) -> str:
         """Return the agent's name, its model and the number of its tools."""
@@ -91,55 +193,92 @@ class Agent:
         return f"<Agent {self.config.name!r}: model {model!r}, {len(self.registry)} tools>"
 
     def _default_executor(self, registry: ToolRegistry, confirm: Confirm | None) -> ToolExecutor:
-        return ToolExecutor(registry, policy=self._policy, confirm=confirm, check="warn")
+        return ToolExecutor(registry, policy=self._policy, confirm=confirm, timeout=self.config.timeout, check="warn")
 
-    def run(
-        self,
-        task: str,
-        *,
-        history: Sequence[Message] = (),
-        session: Session | None = None,
-        run_id: str = "",
-        journal: Journal | None = None,
-        parent: ParentCall | None = None,
-    ) -> AsyncGenerator[AgentEvent]:
+    def run(self, task: Content, **options: Unpack[RunOptions]) -> AsyncGenerator[AgentEvent]:
         """Work on a task, and return an iterator of the events; closing the iterator stops the model and the tools.
 
         Args:
-            task: the user's request.
-            history: the conversation so far: `RunEnded.messages` of the previous run.
-            session: state of the conversation; None for a new one, or for the one that `parent` hands on.
-            run_id: name of the run in records, and part of the ids of calls that come without one; "" for a new one.
-            journal: records the run. If it contains records, the run continues after them; task, history and agent
-                must then be the same as before.
-            parent: the call of another run in which this one is nested; see `AgentTeam`.
+            task: the user's request: text, or a list of text, images and files.
+            options: see `RunOptions`.
 
         Yields:
             The events of the model's answers and those of the run, `RunEnded` last.
 
         Raises:
             JournalError: the run cannot be recorded, or its records cannot be read.
-            TypeError: an argument is of another type; this is raised at once.
+            DefinitionError: a setting of the model has an invalid value.
+            TypeError: an argument is of another type, or a setting is misspelt; this is raised at once.
         """
-        check_type("task", task, str, "text")
-        check_items("history", history, Message, "a sequence of Message")
-        check_type("session", session, (Session, NoneType), "a Session or None")
-        return self._run(task, history, session, run_id, journal, parent)
+        check_options("run", options, RunOptions.__annotations__)
+        check_items("history", options.get("history", ()), Message, "a sequence of Message")
+        check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
+        if self._defers and options.get("parent") is None and options.get("journal") is not None:
+            raise ConfigurationError('an agent with confirm="defer" records its runs itself: it takes no journal')
+        conversation = _conversation_of(options)
+        if conversation is not None:
+            options = {**options, "history": conversation.messages, "session": conversation.session}
+        events = self._run(task_message(task), self.config.with_options(options), options, Deferral(None, {}))
+        return events if conversation is None else saving_run(events, conversation, resumes=False)
+
+    def resume(
+        self,
+        pending: PendingApprovals,
+        decisions: Mapping[str, bool | ApprovalAnswer],
+        *,
+        digest: str = "",
+        **options: Unpack[ResumeOptions],
+    ) -> AsyncGenerator[AgentEvent]:
+        """Resume a run that ended with the reason "pending"; returns an iterator of events, as `run` does.
+
+        Approved calls run exactly as they were shown, if the policy still permits them; the model reads of refusals.
+        If the tool or the preview of an approved call has changed since, it does not run: the run ends with the reason
+        "pending" again. The events begin with the recorded ones; `ReplayEnded` follows them.
+
+        Args:
+            pending: the run, from this process or another one.
+            decisions: True, False or an `ApprovalAnswer` for each `PendingApproval.id`.
+            digest: `PendingApprovals.digest` of what the decisions are about; another value is refused. "" for no
+                check.
+            options: see `ResumeOptions`.
+
+        Raises:
+            JournalError: a decision is missing or is about no pending call, the value is not the one of the digest, or
+                another agent's, or this process has resumed it already; only the last is raised by the iterator.
+            ConfigurationError: the agent was not made with `confirm="defer"`.
+            TypeError: an argument is of another type.
+        """
+        check_options("resume", options, ResumeOptions.__annotations__)
+        check_type("pending", pending, PendingApprovals, "PendingApprovals, such as RunEnded.pending")
+        check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
+        if not self._defers:
+            raise ConfigurationError('only an agent with confirm="defer" resumes pending approvals')
+        if pending.agent != self.config.name:
+            raise JournalError(f"this is a run of the agent {pending.agent!r}, and not of {self.config.name!r}")
+        if digest and digest != pending.digest:
+            raise JournalError("these are not the pending approvals that the decisions are about")
+        conversation = _conversation_of(cast(RunOptions, options))
+        if conversation is not None:
+            if conversation.pending is None or conversation.pending.digest != pending.digest:
+                raise JournalError(f"the conversation {conversation.name!r} does not wait for these approvals")
+            options["session"] = conversation.session
+        deferral = Deferral(pending, pending.check_decisions(decisions))
+        run_options = cast(RunOptions, {**options, "history": pending.history, "run_id": pending.run_id})
+        events = self._run(task_message(pending.content), self.config.with_options(run_options), run_options, deferral)
+        return events if conversation is None else saving_run(events, conversation, resumes=True)
 
     async def _run(
-        self,
-        task: str,
-        history: Sequence[Message],
-        session: Session | None,
-        run_id: str,
-        journal: Journal | None,
-        parent: ParentCall | None,
+        self, task: Message, config: AgentConfig, options: RunOptions, deferral: Deferral
     ) -> AsyncGenerator[AgentEvent]:
+        deferral.claim()
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        session, parent = options.get("session"), options.get("parent")
         if session is None:
-            session = Session() if parent is None else parent.session.hand_on()
-        parts = AgentParts(self.backend, self.registry, self.config, self._executor, self._confirm, self._observers)
-        run = Run(parts, queue.put_nowait, session, run_id or new_run_id(), journal, parent)
+            session = Session() if parent is None else parent.session.delegate()
+        parts = self._parts(config, options, deferral)
+        run_id = options.get("run_id") or new_run_id()
+        run = Run(parts, queue.put_nowait, session, run_id, options)
+        history = options.get("history", ())
 
         async def work() -> None:
             try:
@@ -156,19 +295,125 @@ class Agent:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
 
-    async def ask(
-        self, task: str, *, history: Sequence[Message] = (), session: Session | None = None, run_id: str = ""
-    ) -> str:
-        """Return the answer to a task; see `run` for the arguments.
+    def _parts(self, config: AgentConfig, options: RunOptions, deferral: Deferral) -> AgentParts:
+        handoffs = {
+            name: partial(agent._parts, agent.config.with_options(options), options, deferral)
+            for name, agent in self.handoffs.items()
+        }
+        confirm = self._confirm_of(options.get("parent"), deferral)
+        return AgentParts(
+            self.backend, self.registry, config, self._executor, confirm, self.observers, self._output, handoffs
+        )
+
+    def _confirm_of(self, parent: ParentCall | None, deferral: Deferral) -> AsyncConfirm | None:
+        """Return the function that asks for approval in a run; runs in calls of a deferring one share its questions."""
+        if not self._defers:
+            return self._confirm
+        return parent.confirm if parent is not None and isinstance(parent.confirm, Deferral) else deferral
+
+    async def ask(self, task: Content, **options: Unpack[RunOptions]) -> _OutputT_co:
+        """Return the answer to a task: a value of the output type, or text; see `run` for the arguments.
 
         Raises:
             RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
         """
-        return await answer_of(self.run(task, history=history, session=session, run_id=run_id))
+        return await self._value(self.run(task, **options))
+
+    async def ask_resumed(
+        self,
+        pending: PendingApprovals,
+        decisions: Mapping[str, bool | ApprovalAnswer],
+        *,
+        digest: str = "",
+        **options: Unpack[ResumeOptions],
+    ) -> _OutputT_co:
+        """Return the answer of a run that is resumed with decisions; see `resume` for the arguments.
+
+        Raises:
+            RunFailed: the run ended without an answer, for example since further calls wait for an approval.
+        """
+        return await self._value(self.resume(pending, decisions, digest=digest, **options))
+
+    async def _value(self, events: AsyncGenerator[AgentEvent]) -> _OutputT_co:
+        """Return the value of the output type, or the text, at the end of a run's events."""
+        end = await end_of(events)
+        if self._output is None:
+            return cast(_OutputT_co, end.answer)
+        if end.reason != "answered":
+            raise RunFailed(f"no output ({end.reason}): the run ended with the tool {end.detail}", end)
+        return cast(_OutputT_co, end.output)
+
+    def run_sync(self, task: Content, **options: Unpack[RunOptions]) -> Iterator[AgentEvent]:
+        """Work on a task without asyncio: an iterator of the events, as `run` yields them; closing it stops the run."""
+        return iterate_blocking(lambda: self.run(task, **options))
+
+    def stream_text(self, task: Content, **options: Unpack[RunOptions]) -> AsyncGenerator[str]:
+        """Yield the model's text as it arrives, and raise at the end if it is not an answer; see `run`.
+
+        The pieces are those of all rounds, with an empty line before the text of another round: whether a round is the
+        last one shows only when it ends. The text of an output tool, and text of members, is not included.
+
+        Raises:
+            RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
+        """
+        return text_pieces(self.run(task, **options))
+
+    def stream_text_sync(self, task: Content, **options: Unpack[RunOptions]) -> Iterator[str]:
+        """Yield the model's text without asyncio; see `stream_text`."""
+        return iterate_blocking(lambda: self.stream_text(task, **options))
+
+    def ask_sync(self, task: Content, **options: Unpack[RunOptions]) -> _OutputT_co:
+        """Return the answer to a task without asyncio; see `ask`."""
+        return run_blocking(lambda: self.ask(task, **options))
+
+    def resume_sync(
+        self,
+        pending: PendingApprovals,
+        decisions: Mapping[str, bool | ApprovalAnswer],
+        *,
+        digest: str = "",
+        **options: Unpack[ResumeOptions],
+    ) -> Iterator[AgentEvent]:
+        """Resume a run without asyncio; see `resume`."""
+        return iterate_blocking(lambda: self.resume(pending, decisions, digest=digest, **options))
+
+    def ask_resumed_sync(
+        self,
+        pending: PendingApprovals,
+        decisions: Mapping[str, bool | ApprovalAnswer],
+        *,
+        digest: str = "",
+        **options: Unpack[ResumeOptions],
+    ) -> _OutputT_co:
+        """Return the answer of a run that is resumed without asyncio; see `ask_resumed`."""
+        return run_blocking(lambda: self.ask_resumed(pending, decisions, digest=digest, **options))
+
+
+def _conversation_of(options: RunOptions) -> Conversation | None:
+    """Return the stored conversation of a run.
+
+    Raises:
+        ConfigurationError: there is another history or session beside it.
+        TypeError: it is of another type.
+    """
+    conversation = options.get("conversation")
+    check_type("conversation", conversation, (Conversation, NoneType), 'a Conversation, such as store.open("name")')
+    if conversation is not None and (options.get("history") or options.get("session") is not None):
+        raise ConfigurationError("a conversation has its own history and session: pass no others beside it")
+    return conversation
 
 
 async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
-    """Return the answer at the end of a run's events.
+    """Return the text of the answer at the end of a run's events.
+
+    Raises:
+        RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
+    """
+    return (await end_of(events)).answer
+
+
+async def end_of(events: AsyncGenerator[AgentEvent]) -> RunEnded:
+    """Return the end of a run that has an answer.
 
     Raises:
         RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
@@ -178,8 +423,40 @@ async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
         async for event in events:
             if isinstance(event, RunEnded):
                 end = event
+    return answered(end)
+
+
+def answered(end: RunEnded | None) -> RunEnded:
+    """Return the end of a run that has an answer.
+
+    Raises:
+        RunFailed: the run ended without an answer.
+    """
     assert end is not None
     if not end.good:
         quote = f"; the model said last: {end.answer[:OFFENCE]}" if end.detail and end.answer else ""
         raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}{quote}", end)
-    return end.answer
+    return end
+
+
+async def text_pieces(events: AsyncGenerator[AgentEvent]) -> AsyncGenerator[str]:
+    """Yield the text in a run's events, with an empty line before the text of another turn.
+
+    Raises:
+        RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
+    """
+    has_text = new_turn = False
+    end: RunEnded | None = None
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case TurnStarted():
+                    new_turn = has_text
+                case ContentDelta(text) if text:
+                    yield f"\n\n{text}" if new_turn else text
+                    has_text, new_turn = True, False
+                case RunEnded():
+                    end = event
+                case _:
+                    pass
+    answered(end)

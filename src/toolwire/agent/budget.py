@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from time import monotonic
 from types import NoneType
+from typing import TypeVar
 
 from toolwire._surface import check_type
+from toolwire.agent.prices import FREE, ModelPrices, Prices
+from toolwire.execution.tool_context import BudgetLeft
 from toolwire.messages import Usage
 
 LAST_SECONDS = 60.0
 """Seconds for the last answer, once the seconds of the run are used up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Prices of a million tokens, in any currency.
-
-    Attributes:
-        input: price of tokens that are read.
-        output: price of tokens that are written.
-        cached: price of tokens read from the provider's cache; None for the price of `input`.
-    """
-
-    input: float = 0.0
-    output: float = 0.0
-    cached: float | None = None
-
-    def cost_of(self, usage: Usage) -> float:
-        """Return what these tokens cost."""
-        fresh = usage.input_tokens - usage.cached_tokens
-        cached = self.input if self.cached is None else self.cached
-        return (fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +28,13 @@ class Budget:
     Attributes:
         rounds: requests to the model, including the one for the last answer. Members of a team count their own.
         calls: tool calls. Members of a team count their own.
-        tokens: tokens read and written, as far as models report them, including those of members.
+        tokens: tokens read and written, including those of members; estimated for answers whose model reports none.
         seconds: duration of the whole run, including the time in which the user is asked for approval. What is running
             when it has passed is stopped; a plain function is abandoned in its thread.
         money: cost by `prices`, including that of members by theirs.
-        prices: prices of the model; required for `money`. `Prices()` describes a model that costs nothing.
+        prices: prices of the model, or of several by their names. Without them, `money` is counted in US dollars by the
+            prices that the provider publishes; an agent whose model has none refuses the budget. `Prices()` is for a
+            model that costs nothing.
         last_seconds: seconds for each attempt at the last answer, in addition to `seconds`.
     """
 
@@ -59,23 +43,22 @@ class Budget:
     tokens: int | None = None
     seconds: float | None = None
     money: float | None = None
-    prices: Prices | None = None
+    prices: Prices | Mapping[str, Prices] | None = None
     last_seconds: float = LAST_SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse a budget without a round, and one of money without prices.
+        """Check the types, and that there is a round.
 
         Raises:
-            ValueError: the budget is such a one.
+            TypeError: a value is of another type.
+            ValueError: the budget has no round.
         """
         check_type("rounds", self.rounds, int, "a number of rounds")
         for name in ("calls", "tokens", "seconds", "money"):
             check_type(name, getattr(self, name), (int, float, NoneType), "a number or None")
-        check_type("prices", self.prices, (Prices, NoneType), "Prices or None")
+        check_type("prices", self.prices, (Prices, Mapping, NoneType), "Prices, a dict of Prices by model, or None")
         if self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, not {self.rounds}")
-        if self.money is not None and self.prices is None:
-            raise ValueError("money is counted by prices: pass those of the model, or Prices() if it costs nothing")
 
     def exceeded(self, spending: Spending) -> str:
         """Return which budget is used up before the next round, in words; "" if none is."""
@@ -103,12 +86,10 @@ class Spending:
     """The resources that a run has used.
 
     Attributes:
-        prices: prices of the run's model.
         usage: tokens of the run's answers, and of nested runs in calls that have ended.
         money: cost of these tokens.
     """
 
-    prices: Prices = field(default_factory=Prices)
     rounds: int = 0
     calls: int = 0
     seconds: float = 0.0
@@ -116,11 +97,11 @@ class Spending:
     money: float = 0.0
     _open_calls: list[list[Spending]] = field(default_factory=list)
 
-    def add(self, usage: Usage | None) -> None:
-        """Count the tokens of an answer."""
+    def add(self, usage: Usage | None, prices: ModelPrices = FREE) -> None:
+        """Count the tokens of an answer, by the prices of the model that wrote it."""
         if usage is not None:
             self.usage = _sum(self.usage, usage)
-            self.money += self.prices.cost_of(usage)
+            self.money += prices.cost_of(usage)
 
     def open_call(self) -> list[Spending]:
         """Return the list to which runs inside a new call add their spending; it counts at once."""
@@ -169,12 +150,22 @@ class RunLimits:
         clock: the clock by which the run's seconds are counted.
     """
 
-    def __init__(self, budget: Budget, parent: RunLimits | None, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        parent: RunLimits | None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self.budget = budget
-        self.spending = Spending(budget.prices or Prices())
+        self.spending = Spending()
         self.clock = clock
         self._parent = parent
         self._began = clock()
+
+    @property
+    def limits_money(self) -> bool:
+        """True if this budget or one above it limits money."""
+        return self.budget.money is not None or (self._parent is not None and self._parent.limits_money)
 
     @property
     def seconds(self) -> float:
@@ -207,10 +198,30 @@ class RunLimits:
         # A nested run ends with its parent, however much time its own budget has.
         return min(budget_left, inherited)
 
+    def left(self) -> BudgetLeft:
+        """Return what is left of the budgets, at least 0 of each."""
+        budget, spending = self.budget, self.spending
+        above = BudgetLeft() if self._parent is None else self._parent.left()
+        return BudgetLeft(
+            rounds=max(0, budget.rounds - spending.rounds),
+            calls=None if budget.calls is None else max(0, budget.calls - spending.calls),
+            tokens=_least(None if budget.tokens is None else max(0, budget.tokens - spending.tokens), above.tokens),
+            seconds=self.seconds_left(),
+            money=_least(None if budget.money is None else max(0.0, budget.money - spending.total_money), above.money),
+        )
+
     @property
     def out_of_time(self) -> bool:
         """True if no time is left."""
         return self.seconds_left() == 0
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _least(first: _Number | None, second: _Number | None) -> _Number | None:
+    """Return the smaller limit; None if there is none."""
+    return second if first is None else first if second is None else min(first, second)
 
 
 def _sum(first: Usage, second: Usage) -> Usage:
@@ -219,4 +230,5 @@ def _sum(first: Usage, second: Usage) -> Usage:
         first.output_tokens + second.output_tokens,
         first.cached_tokens + second.cached_tokens,
         first.reasoning_tokens + second.reasoning_tokens,
+        first.estimated or second.estimated,
     )

@@ -24,6 +24,8 @@ CALL: Final = "call"
 """The tag of a part that is one of the response's calls; the key `at` has its index."""
 LEFT_OUT: Final = frozenset({(ParsedResponse, "raw")})
 """Fields that are not recorded: the provider's own data, which was parsed into the other fields."""
+RECORDED: Final = "recorded"
+"""Key in the metadata of a field of a class of this package; False if the field is not recorded."""
 
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
@@ -51,14 +53,19 @@ def to_data(value: Any) -> Any:
     return _codec(type(value)).write(value)
 
 
-def from_data(kind: type[T], data: Any) -> T:
+def from_data(kind: type[T], data: Any, *, strict: bool = False) -> T:
     """Return the value that `to_data` took apart.
+
+    Args:
+        kind: the class of the value.
+        data: the dicts and lists.
+        strict: also check the types of plain values, for data that this program may not have written.
 
     Raises:
         JournalError: the data is not a record of this class.
     """
     try:
-        value: T = _codec(kind).read(data)
+        value: T = _codec(kind, strict).read(data)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"a record of {kind.__name__} cannot be read: {error!r:.200}") from error
     return value
@@ -104,43 +111,62 @@ def _same(value: Any) -> Any:
 _PLAIN = _Codec(_same, _same)
 
 
-_codecs: dict[Any, _Codec] = {}
+_codecs: dict[tuple[Any, bool], _Codec] = {}
 
 
-def _codec(kind: Any) -> _Codec:
+def _codec(kind: Any, strict: bool = False) -> _Codec:
     """Return the codec of a declared type; made once for each type."""
-    codec = _codecs.get(kind)
+    codec = _codecs.get((kind, strict))
     if codec is None:
-        codec = _codecs[kind] = _make_codec(kind)
+        codec = _codecs[kind, strict] = _make_codec(kind, strict)
     return codec
 
 
-def _make_codec(kind: Any) -> _Codec:
+def _make_codec(kind: Any, strict: bool) -> _Codec:
     origin = get_origin(kind)
     if kind in (Any, str, int, float, bool, type(None)) or kind is dict or origin in (dict, Literal):
-        return _PLAIN
+        return _checked_codec(kind) if strict and kind is not Any else _PLAIN
     if origin is tuple:
-        return _tuple_codec(get_args(kind))
+        return _tuple_codec(get_args(kind), strict)
     if origin in (Union, UnionType):
-        return _union_codec(get_args(kind))
+        return _union_codec(get_args(kind), strict)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _Codec(lambda value: value.value, kind)
     if isinstance(kind, type) and is_dataclass(kind):
-        return _response_codec(_class_codec(kind)) if kind is ParsedResponse else _class_codec(kind)
+        codec = _class_codec(kind, strict)
+        return _response_codec(codec, strict) if kind is ParsedResponse else codec
     raise TypeError(f"no rule says how {kind!r} is recorded")
 
 
-def _tuple_codec(arguments: tuple[Any, ...]) -> _Codec:
+def _checked_codec(kind: Any) -> _Codec:
+    """Return a codec that reads plain values of a type only."""
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    expected = (int, float) if kind is float else object if choices else get_origin(kind) or kind
+
+    def read(data: Any) -> Any:
+        if not isinstance(data, expected) or (choices and data not in choices):
+            raise TypeError(f"{data!r:.80} is not {' or '.join(map(repr, choices)) or expected}")
+        return data
+
+    return _Codec(_same, read)
+
+
+def _tuple_codec(arguments: tuple[Any, ...], strict: bool) -> _Codec:
     if len(arguments) != 2 or arguments[1] is not ...:
         raise TypeError(f"no rule says how a tuple of {arguments!r} is recorded")
-    inner = _codec(arguments[0])
-    return _Codec(
-        lambda value: [inner.write(item) for item in value], lambda data: tuple(inner.read(item) for item in data)
-    )
+    inner = _codec(arguments[0], strict)
+
+    def read(data: Any) -> tuple[Any, ...]:
+        if strict and not isinstance(data, list):  # the characters of a text would be items too
+            raise TypeError(f"{data!r:.80} is not a list")
+        return tuple(inner.read(item) for item in data)
+
+    return _Codec(lambda value: [inner.write(item) for item in value], read)
 
 
-def _union_codec(arguments: tuple[Any, ...]) -> _Codec:
-    kinds = {kind.__name__: (kind, _codec(kind)) for kind in arguments if isinstance(kind, type) and is_dataclass(kind)}
+def _union_codec(arguments: tuple[Any, ...], strict: bool) -> _Codec:
+    classes = [kind for kind in arguments if isinstance(kind, type) and is_dataclass(kind)]
+    kinds = {kind.__name__: (kind, _codec(kind, strict)) for kind in classes}
     other_kinds = [kind for kind in arguments if not is_dataclass(kind) and kind is not type(None)]
     if len(kinds) > 1 and not other_kinds:
 
@@ -152,7 +178,7 @@ def _union_codec(arguments: tuple[Any, ...]) -> _Codec:
             return None if data is None else kinds[data[TAG]][1].read(data)
 
         return _Codec(write, read)
-    inner = [_codec(kind) for kind in arguments if kind is not type(None)]
+    inner = [_codec(kind, strict) for kind in arguments if kind is not type(None)]
     if all(codec is _PLAIN for codec in inner):
         return _PLAIN
     if len(inner) > 1:
@@ -164,12 +190,12 @@ def _union_codec(arguments: tuple[Any, ...]) -> _Codec:
     )
 
 
-def _class_codec(kind: type) -> _Codec:
+def _class_codec(kind: type, strict: bool) -> _Codec:
     hints = get_type_hints(kind)
     members = [
-        (field.name, _default(field), _codec(hints[field.name]))
+        (field.name, _default(field), _codec(hints[field.name], strict))
         for field in fields(kind)
-        if field.init and (kind, field.name) not in LEFT_OUT
+        if field.init and field.metadata.get(RECORDED, True) and (kind, field.name) not in LEFT_OUT
     ]
 
     def write(value: Any) -> dict[str, Any]:
@@ -181,7 +207,11 @@ def _class_codec(kind: type) -> _Codec:
                 data[name] = codec.write(member)
         return data
 
+    names = {TAG, *(name for name, _, _ in members)}
+
     def read(data: Mapping[str, Any]) -> Any:
+        if strict and not names.issuperset(data):
+            raise ValueError(f"a {kind.__name__} has no {sorted(set(data) - names)[0]!r:.80}")
         return kind(**{name: codec.read(data[name]) for name, _, codec in members if name in data})
 
     return _Codec(write, read)
@@ -193,7 +223,7 @@ def _default(field: Field[Any]) -> Any:
     return MISSING if field.default_factory is MISSING else field.default_factory()
 
 
-def _response_codec(whole: _Codec) -> _Codec:
+def _response_codec(whole: _Codec, strict: bool) -> _Codec:
     """Return a codec that writes calls once, though they are among the parts of a response too, as the same objects."""
 
     def write(value: ParsedResponse) -> dict[str, Any]:
@@ -207,8 +237,8 @@ def _response_codec(whole: _Codec) -> _Codec:
         return data
 
     def read(data: Mapping[str, Any]) -> ParsedResponse:
-        calls = [_codec(ToolCall).read(call) for call in data.get("tool_calls", ())]
-        parts = _codec(get_type_hints(ParsedResponse)["parts"])
+        calls = [_codec(ToolCall, strict).read(call) for call in data.get("tool_calls", ())]
+        parts = _codec(get_type_hints(ParsedResponse)["parts"], strict)
         response: ParsedResponse = whole.read({key: data[key] for key in data if key not in ("tool_calls", "parts")})
         # Set on the frozen response, so that its parts are the very objects among its calls.
         object.__setattr__(response, "tool_calls", tuple(calls))

@@ -10,30 +10,40 @@ from dataclasses import fields
 from typing import Any, Final
 
 from toolwire.agent.agent import Agent
-from toolwire.agent.team import Member
+from toolwire.agent.team import Handoff, Member
 from toolwire.config.tables import COACH
 from toolwire.messages import digest
+from toolwire.models.model_group import single_models
 from toolwire.policy.fingerprint import definition_hash
-from toolwire.policy.intent import TierGate
 from toolwire.telemetry.coached_backend import CoachedBackend
 
-MAY_CHANGE: Final = frozenset({"name", "budget", "silence", "answer_seconds"})
+MAY_CHANGE: Final = frozenset(
+    {"name", "budget", "silence", "answer_seconds", "timeout", "extra_headers", "output_retries"}
+)
 """Settings that may differ when a run is resumed. The name is not compared, since the agent is found by it."""
 
 
-def configuration(agent: Agent) -> dict[str, Any]:
+def configuration(agent: Agent[Any]) -> dict[str, Any]:
     """Describe an agent, as far as its runs depend on it; its budget and the code of its tools may change."""
     return _configuration(agent, ())
 
 
-def _configuration(agent: Agent, ancestors: tuple[Agent, ...]) -> dict[str, Any]:
+def _configuration(agent: Agent[Any], ancestors: tuple[Agent[Any], ...]) -> dict[str, Any]:
     config, backend, ancestors = agent.config, agent.backend, (*ancestors, agent)
-    coached = isinstance(backend, CoachedBackend)
+    models = list(single_models(backend))
+    coached = [isinstance(model, CoachedBackend) for model in models]
     settings = {field.name: getattr(config, field.name) for field in fields(config) if field.name not in MAY_CHANGE}
     hooks = settings.pop("hooks")
     settings["hooks"] = [[_kind(hook) for hook in getattr(hooks, field.name)] for field in fields(hooks)]
-    gate: TierGate = settings.pop("gate")
-    if config.tier is None:  # a fixed tier is set without the gate
+    mode = settings.pop("output_mode")
+    if agent.output is not None:
+        settings["output"] = [mode, agent.output.schema]
+    settings.pop("gate")
+    compaction = settings.pop("compaction")
+    if compaction is not None:
+        model = "" if compaction.backend is None else compaction.backend.model
+        settings["compaction"] = [model, compaction.keep, compaction.instructions]
+    if (gate := config.tier_gate) is not None:
         settings["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]
     members = {
         name: _configuration(member.agent, ancestors)
@@ -41,9 +51,9 @@ def _configuration(agent: Agent, ancestors: tuple[Agent, ...]) -> dict[str, Any]
         if member.agent not in ancestors  # teams may contain each other
     }
     return {
-        "model": backend.model,
-        "api": "" if coached else backend.api,
-        "format": COACH if coached else backend.format,
+        "model": ", ".join(model.model for model in models),
+        "api": ", ".join("" if coach else model.api for model, coach in zip(models, coached, strict=True)),
+        "format": ", ".join(COACH if coach else model.format for model, coach in zip(models, coached, strict=True)),
         "settings": {name: digest(value) for name, value in settings.items()},
         "tools": {
             definition.name: definition_hash(definition) for definition in agent.registry.definitions(hidden=True)
@@ -52,11 +62,11 @@ def _configuration(agent: Agent, ancestors: tuple[Agent, ...]) -> dict[str, Any]
     }
 
 
-def _members(agent: Agent) -> dict[str, Member]:
-    members = {}
+def _members(agent: Agent[Any]) -> dict[str, Member | Handoff]:
+    members: dict[str, Member | Handoff] = {}
     for definition in agent.registry.definitions(hidden=True, servers=[""]):
         owner = getattr(agent.registry.lookup(definition.name).run, "__self__", None)
-        if isinstance(owner, Member):
+        if isinstance(owner, Member | Handoff):
             members[definition.name] = owner
     return members
 

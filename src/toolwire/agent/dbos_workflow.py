@@ -23,6 +23,7 @@ from dbos import DBOS, WorkflowSerializationFormat, error
 from toolwire.agent.agent import Agent
 from toolwire.agent.codec import dumps, from_json, to_json
 from toolwire.agent.compatibility import changes, configuration
+from toolwire.agent.output import with_output
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.agent.run_store import END, MAX_SHOWN, WORKFLOW, RunRequest, RunStore
 from toolwire.agent.session_record import SessionRecord
@@ -141,12 +142,12 @@ class Driver:
         runs: the runs that this process executes, by name.
     """
 
-    def __init__(self, agents: Mapping[str, Agent], store: RunStore) -> None:
+    def __init__(self, agents: Mapping[str, Agent[Any]], store: RunStore) -> None:
         self.runs: dict[str, ActiveRun] = {}
         self._agents = agents
         self._store = store
 
-    def agent(self, name: str) -> Agent:
+    def agent(self, name: str) -> Agent[Any]:
         """Return an agent by its name.
 
         Raises:
@@ -256,7 +257,9 @@ class Driver:
             record.restore([request.session])
         journal = StepJournal(run_id, records, last)
         end: RunEnded | None = None
-        events = agent.run(request.task, history=request.history, session=run.session, run_id=run_id, journal=journal)
+        events = agent.run(
+            request.content, history=request.history, session=run.session, run_id=run_id, journal=journal
+        )
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunEnded):
@@ -268,6 +271,11 @@ class Driver:
         if final:
             await journal.write(END, to_json(end))
         return end, final
+
+
+def recorded_end(record: str, agent: Agent[Any] | None) -> RunEnded:
+    """Return the recorded end of a run, with its output if the agent is in this process."""
+    return with_output(from_json(RunEnded, record), None if agent is None else agent.output)
 
 
 _driver: Driver | None = None
@@ -316,6 +324,6 @@ async def in_own_thread(function: Callable[..., T], *arguments: Any) -> T:
         return await wait_to_end(asyncio.get_running_loop().run_in_executor(pool, function, *arguments))
 
 
-def clock_of(agent: Agent) -> Callable[[], float]:
+def clock_of(agent: Agent[Any]) -> Callable[[], float]:
     """Return the clock by which an agent's sessions count."""
     return agent._executor(agent.registry, None).clock

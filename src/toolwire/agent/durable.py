@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
 from toolwire.agent.agent import Agent, answer_of
-from toolwire.agent.codec import from_json, to_json
+from toolwire.agent.codec import to_json
 from toolwire.agent.compatibility import configuration
 from toolwire.agent.dbos_workflow import (
     FAILURES,
@@ -29,6 +29,7 @@ from toolwire.agent.dbos_workflow import (
     clock_of,
     in_own_thread,
     in_thread,
+    recorded_end,
     run_workflow,
     set_driver,
     wait_to_end,
@@ -48,9 +49,10 @@ from toolwire.agent.run_store import (
     owner_of,
 )
 from toolwire.agent.session_record import SessionRecord
+from toolwire.agent.task import task_message
 from toolwire.agent.team import AgentTeam
 from toolwire.errors import DefinitionError, JournalError
-from toolwire.messages import Message
+from toolwire.messages import Content, Message
 from toolwire.policy.session import Session
 
 VERSION: Final = "1"
@@ -82,15 +84,17 @@ class DurableRuns:
         concurrency: maximum number of submitted runs of one agent that this process executes at a time.
 
     Raises:
-        DefinitionError: two agents have one name.
+        DefinitionError: two agents have one name, or an agent defers approvals.
     """
 
     def __init__(
-        self, *agents: Agent | AgentTeam, database: str = "", worker: bool = False, concurrency: int = 10
+        self, *agents: Agent[Any] | AgentTeam[Any], database: str = "", worker: bool = False, concurrency: int = 10
     ) -> None:
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[str, Agent[Any]] = {}
         for member in agents:
             agent = member.coordinator if isinstance(member, AgentTeam) else member
+            if agent.defers:
+                raise DefinitionError(f'{agent.config.name!r} has confirm="defer", and a durable run waits by itself')
             if self._agents.setdefault(agent.config.name, agent) is not agent:
                 raise DefinitionError(f"two agents are called {agent.config.name!r}")
         self._database = database
@@ -222,7 +226,7 @@ class DurableRuns:
 
     async def run(
         self,
-        task: str,
+        task: Content,
         *,
         agent: str = "",
         run_id: str = "",
@@ -285,7 +289,7 @@ class DurableRuns:
 
     async def ask(
         self,
-        task: str,
+        task: Content,
         *,
         agent: str = "",
         run_id: str = "",
@@ -302,7 +306,7 @@ class DurableRuns:
 
     async def submit(
         self,
-        task: str,
+        task: Content,
         *,
         agent: str = "",
         run_id: str = "",
@@ -323,18 +327,18 @@ class DurableRuns:
         await self._begin(run_id, request, enqueue)
         return run_id
 
-    def _request(self, task: str, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:
+    def _request(self, task: Content, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:
         if not name:
             if len(self._agents) != 1:
                 raise JournalError(f"name the agent; here are {', '.join(self._agents) or 'none'}")
             (name,) = self._agents
         agent = self._open_driver.agent(name)
         state = {} if session is None else SessionRecord(session, clock_of(agent)).changes()
-        return RunRequest(name, task, tuple(history), state, configuration(agent))
+        return RunRequest.of(task_message(task), name, history, state, configuration(agent))
 
     async def _check_same(self, run_id: str, request: RunRequest) -> None:
         earlier = await in_thread(self.store.request, run_id)
-        if (earlier.agent, earlier.task) != (request.agent, request.task):
+        if (earlier.agent, earlier.content) != (request.agent, request.content):
             raise JournalError(
                 f"there is a run {run_id!r} already, of {earlier.agent} with another task: {earlier.task[:80]!r}"
             )
@@ -373,7 +377,7 @@ class DurableRuns:
         yield RunResumed()
         for event in recorded_events(MemoryJournal(records)):
             yield event
-        yield from_json(RunEnded, records[END])
+        yield recorded_end(records[END], self._agents.get(request.agent))
 
     async def _take_over(self, run_id: str) -> bool:
         """Assign a run to this process, and return True; or return False if it has ended."""
@@ -395,7 +399,8 @@ class DurableRuns:
                 for event in tail.new_events():
                     yield event
             if info.state == "ended":
-                yield from_json(RunEnded, tail.records[END])
+                request = await in_thread(self.store.request, run_id)
+                yield recorded_end(tail.records[END], self._agents.get(request.agent))
                 return
             if info.state == "stopped":
                 raise JournalError(f"the run {run_id!r} was stopped{f': {info.reason}' if info.reason else ''}")
@@ -472,8 +477,8 @@ def _checked_name(run_id: str) -> str:
 
 
 async def run_durably(
-    agent: Agent | AgentTeam,
-    task: str,
+    agent: Agent[Any] | AgentTeam[Any],
+    task: Content,
     *,
     run_id: str = "",
     database: str = "",

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from toolwire.messages import Message, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.text.tokens import estimate_message_tokens
 from toolwire.text.truncate import truncate
 
 LEFT_OUT = "(Earlier steps are left out here.)"
+BRIEF = 400
+"""Maximum length of an old result that is truncated to make room, in characters."""
 
 
-def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int]) -> list[Message]:
+def conversation_tokens(messages: Iterable[Message]) -> int:
+    """Return about how many tokens there are in a conversation."""
+    return sum(map(estimate_message_tokens, messages))
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenedConversation:
+    """A conversation, with what was done to shorten it.
+
+    Attributes:
+        messages: the conversation.
+        left_out: number of messages that are missing.
+        shortened: number of results of calls that are truncated.
+    """
+
+    messages: list[Message]
+    left_out: int = 0
+    shortened: int = 0
+
+
+def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int]) -> ShortenedConversation:
     """Return the conversation within a limit, or as near to it as possible.
 
     System messages, the user's first and last message, and the newest steps stay. A step is an answer of the model with
@@ -24,8 +47,8 @@ def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int
         count: returns the size of a message, for example in tokens.
     """
     if sum(map(count, messages)) <= limit:
-        return list(messages)
-    head, steps = _steps(messages)
+        return ShortenedConversation(list(messages))
+    head, steps = split_steps(messages)
     # The last request of the user stays, since everything after it is the work on it.
     last_user = max((at for at, step in enumerate(steps) if step[0].role == "user"), default=-1)
     room = limit - sum(map(count, head)) - (sum(map(count, steps[last_user])) if last_user >= 0 else 0)
@@ -37,8 +60,9 @@ def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int
                 break
             room -= size
             included.add(at)
+    truncated = 0
     if room < 0 and steps:
-        steps[-1] = _shortened(steps[-1], -room, count)
+        steps[-1], truncated = _shortened(steps[-1], -room, count)
     shortened, marked = list(head), False
     for at, step in enumerate(steps):
         if at in included:
@@ -46,10 +70,43 @@ def trim(messages: Sequence[Message], limit: int, count: Callable[[Message], int
         elif not marked:
             shortened.append(Message("user", (TextPart(LEFT_OUT),)))
             marked = True
-    return shortened
+    left_out = sum(len(step) for at, step in enumerate(steps) if at not in included)
+    return ShortenedConversation(shortened, left_out, truncated)
 
 
-def _steps(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
+def shorten_old_results(
+    messages: Sequence[Message], limit: int, count: Callable[[Message], int], *, keep: int
+) -> ShortenedConversation:
+    """Return the conversation with old results truncated, the oldest first, until it is within a limit.
+
+    Args:
+        messages: the conversation.
+        limit: maximum size, in the unit of `count`.
+        count: returns the size of a message.
+        keep: number of the newest steps whose results stay whole.
+    """
+    head, steps = split_steps(messages)
+    over = sum(map(count, messages)) - limit
+    shortened, truncated = list(head), 0
+    for at, step in enumerate(steps):
+        for message in step:
+            changed = message
+            if over > 0 and at < len(steps) - keep:
+                changed = replace(message, parts=tuple(map(_brief, message.parts)))
+                truncated += sum(new is not old for new, old in zip(changed.parts, message.parts, strict=True))
+                over -= count(message) - count(changed)
+            shortened.append(changed)
+    return ShortenedConversation(shortened, 0, truncated)
+
+
+def _brief(part: Part) -> Part:
+    if not isinstance(part, ToolResult) or len(part.text) <= 2 * BRIEF:  # little to gain, or truncated before
+        return part
+    text = truncate(part.text, BRIEF)
+    return replace(part, result=text, error=None) if part.success else replace(part, error=text)
+
+
+def split_steps(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
     """Split a conversation into the messages that always stay at its beginning, and its steps."""
     head: list[Message] = []
     at = 0
@@ -72,9 +129,14 @@ def _steps(messages: Sequence[Message]) -> tuple[list[Message], list[list[Messag
     return head, steps
 
 
-def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) -> list[Message]:
-    """Truncate the longest results of a step until it is smaller by `over`, or nothing is left to truncate."""
+def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) -> tuple[list[Message], int]:
+    """Truncate the longest results of a step until it is smaller by `over`, or nothing is left to truncate.
+
+    Returns:
+        The step, and the number of results that were truncated.
+    """
     parts: dict[int, list[Part]] = {}  # of messages that are changed
+    changed = 0
     places = [
         (len(part.text), at, place)
         for at, message in enumerate(step)
@@ -95,6 +157,35 @@ def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) 
         if len(text) >= length:  # and the others are shorter still
             break
         truncated = replace(part, result=text, error=None) if part.success else replace(part, error=text)
+        changed += 1
         parts.setdefault(at, list(step[at].parts))[place] = truncated
         over -= before - count(replace(alone, parts=(truncated,)))
-    return [replace(message, parts=tuple(parts[at])) if at in parts else message for at, message in enumerate(step)]
+    step = [replace(message, parts=tuple(parts[at])) if at in parts else message for at, message in enumerate(step)]
+    return step, changed
+
+
+def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple[Part, ...]:
+    """Return the parts of an answer as the conversation contains them.
+
+    Args:
+        response: the answer.
+        text: its prose.
+        written: whether the model writes its calls as text.
+    """
+    parts: list[Part] = []
+    if response.parts and response.tool_calls:
+        last = max((at for at, part in enumerate(response.parts) if isinstance(part, ToolCall)), default=-1)
+        # Text that a text-only model writes behind its calls is invented: it has not seen the results.
+        parts = list(response.parts[: last + 1] if written else response.parts)
+    elif text or response.parts:
+        parts = [part for part in response.parts if not isinstance(part, TextPart)]
+        parts += [TextPart(text)] if text else []
+    # By identity: two calls of one answer may be equal, and both have a result.
+    included = {id(part) for part in parts if isinstance(part, ToolCall)}
+    parts += [call for call in response.tool_calls if id(call) not in included]
+    return tuple(parts)
+
+
+def called_tools(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield the names of the tools that were called."""
+    return (part.name for message in messages for part in message.parts if isinstance(part, ToolCall))

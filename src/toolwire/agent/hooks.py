@@ -1,4 +1,4 @@
-"""Hooks that change what passes through a turn: the system prompt, the answer, each call, each result.
+"""Hooks that change what passes through a turn: system prompt, conversation, the answer, each call, each result.
 
 The hooks of one kind are a tuple of functions of one shape, applied in order. Built-in behaviour consists of such
 functions too, so a program can put its own before or behind it, or leave it out.
@@ -6,10 +6,11 @@ functions too, so a program can put its own before or behind it, or leave it out
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from toolwire.messages import ParsedResponse, ToolCall, ToolResult
+from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import prompt, render_definitions
@@ -30,6 +31,7 @@ class TurnInfo:
         api: name of the API through which it is asked, or "".
         format: the wire format in which it is asked to write; "" where calls have fields of their own.
         last: whether the model is asked for an answer without calls, since a budget is used up.
+        output: how the model is asked for a structured output: "native", "tool" or "text"; "" if it is not.
     """
 
     round: int
@@ -38,6 +40,7 @@ class TurnInfo:
     api: str = ""
     format: str = ""
     last: bool = False
+    output: Literal["", "native", "tool", "text"] = ""
 
 
 class PromptHook(Protocol):
@@ -45,6 +48,14 @@ class PromptHook(Protocol):
 
     def __call__(self, prompt: str, turn: TurnInfo, /) -> str:
         """Return the prompt for the next hook."""
+        ...
+
+
+class MessagesHook(Protocol):
+    """Changes the conversation in a prompt. What the run remembers, and what is recorded of it, stays as it is."""
+
+    def __call__(self, messages: Sequence[Message], turn: TurnInfo, /) -> Sequence[Message]:
+        """Return the messages for the next hook, without the system prompt; the results of each call must stay."""
         ...
 
 
@@ -116,12 +127,19 @@ class Hooks:
     response: tuple[ResponseHook, ...] = ()
     invocation: tuple[CallHook, ...] = ()
     result: tuple[ResultHook, ...] = ()
+    messages: tuple[MessagesHook, ...] = ()
 
     def change_prompt(self, text: str, turn: TurnInfo) -> str:
         """Pass the system prompt through its hooks."""
         for hook in self.prompt:
             text = hook(text, turn)
         return text
+
+    def change_messages(self, messages: Sequence[Message], turn: TurnInfo) -> Sequence[Message]:
+        """Pass the conversation through its hooks."""
+        for hook in self.messages:
+            messages = hook(messages, turn)
+        return messages
 
     def change_response(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
         """Pass an answer through its hooks."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from toolwire.agent.budget import Spending
 from toolwire.agent.codec import dumps, from_data, loads, to_data
-from toolwire.agent.run_events import AgentEvent, ToolFinished, ToolStarted, TurnStarted
+from toolwire.agent.run_events import AgentEvent, Compacted, ToolFinished, ToolStarted, TurnStarted
 from toolwire.agent.session_record import SessionRecord
 from toolwire.errors import JournalError
 from toolwire.events import replay
@@ -197,6 +197,29 @@ class RunRecorder:
         await self.write(f"answer.{round}", "answer", text)
         return from_data(RecordedAnswer, loads(text))
 
+    def compaction(self, round: int) -> Compacted | None:
+        """Return the compaction before a round that an earlier process recorded; None if it recorded none."""
+        record = self.records.get(f"compaction.{round}")
+        return None if record is None else from_data(Compacted, record["compaction"])
+
+    async def record_compaction(self, round: int, compacted: Compacted) -> Compacted:
+        """Record a compaction, and return it as a later process would read it.
+
+        Raises:
+            JournalError: see `Journal.write`.
+        """
+        text = dumps(to_data(compacted))
+        await self.write(f"compaction.{round}", "compaction", text)
+        return from_data(Compacted, loads(text))
+
+    async def record_pause(self) -> None:
+        """Record the state of the run at a pause, which may have changed since its last record.
+
+        Raises:
+            JournalError: see `Journal.write`.
+        """
+        await self.write(f"pause.{self._position + 1}", "pause", "true")
+
     def call(self, round: int, index: int) -> CallRecorder:
         """Return the recorder of the call at this place."""
         return CallRecorder(self, f"{round}.{index}")
@@ -339,6 +362,8 @@ def recorded_events(journal: Journal) -> Iterator[AgentEvent]:
         if kind == "answer":
             yield TurnStarted(int(place))
             yield from replay(from_data(RecordedAnswer, record["answer"]).response)
+        elif kind == "compaction":
+            yield from_data(Compacted, record["compaction"]).event
         elif kind == "begun":
             yield ToolStarted(from_data(RecordedStart, record["begun"]).call)
         elif kind == "done":

@@ -9,7 +9,7 @@ The connections and servers of an agent are closed at the end of the block.
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from toolwire._surface import check_type, needs_extra
 from toolwire.agent.agent import Agent
-from toolwire.agent.budget import Budget, Prices
+from toolwire.agent.budget import Budget
 from toolwire.agent.config import AgentConfig
+from toolwire.agent.deferral import Defer
 from toolwire.agent.model_pool import Models
+from toolwire.agent.prices import Prices
 from toolwire.agent.team import AgentTeam, Member
 from toolwire.builtin.toolsets import builtin_tools, ending_tools
 from toolwire.config.tables import (
@@ -41,6 +43,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Shaping
 from toolwire.execution.registry import ToolRegistry
 from toolwire.execution.tool_files import python_tools
+from toolwire.models.model_group import Fallback
 from toolwire.policy.intent import TierGate
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Policy
@@ -48,7 +51,7 @@ from toolwire.text.suggest import check_options
 from toolwire.tools import TIER, Tier
 
 if TYPE_CHECKING:
-    from toolwire.mcp.server_status import ServerQuestion
+    from toolwire.mcp.server_status import Approve
 
 AnyPath = str | PathLike[str]
 MakeExecutor = Callable[[ToolRegistry, Confirm | None], ToolExecutor]
@@ -61,22 +64,24 @@ class Environment:
     Attributes:
         folder: directory where relative paths begin.
         models: opens models; its owner closes it. None for one that is closed with the agents.
-        confirm: asks for approval of a call.
+        confirm: asks for approval of a call; "defer" ends a run with pending approvals.
         policy: policy in place of the file's.
         tools: additional tools, for the agent itself or for a team's coordinator.
         tier: tier of every task, in place of the file's.
         approve: asks whether an MCP server may be used. Without it, servers are used only if approved before.
         sign_in: shows the user the URL at which to sign in to a server; called with the server's name and the URL.
+        telemetry: whether runs are recorded, for agents whose file does not say; see `Agent`.
     """
 
     folder: AnyPath = "."
     models: Models | None = None
-    confirm: Confirm | None = None
+    confirm: Confirm | Defer | None = None
     policy: Policy | None = None
     tools: Iterable[Any] = ()
     tier: Tier | None = None
-    approve: Callable[[ServerQuestion], Awaitable[bool]] | None = None
+    approve: Approve | None = None
     sign_in: Callable[[str, str], None] | None = None
+    telemetry: bool | None = None
 
     def __post_init__(self) -> None:
         """Check the types that are easily mistaken.
@@ -94,12 +99,13 @@ class EnvironmentOptions(TypedDict, total=False):
 
     folder: AnyPath
     models: Models | None
-    confirm: Confirm | None
+    confirm: Confirm | Defer | None
     policy: Policy | None
     tools: Iterable[Any]
     tier: Tier | None
-    approve: Callable[[ServerQuestion], Awaitable[bool]] | None
+    approve: Approve | None
     sign_in: Callable[[str, str], None] | None
+    telemetry: bool | None
 
 
 @asynccontextmanager
@@ -117,8 +123,8 @@ async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[Enviro
         ProviderError: its model cannot be loaded.
         TypeError: an option is unknown, or a value is of another type.
     """
-    given = _environment("load_agent", path, environment)
-    async with open_agent(load_configuration(path), name, given, source=str(path)) as agent:
+    options = _environment("load_agent", path, environment)
+    async with open_agent(load_configuration(path), name, options, source=str(path)) as agent:
         yield agent
 
 
@@ -127,8 +133,8 @@ async def load_team(
     path: AnyPath, name: str = "", **environment: Unpack[EnvironmentOptions]
 ) -> AsyncGenerator[AgentTeam]:
     """Open a team of a TOML file; see `load_agent`."""
-    given = _environment("load_team", path, environment)
-    async with open_team(load_configuration(path), name, given, source=str(path)) as team:
+    options = _environment("load_team", path, environment)
+    async with open_team(load_configuration(path), name, options, source=str(path)) as team:
         yield team
 
 
@@ -192,7 +198,7 @@ class _Building:
         self._where = f"{source}: " if source else ""
         self._stack = stack
         self._models = models
-        self._policy = given.policy or configuration.policy.made()
+        self._policy = given.policy or configuration.policy.to_policy()
         self._alone = len(configuration.agents) == 1  # so every name in the policy must be a tool of this agent
 
     @classmethod
@@ -220,11 +226,15 @@ class _Building:
         table = self._configuration.agents[name]
         profile = self._configuration.profiles[table.profile or next(iter(self._configuration.profiles))]
         try:
-            backend = await self._models.open(
-                profile, format=table.format, use_xml_tool_format=table.use_xml_tool_format, team=team
-            )
+            backends = [
+                await self._models.open(
+                    model, format=table.format, use_xml_tool_format=table.use_xml_tool_format, team=team
+                )
+                for model in (profile, *(self._configuration.profiles[name] for name in profile.fallback))
+            ]
         except ConfigurationError as error:
             raise ConfigurationError(f"{self._where}agents.{name}: {error}") from error
+        backend = backends[0] if len(backends) == 1 else Fallback(backends)
         registry = ToolRegistry(self._tools(table))
         for tool in self._given.tools if alone else ():
             registry.register(tool)
@@ -233,8 +243,15 @@ class _Building:
         self._compare(name, registry)
         config = _config(name, table)
         if alone and self._given.tier is not None:
-            config = replace(config, tier=self._given.tier)
-        return Agent(backend, registry, config, confirm=self._given.confirm, executor=self._executor(table, shape))
+            config = replace(config, tier=self._given.tier, gate=None)
+        return Agent(
+            backend,
+            registry,
+            config,
+            confirm=self._given.confirm,
+            executor=self._executor(table, shape),
+            telemetry=self._given.telemetry if table.telemetry is None else table.telemetry,
+        )
 
     def _tools(self, table: AgentTable) -> list[Any]:
         folder, sources = Path(self._given.folder), table.tools
@@ -320,11 +337,9 @@ class _Building:
 
 def _config(name: str, table: AgentTable) -> AgentConfig:
     defaults = AgentConfig()
-    gate = (
-        defaults.gate
-        if table.gate is None
-        else TierGate(max_tier=table.gate.max, min_tier=table.gate.min, sticky=table.gate.sticky)
-    )
+    gate = None
+    if table.gate is not None:
+        gate = TierGate(max_tier=table.gate.max, min_tier=table.gate.min, sticky=table.gate.sticky)
     return AgentConfig(
         name=name,
         system=table.system,
@@ -336,8 +351,9 @@ def _config(name: str, table: AgentTable) -> AgentConfig:
         after_results=table.after_results,
         after_failures=table.after_failures,
         context=table.context,
-        temperature=table.temperature,
-        max_tokens=table.max_tokens,
+        settings=table.settings.to_settings(),
+        extra_body=table.extra_body,
+        extra_headers=table.extra_headers,
     )
 
 

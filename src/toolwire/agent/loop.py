@@ -8,20 +8,25 @@ what the run may still use.
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.agent.budget import RunLimits
-from toolwire.agent.config import AgentConfig
+from toolwire.agent.call_examples import call_examples, call_text
+from toolwire.agent.compaction import compact
+from toolwire.agent.deferral import Deferral
+from toolwire.agent.history import answer_parts, called_tools
 from toolwire.agent.hooks import TurnInfo
-from toolwire.agent.journal import Journal, RecordedAnswer, RunRecorder
+from toolwire.agent.journal import RecordedAnswer, RunRecorder
 from toolwire.agent.model_turn import ModelTurn, OutOfTime
-from toolwire.agent.parent_run import ParentCall
-from toolwire.agent.recovery import HIDDEN, OFFENCE, REPEATED, Breaker, Fault, Repeats, advice, faults_of
-from toolwire.agent.run_context import RunContext
+from toolwire.agent.output import AcceptedOutput, RunOutput, check_no_tool
+from toolwire.agent.pending import PendingApprovals
+from toolwire.agent.prices import check_prices
+from toolwire.agent.recovery import HIDDEN, REPEATED, Breaker, Fault, Repeats, advice, call_fault, faults_of
+from toolwire.agent.run_context import AgentParts, RunContext, RunOptions
 from toolwire.agent.run_events import (
+    AgentChanged,
     ApprovalRequested,
     CorrectionAdded,
     Emit,
@@ -30,56 +35,36 @@ from toolwire.agent.run_events import (
     RunEnded,
     RunResumed,
     TaskStarted,
+    end_record,
 )
 from toolwire.agent.tool_calls import ToolCallRunner
-from toolwire.errors import ProviderError, RenderError
-from toolwire.execution.approval_requests import Confirm
-from toolwire.execution.disclosure import Disclosure
-from toolwire.execution.executor import ToolExecutor
+from toolwire.errors import ProviderError
+from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.outcomes import Outcome
-from toolwire.execution.registry import ToolRegistry
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, TextPart, ToolCall
-from toolwire.models.backends import Backend
+from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart
+from toolwire.models.model_group import single_models
 from toolwire.policy.approval import Approval
 from toolwire.policy.intent import Intent
 from toolwire.policy.session import Session
+from toolwire.providers.output_request import FINAL_ANSWER
+from toolwire.providers.request import result_texts
 from toolwire.telemetry.coached_backend import CoachedBackend
-from toolwire.telemetry.records import EndRecord, Observer
+from toolwire.telemetry.records import EndRecord
 from toolwire.telemetry.run_observer import RunObserver
-from toolwire.text.suggest import closest
+from toolwire.tools import Tier
 from toolwire.wire.format_registry import get_format
-from toolwire.wire.prompts import render_calls
-from toolwire.wire.renderer import call_example, example_arguments
 from toolwire.wire.result_text import unframed
 from toolwire.wire.stream_parser import parse
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 REPETITION = "the same calls with the same results, again and again"
-NAME_SIMILARITY = 0.7
-"""Minimum similarity of an unknown tool name to a tool's, for an example of that tool to be shown."""
+MAX_HANDOVERS = 8
+"""Maximum number of hand-offs in a run."""
+ONE_HANDOVER = "The conversation can be handed over to one agent only, and your first call does that."
+NO_HANDOVER = f"This conversation was handed over {MAX_HANDOVERS} times already: answer yourself."
+ALL_TOOLS = Intent(Tier.RUN, why="this agent offers all its tools in every task")
 FENCED = "json_fence"
 """The format that finds calls which are only shown, in a code fence."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentParts:
-    """The parts of an agent that its runs use.
-
-    Attributes:
-        backend: the model.
-        registry: the tools that it may call.
-        config: settings of the agent.
-        make_executor: makes the executor of a run, from the registry and the function that asks for approval.
-        confirm: asks for approval where the policy requires it.
-        observers: receive the records of each run.
-    """
-
-    backend: Backend
-    registry: ToolRegistry
-    config: AgentConfig
-    make_executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor]
-    confirm: Confirm | None
-    observers: Sequence[Observer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +77,7 @@ class _Answer:
         text: its prose.
         faults: what is wrong with it before any of its calls runs.
         untrusted: whether the model had read untrusted content when it wrote the answer.
+        output: the valid output that its prose is; None if there is none.
     """
 
     turn: TurnInfo
@@ -99,6 +85,7 @@ class _Answer:
     text: str
     faults: Sequence[Fault]
     untrusted: bool
+    output: AcceptedOutput | None = None
 
 
 class Run:
@@ -109,8 +96,7 @@ class Run:
         emit: reports an event to the reader of the run's events.
         session: state of the conversation.
         run_id: name of the run.
-        journal: records the run; None for a run that is not recorded.
-        parent: the call in which this run is nested; None for a run that a program began.
+        options: options of the run.
     """
 
     def __init__(
@@ -119,40 +105,65 @@ class Run:
         emit: Emit,
         session: Session,
         run_id: str,
-        journal: Journal | None,
-        parent: ParentCall | None,
+        options: RunOptions,
     ) -> None:
+        parent = options.get("parent")
         backend, config = agent.backend, agent.config
         # Seconds are counted by the clock of the event loop, which also stops what takes too long.
-        limits = RunLimits(config.budget, None if parent is None else parent.limits, asyncio.get_running_loop().time)
-        definitions_format = backend.format or backend.api or "openai_chat"
+        clock = asyncio.get_running_loop().time
+        limits = RunLimits(config.budget, None if parent is None else parent.limits, clock)
+        check_prices(backend, config.budget.prices, limited=limits.limits_money)
         # The coach observes its own model, which may be another one than in the run before.
-        coach = (backend.coach,) if isinstance(backend, CoachedBackend) else ()
+        coaches = [model.coach for model in single_models(backend) if isinstance(model, CoachedBackend)]
         observer = RunObserver(
-            (*coach, *agent.observers), run_id, config.name, model=backend.model, api=backend.api, format=backend.format
+            (*coaches, *agent.observers),
+            run_id,
+            config.name,
+            model=backend.model,
+            api=backend.api,
+            format=backend.format,
         )
-        disclosure = Disclosure(agent.registry, format=definitions_format, budget_tokens=config.definitions)
-        self._context = RunContext(config, session, run_id, limits, disclosure, observer, emit, parent)
-        self._registry = agent.registry
-        self._journal = journal
-        confirm = agent.confirm
-        if confirm is None and parent is not None:
-            confirm = parent.confirm
-        self._executor = agent.make_executor(agent.registry, None if confirm is None else self._observed(confirm))
-        self._model_turn = ModelTurn(self._context, backend)
-        # Nested runs get the bare function: each of them observes its own questions.
-        self._tool_calls = ToolCallRunner(self._context, self._executor, confirm)
+        deps = options.get("deps", None if parent is None else parent.deps)
+        self._context = RunContext(
+            config, session, run_id, limits, agent.disclosure(), observer, emit, parent, deps, None
+        )
+        self._journal = options.get("journal")
+        self._confirm = None if parent is None else parent.confirm
+        self._handovers = 0
+        self._use(agent)
+        self._deferral = self._confirm if isinstance(self._confirm, Deferral) else None
+        if self._deferral is not None and parent is None:
+            self._journal = self._deferral.journal
         self._breaker = Breaker()
         self._repeats = Repeats()
         self._messages: list[Message] = []
         self._recorder: RunRecorder | None = None
         self._replaying = False
-        self._task = ""
+        self._task = Message("user")
+        self._history: Sequence[Message] = ()
         self._note = ""  # an instruction for the next prompt alone
         self._repetition = ""  # why the next round is the last, if the calls repeat themselves
         self._fence_explained = False
+        self._invalid_outputs = 0
 
-    def _observed(self, confirm: Confirm) -> Confirm:
+    def _use(self, agent: AgentParts) -> None:
+        """Let an agent work on the conversation: with its settings, model and tools, by its policy."""
+        self._agent = agent
+        output = None
+        if agent.output is not None:
+            check_no_tool(agent.registry)  # it may have been registered since the agent was made
+            output = RunOutput(agent.output, agent.config.output_mode, has_tools=len(agent.registry) > 0)
+        self._context = context = replace(
+            self._context, config=agent.config, disclosure=agent.disclosure(), output=output
+        )
+        self._registry = agent.registry
+        self._confirm = confirm = agent.confirm or self._confirm
+        self._executor = agent.make_executor(agent.registry, None if confirm is None else self._observed(confirm))
+        self._model_turn = ModelTurn(context, agent.backend)
+        # Nested runs get the bare function: each of them observes its own questions.
+        self._tool_calls = ToolCallRunner(context, self._executor, confirm)
+
+    def _observed(self, confirm: AsyncConfirm) -> AsyncConfirm:
         emit, observer = self._context.emit, self._context.observer
 
         async def ask(approval: Approval) -> Any:
@@ -164,18 +175,18 @@ class Run:
 
         return ask
 
-    async def run(self, task: str, history: Sequence[Message]) -> RunEnded:
+    async def run(self, task: Message, history: Sequence[Message]) -> RunEnded:
         """Work on a task until the run ends, and report all of it to the observers and to the parent run."""
         context = self._context
         parent, observer = context.parent, context.observer
-        observer.begin(task)
+        observer.begin(task.text)
         record: EndRecord | None = None
         try:
             if parent is not None:
                 parent.nested.append(context.limits.spending)
             self._begin(task, history)
             ended = await self._rounds()
-            record = _end_record(observer.run, ended)
+            record = end_record(observer.run, ended)
             return ended
         finally:
             # Also when the run is cancelled: its tools may have shown untrusted content to the parent's model by then.
@@ -185,29 +196,31 @@ class Run:
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
-    def _begin(self, task: str, history: Sequence[Message]) -> None:
+    def _begin(self, task: Message, history: Sequence[Message]) -> None:
         session, disclosure = self._context.session, self._context.disclosure
-        if not session.handed_on:  # the words of a task that a model hands on are not the user's
-            session.said(task)
-        self._task = task
-        self._messages = [*history, Message("user", (TextPart(task),))]
-        self._unlock(task)
-        names = (part.name for message in history for part in message.parts if isinstance(part, ToolCall))
-        disclosure.keep(names)
+        if self._deferral is not None and self._context.parent is None:
+            self._deferral.begin(session, self._executor.clock)
+        if not session.delegated:  # the words of a task that a model hands on are not the user's
+            session.record_question(task.text)
+        self._task, self._history = task, history
+        self._messages = [*history, task]
+        self._context.emit(self._unlock(task.text))
+        disclosure.keep(called_tools(history))
         self._restore()
 
-    def _unlock(self, task: str) -> None:
-        """Set the session's tier to what the task asks for."""
+    def _unlock(self, task: str) -> TaskStarted:
+        """Set the session's tier to what the task asks for, and return the event that says so."""
         config, session = self._context.config, self._context.session
         if config.tier is not None:
             intent = Intent(config.tier, why="every task of this agent has this tier")
         else:
-            intent = config.gate.begin(task, session.tier)
+            gate = config.tier_gate
+            intent = ALL_TOOLS if gate is None else gate.begin(task, session.tier)
             if intent.tier > session.ceiling:
                 intent = replace(intent, tier=session.ceiling, why=f"{intent.why}; but a model wrote the task")
         session.tier = intent.tier
         locked = tuple(tool.name for tool in self._registry.definitions() if tool.tier > intent.tier)
-        self._context.emit(TaskStarted(task, intent, locked))
+        return TaskStarted(task, intent, locked)
 
     def _restore(self) -> None:
         """Restore what earlier processes recorded of the run."""
@@ -241,6 +254,7 @@ class Run:
             turn = self._model_turn.begin(spending.rounds, last=bool(exhausted))
             if recorded is not None:
                 turn = replace(turn, format=recorded.format)
+            await self._compact(turn, recorded)
             if exhausted:
                 return await self._last_answer(turn, recorded, exhausted)
             try:
@@ -253,22 +267,58 @@ class Run:
                 return self._ended("error", "", str(error))
             outcomes = await self._run_calls(answer)
             self._remember(answer, outcomes)
+            if self._deferral is not None and self._deferral.is_open(self._context.run_id):
+                return await self._pause(self._deferral, answer)
             ended = self._finish(answer, outcomes) or self._correct(answer, outcomes)
             if ended is not None:
                 return ended
+            self._hand_over(outcomes)
+
+    async def _compact(self, turn: TurnInfo, recorded: RecordedAnswer | None) -> None:
+        """Replace the older part of a conversation that is too long, if the agent is set up for it."""
+        room, recorder = self._model_turn.room(turn, self._note), self._recorder
+        saved = None if recorder is None else recorder.compaction(turn.round)
+        if recorded is None and saved is None and room is not None:
+            saved = await compact(self._messages, room, self._context, self._agent.backend)
+            if saved is not None and recorder is not None:
+                saved = await recorder.record_compaction(turn.round, saved)
+        if saved is not None:
+            self._messages = list(saved.messages)
+            self._context.emit(saved.event)
+
+    def _hand_over(self, outcomes: Sequence[Outcome]) -> None:
+        """Let another agent continue, if a call has handed the conversation over to it."""
+        handoffs = self._agent.handoffs
+        names = (outcome.call.name for outcome in outcomes if outcome.result.success)
+        name = next((name for name in names if name in handoffs), None)
+        if name is None:
+            return
+        previous = self._context.config.name
+        self._handovers += 1
+        self._use(handoffs[name]())
+        self._context.disclosure.keep(called_tools(self._messages))
+        # The task unlocks tools anew, since the other agent may have another tier or gate.
+        self._note = ""  # it was meant for the agent before
+        locked = self._unlock(self._task.text).locked
+        self._context.emit(AgentChanged(self._context.config.name, previous, locked))
 
     async def _last_answer(self, turn: TurnInfo, recorded: RecordedAnswer | None, exhausted: str) -> RunEnded:
         """Ask for an answer without calls, and end the run with it."""
         reason: EndReason = "repeats" if self._repetition else "budget"
         why = self._repetition or f"{exhausted} is used up"
-        note = f"{self._note}\n\n{LAST_ROUND}" if self._note else LAST_ROUND
+        output, request = self._context.output, self._model_turn.output
+        note = "\n\n".join(filter(None, (self._note, LAST_ROUND if request is None else request.last_note)))
         try:
-            response = await self._response(turn, recorded, note, exhausted)
+            response, turn = await self._response(turn, recorded, note, exhausted)
         except ProviderError as error:
             return self._ended(reason, "", f"{why}, and no last answer came: {error}")
         text = _prose(response, turn)
+        accepted = None if output is None else output.of_last(response, text)
+        if accepted is not None:
+            text = accepted.text
         self._messages.append(Message("assistant", (TextPart(text),)))
-        return self._ended(reason, text, why if text else f"{why}, and the last answer says nothing")
+        why = why if text else f"{why}, and the last answer says nothing"
+        return self._ended(reason, text, why, output=accepted)
 
     async def _next_answer(self, turn: TurnInfo, recorded: RecordedAnswer | None) -> _Answer:
         """Obtain an answer and find what is wrong with it.
@@ -276,32 +326,35 @@ class Run:
         Raises:
             OutOfTime, ProviderError: see `ModelTurn.answer`.
         """
-        response = await self._response(turn, recorded, self._note)
+        response, turn = await self._response(turn, recorded, self._note)
         # The results of the answer's calls do not count: the model had not read them when it wrote the calls.
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted
+        text = _prose(response, turn)
+        output, request = self._context.output, self._model_turn.output
+        accepted, invalid = (None, []) if output is None or request is None else output.judge(response, text, request)
         faults = faults_of(response, require_call=self._context.config.require_tool_call)
-        faults = faults or self._fenced_call(response, turn)
+        faults = [] if accepted is not None else faults or self._fenced_call(response, turn) or invalid
         self._context.observer.add_faults(fault.kind for fault in faults)
-        return _Answer(turn, response, _prose(response, turn), faults, untrusted)
+        return _Answer(turn, response, text, faults, untrusted, accepted)
 
     async def _response(
         self, turn: TurnInfo, recorded: RecordedAnswer | None, note: str, exhausted: str = ""
-    ) -> ParsedResponse:
-        """Return the recorded response, or ask the model for one and record it.
+    ) -> tuple[ParsedResponse, TurnInfo]:
+        """Return the recorded response, or ask the model for one and record it; and the turn of its model.
 
         Raises:
             OutOfTime, ProviderError: see `ModelTurn.answer`.
         """
         if recorded is not None:
             self._model_turn.replay(recorded.response, turn)
-            return recorded.response
+            return recorded.response, turn
         self._catch_up()
-        response = await self._model_turn.answer(turn, self._messages, note)
+        response, turn = await self._model_turn.answer(turn, self._messages, note)
         if self._recorder is None:
-            return response
+            return response, turn
         answer = RecordedAnswer(response, exhausted, turn.format, self._context.session.untrusted)
         # The run continues with what a later process would read, so that both have the same conversation.
-        return (await self._recorder.record_answer(turn.round, answer)).response
+        return (await self._recorder.record_answer(turn.round, answer)).response, turn
 
     def _fenced_call(self, response: ParsedResponse, turn: TurnInfo) -> list[Fault]:
         """Find a call in a code fence among prose. Reported once in a run, since it may be meant as an illustration.
@@ -310,14 +363,20 @@ class Run:
         """
         if self._fence_explained or not turn.format or response.tool_calls:
             return []
-        calls = parse(response.content, format=FENCED, tools=turn.tools).tool_calls[:1]
+        results = result_texts(self._messages)  # an explanation would ask the model to make a call that it only quotes
+        calls = parse(response.content, format=FENCED, tools=turn.tools, results=results).tool_calls[:1]
         self._fence_explained = bool(calls)
-        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{_call_text(call, turn)}") for call in calls]
+        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{call_text(call, turn)}") for call in calls]
 
     async def _run_calls(self, answer: _Answer) -> list[Outcome]:
+        calls, handoffs = answer.response.tool_calls, self._agent.handoffs
+        transfers = [at for at, call in enumerate(calls) if call.name in handoffs]
+        refused = transfers[1:] if self._handovers < MAX_HANDOVERS else transfers
+        reason = ONE_HANDOVER if self._handovers < MAX_HANDOVERS else NO_HANDOVER
         return await self._tool_calls.run(
-            answer.response.tool_calls,
+            calls,
             answer.turn,
+            refusals=dict.fromkeys(refused, reason),
             untrusted=answer.untrusted,
             recorder=self._recorder,
             before_first=self._catch_up,
@@ -325,28 +384,32 @@ class Run:
 
     def _remember(self, answer: _Answer, outcomes: Sequence[Outcome]) -> None:
         """Add the turn to the conversation: as it was parsed, not as it was written."""
-        response, text = answer.response, answer.text
-        parts: list[Part] = []
-        if response.parts and response.tool_calls:
-            last = max((at for at, part in enumerate(response.parts) if isinstance(part, ToolCall)), default=-1)
-            # Text that a text-only model writes behind its calls is invented: it has not seen the results.
-            parts = list(response.parts[: last + 1] if answer.turn.format else response.parts)
-        elif text or response.parts:
-            parts = [part for part in response.parts if not isinstance(part, TextPart)]
-            parts += [TextPart(text)] if text else []
-        # By identity: two calls of one answer may be equal, and both have a result.
-        included = {id(part) for part in parts if isinstance(part, ToolCall)}
-        parts += [call for call in response.tool_calls if id(call) not in included]
+        parts = answer_parts(answer.response, answer.text, written=bool(answer.turn.format))
         if parts:
-            self._messages.append(Message("assistant", tuple(parts)))
+            self._messages.append(Message("assistant", parts))
         if outcomes:
             self._messages.append(Message("tool", tuple(outcome.result for outcome in outcomes)))
+
+    async def _pause(self, deferral: Deferral, answer: _Answer) -> RunEnded:
+        """End a run in which calls wait for an approval; their results say that they did not run."""
+        context = self._context
+        if self._recorder is not None:
+            await self._recorder.record_pause()
+        pending = None
+        if context.parent is None:  # a nested run is resumed with the run around it
+            pending = deferral.pending(context.config.name, context.run_id, self._task, self._history)
+        detail = f"{' and '.join(deferral.waiting(context.run_id))} waits for an approval"
+        return self._ended("pending", answer.text, detail, pending=pending)
 
     def _finish(self, answer: _Answer, outcomes: Sequence[Outcome]) -> RunEnded | None:
         """Return the end of the run if this turn ends it; None if the run continues."""
         ending = next((outcome for outcome in outcomes if self._ends_run(outcome)), None)
         if ending is not None:
             return self._ended("finished", ending.result.text, ending.call.name)
+        output = self._context.output
+        accepted = answer.output if output is None else answer.output or output.of_outcomes(outcomes)
+        if accepted is not None:
+            return self._ended("answered", accepted.text, output=accepted)
         if outcomes or answer.faults:
             return None
         match answer.response.finish_reason:
@@ -358,20 +421,34 @@ class Run:
 
     def _correct(self, answer: _Answer, outcomes: Sequence[Outcome]) -> RunEnded | None:
         """Write the note for the next prompt, or return the end of a run in which too much has failed."""
-        faults = [*answer.faults, *(fault for outcome in outcomes if (fault := _call_fault(outcome)) is not None)]
+        faults = [*answer.faults, *(fault for outcome in outcomes if (fault := call_fault(outcome)) is not None)]
         succeeded = [outcome.call.name for outcome in outcomes if outcome.result.success]
+        if (ended := self._count_invalid(faults, answer.text)) is not None:
+            return ended
         fatal = self._breaker.turn(faults, succeeded)
         if fatal is not None:
             return self._ended("failures", answer.text, f"{fatal.kind} again and again: {fatal.message}")
         circle = self._repeats.turn(answer.response.tool_calls, [outcome.result for outcome in outcomes])
         self._repetition = REPETITION if circle == "end" else ""
         warning = REPEATED if circle == "warn" else ""
-        note = "\n\n".join(filter(None, (advice(faults, self._example(answer.turn)), warning)))
+        note = "\n\n".join(filter(None, (advice(faults, call_examples(answer.turn)), warning)))
         if note:
             self._context.observer.add_correction(note)
             self._context.emit(CorrectionAdded(note))
         self._note = note or self._reminder(outcomes)
         return None
+
+    def _count_invalid(self, faults: Sequence[Fault], text: str) -> RunEnded | None:
+        """Count a turn with an invalid output; return the end of the run if there are too many."""
+        invalid = [fault for fault in faults if fault.kind == "invalid_output" or fault.tool == FINAL_ANSWER]
+        if self._context.output is None or not invalid:
+            return None
+        self._invalid_outputs += 1
+        if self._invalid_outputs <= self._context.config.output_retries:
+            return None
+        return self._ended(
+            "failures", text, f"no valid output in {self._invalid_outputs} answers: {invalid[0].message}"
+        )
 
     def _ends_run(self, outcome: Outcome) -> bool:
         if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._registry:
@@ -388,23 +465,17 @@ class Run:
             for outcome in outcomes
         )
         reminder = (failed and config.after_failures) or config.after_results
-        return reminder.replace("{task}", self._task)
+        return reminder.replace("{task}", self._task.text)
 
-    def _example(self, turn: TurnInfo) -> Callable[[str], str]:
-        tools = {tool.name: tool for tool in turn.tools}
-
-        def example(name: str) -> str:
-            matches = [name] if name in tools else closest(name, tools, similarity=NAME_SIMILARITY)
-            definition = tools[matches[0]] if matches else None if name else next(iter(turn.tools), None)
-            if definition is None:
-                return ""
-            if turn.format:
-                return call_example(get_format(turn.format), definition, tools)
-            return f"The arguments of {definition.name} look like this: {json.dumps(example_arguments(definition))}"
-
-        return example
-
-    def _ended(self, reason: EndReason, answer: str, detail: str = "") -> RunEnded:
+    def _ended(
+        self,
+        reason: EndReason,
+        answer: str,
+        detail: str = "",
+        *,
+        output: AcceptedOutput | None = None,
+        pending: PendingApprovals | None = None,
+    ) -> RunEnded:
         limits = self._context.limits
         spending = limits.spending
         return RunEnded(
@@ -417,39 +488,12 @@ class Run:
             spending.total_usage,
             spending.total_money,
             limits.seconds,
+            None if output is None else output.value,
+            pending,
+            self._context.config.name,
         )
-
-
-def _call_text(call: ToolCall, turn: TurnInfo) -> str:
-    """Render a call as the model should write it; the format's own example if the call cannot be rendered."""
-    try:
-        text = render_calls([call], format=turn.format, tools=turn.tools)
-    except RenderError:
-        text = ""
-    tools = {tool.name: tool for tool in turn.tools}
-    return text if 0 < len(text) <= 2 * OFFENCE else call_example(get_format(turn.format), tools[call.name], tools)
-
-
-def _end_record(run: str, ended: RunEnded) -> EndRecord:
-    return EndRecord(
-        run, ended.reason, ended.good, ended.detail, ended.rounds, ended.calls, ended.usage, ended.money, ended.seconds
-    )
 
 
 def _prose(response: ParsedResponse, turn: TurnInfo) -> str:
     """Return the prose of an answer without result markers: a model that has read some may write them itself."""
     return unframed(get_format(turn.format), response.content).strip() if turn.format else response.content.strip()
-
-
-def _call_fault(outcome: Outcome) -> Fault | None:
-    """Return what is wrong with a call that did not succeed; its result shows it to the model already."""
-    name, message = outcome.call.name, outcome.result.text
-    if outcome.issue is not None:
-        match outcome.issue.kind:
-            case "unknown_tool" | "invalid_arguments" as kind:
-                return Fault(kind, name, message, reported=True)
-            case "not_runnable":
-                return Fault("tool_failed", name, message, reported=True)
-            case "denied" | "confirmation":
-                return Fault("denied", name, message, reported=True)
-    return None if outcome.result.success else Fault("tool_failed", name, message, reported=True)

@@ -14,8 +14,9 @@ from typing import Self
 
 from toolwire.client.client import Client
 from toolwire.client.exchange import Transport
-from toolwire.config.tables import COACH, ModelProfile
-from toolwire.errors import ConfigurationError
+from toolwire.client.transport import Retry
+from toolwire.config.tables import COACH, ModelProfile, SettingsTable
+from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source
 from toolwire.models.local.model_files import HUB, open_model
 from toolwire.models.local.weights import WEIGHTS
@@ -101,7 +102,9 @@ class Models:
             tools_config = ToolsConfig()  # the team overrides every other setting
         negotiator = FormatNegotiator(tools_config, team=ToolsConfig(use_xml_tool_format=team))
         if name := local_name(profile):
-            return self._local(name, _plan(negotiator, name), coach=coach)
+            if profile.extra_body or profile.extra_headers:
+                raise ConfigurationError(f"{name} runs in this process: it gets no requests to add anything to")
+            return self._local(name, _plan(negotiator, name), profile.settings, coach=coach)
         provider = profile.provider or (DEFAULT_API if profile.url else "")
         plan = negotiator.negotiate(provider, profile.model)
         api = find_api(provider) or find_api(plan.definitions)
@@ -120,19 +123,27 @@ class Models:
             base_url=profile.url,
             key_env=profile.key_env,
             transport=self._transport,
+            retry=None if profile.retry is None or self._transport is not None else Retry(**profile.retry.model_dump()),
             text_format=(AUTO if find_api(plan.calls) else plan.calls) if native else None,
+            settings=profile.settings.to_settings(),
+            extra_body=profile.extra_body,
+            extra_headers=profile.extra_headers,
         )
         await self._open.enter_async_context(client)
         if native:
             return ApiBackend(client)
         return _text(client_source(client), plan, profile.model, api.name, coach=coach)
 
-    def _local(self, name: str, plan: Plan, *, coach: bool) -> Backend:
+    def _local(self, name: str, plan: Plan, settings: SettingsTable, *, coach: bool) -> Backend:
         if find_api(plan.definitions) or find_api(plan.results):
             raise ConfigurationError(f"{name} runs in this process, so its tools are in the text: name a wire format")
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
-        return _text(local_source(self._loaded[name]), plan, name, "", coach=coach)
+        try:
+            source = local_source(self._loaded[name], settings.to_settings())
+        except DefinitionError as error:
+            raise ConfigurationError(f"the settings of the profile: {error}") from error
+        return _text(source, plan, name, "", coach=coach)
 
 
 def _plan(negotiator: FormatNegotiator, name: str) -> Plan:

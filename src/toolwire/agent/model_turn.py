@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 
 from toolwire.agent.config import AgentConfig
-from toolwire.agent.history import trim
+from toolwire.agent.history import conversation_tokens, trim
 from toolwire.agent.hooks import TurnInfo
+from toolwire.agent.model_attempt import TurnAttempt
+from toolwire.agent.prices import ModelPrices, prices_of
 from toolwire.agent.run_context import RunContext
-from toolwire.agent.run_events import TranslationNoted, TurnStarted
+from toolwire.agent.run_events import ContextReduced, ModelChosen, TranslationNoted, TurnStarted
 from toolwire.agent.stream_timeout import StreamTimeout
 from toolwire.errors import ProviderError
-from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
-from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart, Usage
+from toolwire.events import Event, Finish, ProblemFound, collect, replay
+from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart
 from toolwire.models.backends import Backend, StreamOptions
+from toolwire.models.model_group import Fallback, Route
+from toolwire.providers.model_settings import RequestAdditions
+from toolwire.providers.output_request import FINAL_ANSWER, OutputRequest
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.run_observer import PendingTurn
@@ -34,15 +40,22 @@ class ModelTurn:
 
     Args:
         context: the run.
-        backend: the model. One with a coach may have another format in each turn.
+        backend: the model, or several. One with a coach may have another format in each turn.
     """
 
     def __init__(self, context: RunContext, backend: Backend) -> None:
         self._context = context
         self._agent_backend = self._backend = backend
+        config = context.config
+        self._additions = RequestAdditions.of(config.settings, config.extra_body, config.extra_headers)
         self._reported: set[Note] = set()
         self._memo = IdentityCache()
         self._choice = ""  # why the coach chose this format; "" without a coach
+        self._output: OutputRequest | None = None
+        self._prices: dict[int, ModelPrices] = {}  # by the identity of the model, which the run keeps
+        self._attempt: TurnAttempt | None = None  # the one whose events are the answer
+        self._is_shown = False  # whether an attempt of this request was
+        self._attempts = 0  # in this turn
 
     def begin(self, round: int, *, last: bool) -> TurnInfo:
         """Begin a turn: choose the format, and the tools that the model can see.
@@ -52,18 +65,34 @@ class ModelTurn:
             last: whether the answer may not call anything, since a budget is used up.
 
         Raises:
+            ConfigurationError: the model cannot be asked for the output as it is configured.
             DefinitionError: a tool cannot be used.
         """
         # The last request has tools too, though none may be called: some APIs require those of earlier calls, and a
         # prompt that has not changed is read from the provider's cache.
         self._disclosed = self._context.disclosure.request(self._context.session.tier)
-        tools = tuple(self._disclosed.definitions)
         backend = self._agent_backend
         if isinstance(backend, CoachedBackend):
             backend, choice = backend.choose(self._context.run_id, round)
             self._choice = choice.reason
         self._backend = backend
-        return TurnInfo(round, tools, backend.model, backend.api, backend.format, last)
+        self._attempts = 0
+        return self._turn_of(backend, round, last=last)
+
+    @property
+    def output(self) -> OutputRequest | None:
+        """The way in which the model is asked for a structured output in this turn; None if it is not."""
+        return self._output
+
+    def _turn_of(self, backend: Backend, round: int, *, last: bool) -> TurnInfo:
+        """Return the turn as one model sees it, which may be asked for a structured output in a way of its own."""
+        tools = tuple(self._disclosed.definitions)
+        output = self._context.output
+        if output is None:
+            return TurnInfo(round, tools, backend.model, backend.api, backend.format, last)
+        self._output = request = output.request(backend.api, backend.format)
+        tools = output.offer(tools, request)
+        return TurnInfo(round, tools, backend.model, backend.api, backend.format, last, request.mode)
 
     def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Emit the events of an answer that an earlier process recorded."""
@@ -71,9 +100,11 @@ class ModelTurn:
         events = list(replay(response))
         for event in events:
             self._context.emit(event)
-        self._pending(turn, 1, again=True).complete(response, events)
+        pending = self._pending(turn, replayed=True)
+        self._context.observer.watch(pending)
+        pending.complete(response, events)
 
-    async def answer(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ParsedResponse:
+    async def answer(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> tuple[ParsedResponse, TurnInfo]:
         """Ask the model, and pass its answer through the response hooks; ask again if the stream breaks off.
 
         Args:
@@ -81,69 +112,164 @@ class ModelTurn:
             messages: the conversation.
             note: an instruction at the end of this prompt alone.
 
+        Returns:
+            The answer, and the turn with the names of the model that gave it.
+
         Raises:
             OutOfTime: the seconds of the run were used up before the answer was complete.
             ProviderError: the model cannot be asked, or every stream breaks off.
         """
-        request = self._request(turn, messages, note)
-        for attempt in range(ATTEMPTS):
+        # A backend of several models has asked the others already when the stream breaks off.
+        attempts = 1 if isinstance(self._backend, Fallback) else ATTEMPTS
+        for left in reversed(range(attempts)):
             self._context.emit(TurnStarted(turn.round))
-            pending = self._pending(turn, attempt + 1)
+            self._attempt, self._is_shown = None, False
             try:
-                response = await self._stream(request, turn, pending)
+                attempt = await self._stream(turn, messages, note)
             except (ProviderError, OutOfTime) as error:
-                pending.fail(str(error) or "the time of the run was used up")
+                self._fail(str(error) or "the time of the run was used up")
                 raise
-            self._context.limits.spending.add(response.usage)
+            response = collect(attempt.events)
+            self._context.observer.record_answer(attempt.pending, response, attempt.events)
+            attempt.pay(response.usage)
             failure = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
             if failure is None and response.finish_reason is not FinishReason.ERROR:
-                return self._context.config.hooks.change_response(response, turn)
+                return self._context.config.hooks.change_response(response, attempt.turn), attempt.turn
             reason = failure.message if failure else "the answer broke off"
-            pending.fail(reason)
-            if attempt == ATTEMPTS - 1:
+            attempt.pending.fail(reason)
+            if not left:
                 raise ProviderError(reason)
         raise AssertionError("unreachable")
 
-    def _pending(self, turn: TurnInfo, attempt: int, *, again: bool = False) -> PendingTurn:
-        return self._context.observer.begin_turn(
+    def _fail(self, reason: str) -> None:
+        if self._attempt is not None:
+            self._attempt.pending.fail(reason)
+
+    def _pending(self, turn: TurnInfo, *, replayed: bool = False) -> PendingTurn:
+        self._attempts += 1
+        return self._context.observer.pending_turn(
             turn.round,
-            attempt,
+            self._attempts,
             model=turn.model,
             api=turn.api,
             format=turn.format,
             tools=turn.tools,
             choice=self._choice,
-            again=again,
+            replayed=replayed,
         )
 
-    async def _stream(self, request: ChatRequest, turn: TurnInfo, pending: PendingTurn) -> ParsedResponse:
+    async def _stream(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> TurnAttempt:
         """Ask once, and emit the events of the answer as they arrive."""
-        context, notes = self._context, Notes()
-        options = StreamOptions(f"{context.run_id}.{turn.round}", pending.raw, notes, self._memo)
-        events: list[Event] = []
+        context = self._context
+        new_attempt = partial(self._new_attempt, turn, messages, note)
+        backend = self._backend
+        if isinstance(backend, Fallback | Route):  # it begins an attempt for each model that it asks
+            request, options = self._prompt(turn, messages, note)[0], StreamOptions(attempts=new_attempt)
+        else:
+            attempt = new_attempt(backend)
+            request, options = attempt.request, attempt.options
+            attempt.begin("")
         timeout = StreamTimeout(context.config.silence, self._answer_seconds(turn))
         try:
-            async with timeout, aclosing(self._backend.stream(request, options)) as stream:
+            async with timeout, aclosing(backend.stream(request, options)) as stream:
                 async for event in stream:
                     timeout.reset()
-                    if not events:
-                        pending.mark_first_event()
-                    events.append(event)
-                    context.emit(event)
+                    self._receive(event)
         except ProviderError as error:
+            current = self._attempt
+            events = [] if current is None else current.events
+            if not events and not context.limits.out_of_time:  # the request was refused, and would be again
+                raise
+            # The model was paid for what it has written, though nobody reads it.
+            if current is not None:
+                self._estimate_usage(current)
             if context.limits.out_of_time and not turn.last:
-                # The model was paid for what it has written, though nobody reads it.
-                context.limits.spending.add(_partial_usage(request, events))
+                if current is not None:
+                    current.pay(collect(events).usage)
                 raise OutOfTime from error
-            if not events:  # the request was refused, and would be again
+            if current is None or not events:
                 raise
             for event in (ProblemFound(Problem("provider_error", 0, "", str(error))), Finish(FinishReason.ERROR)):
                 events.append(event)
                 context.emit(event)
-        self._report(notes)
-        response = collect(events)
-        pending.complete(response, events)
-        return response
+        assert self._attempt is not None
+        self._report(self._attempt.notes)
+        return self._attempt
+
+    def _new_attempt(self, turn: TurnInfo, messages: Sequence[Message], note: str, backend: Backend) -> TurnAttempt:
+        """Return an attempt of one model, with the request in its format."""
+        context, notes = self._context, Notes()
+        turn = self._turn_of(backend, turn.round, last=turn.last)
+        request, reduced = self._prompt(turn, messages, note)
+        pending = self._pending(turn)
+        context.observer.record_request(pending, request)
+        options = StreamOptions(
+            f"{context.run_id}.{turn.round}",
+            pending.raw,
+            notes,
+            self._memo,
+            self._additions.extra_body,
+            self._additions.extra_headers,
+        )
+        if id(backend) not in self._prices:
+            self._prices[id(backend)] = prices_of(
+                backend,
+                context.config.budget.prices,
+                limited=context.limits.limits_money,
+                observed=context.observer.has_observers,
+            )
+        return TurnAttempt(
+            turn=turn,
+            request=request,
+            options=options,
+            notes=notes,
+            reduced=reduced,
+            output=self._output,
+            partial=None if context.output is None else context.output.reader(),
+            pending=pending,
+            definition_tokens=self._disclosed.tokens.tokens,
+            prices=self._prices[id(backend)],
+            spending=context.limits.spending,
+            on_begin=self._begin_attempt,
+            on_drop=self._drop_attempt,
+        )
+
+    def _begin_attempt(self, attempt: TurnAttempt, reason: str) -> None:
+        emit = self._context.emit
+        if self._is_shown:  # what another model wrote was emitted, and is void now
+            emit(TurnStarted(attempt.turn.round))
+        self._attempt, self._is_shown = attempt, True
+        self._output = attempt.output
+        self._context.observer.watch(attempt.pending)
+        if attempt.reduced is not None:
+            emit(attempt.reduced)
+        if reason:
+            emit(ModelChosen(attempt.turn.model, attempt.turn.api, attempt.turn.format, reason))
+
+    def _drop_attempt(self, attempt: TurnAttempt) -> None:
+        if attempt is self._attempt:
+            self._attempt = None  # it is paid, and its record is complete
+        else:
+            self._context.observer.watch(attempt.pending)
+
+    def _receive(self, event: Event) -> None:
+        """Take an event of the answer, and emit it."""
+        attempt = self._attempt
+        assert attempt is not None
+        if not attempt.events:
+            attempt.pending.mark_first_event()
+        if isinstance(event, Finish):
+            self._estimate_usage(attempt)
+        attempt.events.append(event)
+        self._context.emit(event)
+        if attempt.partial is not None and (output := attempt.partial.feed(event)) is not None:
+            self._context.emit(output)
+
+    def _estimate_usage(self, attempt: TurnAttempt) -> None:
+        event = attempt.missing_usage()
+        if event is not None:
+            attempt.events.append(event)
+            self._context.emit(event)
 
     def _answer_seconds(self, turn: TurnInfo) -> float | None:
         limits, seconds = self._context.limits, self._context.config.answer_seconds
@@ -161,35 +287,49 @@ class ModelTurn:
                 self._reported.add(note)
                 self._context.emit(TranslationNoted(note))
 
-    def _request(self, turn: TurnInfo, messages: Sequence[Message], note: str) -> ChatRequest:
+    def room(self, turn: TurnInfo, note: str = "") -> int | None:
+        """Return the tokens that are left for the conversation in a request; None if there is no limit."""
         config = self._context.config
+        if config.context is None:
+            return None
+        definitions = 0 if turn.format else self._disclosed.tokens.tokens
         system = config.hooks.change_prompt(config.system, turn)
-        if config.context is not None:
-            definitions = 0 if turn.format else self._disclosed.tokens.tokens
-            room = config.context - definitions - estimate_tokens(len(system) + len(note))
-            messages = trim(messages, room, estimate_message_tokens)
+        return config.context - definitions - estimate_tokens(len(system) + len(note))
+
+    def _prompt(
+        self, turn: TurnInfo, messages: Sequence[Message], note: str
+    ) -> tuple[ChatRequest, ContextReduced | None]:
+        """Return the request, and how the conversation was shortened for it, if it was."""
+        config, reduced, output = self._context.config, None, self._output
+        system = config.hooks.change_prompt(config.system, turn)
+        if output is not None:
+            system = "\n\n".join(filter(None, (system, output.instruction)))
+            note = "\n\n".join(filter(None, (note, output.note)))
+        messages = config.hooks.change_messages(messages, turn)
+        room = self.room(turn, note)
+        if room is not None:
+            short = trim(messages, room, estimate_message_tokens)
+            if short.left_out or short.shortened:
+                before, after = conversation_tokens(messages), conversation_tokens(short.messages)
+                reduced = ContextReduced(before, after, short.left_out, short.shortened)
+            messages = short.messages
         prompt = [Message("system", (TextPart(system),)), *messages] if system else list(messages)
         if note:
             prompt.append(Message("user", (TextPart(note),)))
-        return ChatRequest(
+        request = ChatRequest(
             messages=tuple(prompt),
             tools=turn.tools,
-            tool_choice=_tool_choice(config, turn),
-            max_tokens=config.max_tokens,
-            temperature=config.temperature,
+            tool_choice=_tool_choice(config, turn, output),
+            output=None if output is None else output.schema,
         )
+        return request.with_defaults(self._additions.settings), reduced
 
 
-def _partial_usage(request: ChatRequest, events: Sequence[Event]) -> Usage:
-    """Return the usage of an answer that was stopped: as the model reported it so far, else an estimate."""
-    counts = [event.usage for event in events if isinstance(event, UsageCounted)]
-    if counts:
-        return counts[-1]
-    answer = Message("assistant", collect(events).parts)
-    return Usage(sum(map(estimate_message_tokens, request.messages)), estimate_message_tokens(answer))
-
-
-def _tool_choice(config: AgentConfig, turn: TurnInfo) -> ToolChoice:
+def _tool_choice(config: AgentConfig, turn: TurnInfo, output: OutputRequest | None) -> ToolChoice:
     if not turn.tools:
         return ToolChoice()
-    return ToolChoice("none" if turn.last else "required" if config.require_tool_call else "auto")
+    if turn.last:
+        has_output_tool = output is not None and output.tool is not None
+        return ToolChoice("required", (FINAL_ANSWER,)) if has_output_tool else ToolChoice("none")
+    required = config.require_tool_call or (output is not None and output.required)
+    return ToolChoice("required" if required else "auto")

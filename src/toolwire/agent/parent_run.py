@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from toolwire.agent.budget import RunLimits, Spending
 from toolwire.agent.journal import Journal
 from toolwire.agent.run_events import Emit
-from toolwire.execution.approval_requests import Confirm
+from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.policy.session import Session
 
 MAX_DEPTH = 8
@@ -28,6 +29,7 @@ class ParentCall:
         confirm: asks for approval where the nested run has no function of its own for that.
         depth: number of runs around the nested one.
         journal: records the nested run; None if the parent run is not recorded.
+        deps: dependencies of the parent run's tools, for nested runs that have none of their own.
     """
 
     place: str
@@ -35,9 +37,10 @@ class ParentCall:
     session: Session
     nested: list[Spending]
     limits: RunLimits
-    confirm: Confirm | None = None
+    confirm: AsyncConfirm | None = None
     depth: int = 1
     journal: Journal | None = None
+    deps: Any = None
 
 
 CURRENT_CALL: ContextVar[ParentCall | None] = ContextVar("toolwire_current_call", default=None)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from toolwire.execution.outcomes import Outcome
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.truncate import truncate
 
 FaultKind = Literal[
-    "no_call", "malformed", "missing_name", "unknown_tool", "tool_failed", "invalid_arguments", "truncated", "denied"
-]
+    "no_call", "malformed", "missing_name", "unknown_tool", "tool_failed", "invalid_arguments", "truncated", "denied",
+    "invalid_output",
+]  # fmt: skip
 
 OFFENCE = 300
 """Maximum number of characters that are quoted from faulty text."""
@@ -70,6 +72,12 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
+_SHOWN_BY_EXAMPLE: frozenset[FaultKind] = frozenset(
+    ("malformed", "missing_name", "invalid_arguments", "truncated", "unknown_tool", "invalid_output")
+)
+"""Faults that a correct call of the tool explains."""
+
+
 def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[Fault]:
     """Return the faults of an answer before any call runs: text that could not be parsed, and missing calls.
 
@@ -82,7 +90,8 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
     for problem in response.problems:
         kind = _KINDS.get(problem.kind)
         if kind is None:
-            continue  # an error of the provider, about which the model can do nothing
+            # An error of the provider, about which the model can do nothing, or a call that was read all the same.
+            continue
         tool = broken.pop(0) if problem.index is not None and broken else ""
         message = problem.message
         if kind == "truncated" and response.finish_reason is FinishReason.LENGTH:
@@ -102,6 +111,20 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
     return faults
 
 
+def call_fault(outcome: Outcome) -> Fault | None:
+    """Return what is wrong with a call that did not succeed; its result shows it to the model already."""
+    name, message = outcome.call.name, outcome.result.text
+    if outcome.issue is not None:
+        match outcome.issue.kind:
+            case "unknown_tool" | "invalid_arguments" as kind:
+                return Fault(kind, name, message, reported=True)
+            case "not_runnable":
+                return Fault("tool_failed", name, message, reported=True)
+            case "denied" | "confirmation":
+                return Fault("denied", name, message, reported=True)
+    return None if outcome.result.success else Fault("tool_failed", name, message, reported=True)
+
+
 def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
     """Return the explanation for the next prompt; "" if the results of the turn show all faults already.
 
@@ -119,7 +142,7 @@ def advice(faults: Iterable[Fault], example: Callable[[str], str]) -> str:
         if not fault.reported:
             explained.add((fault.kind, fault.tool))
             lines[truncate(fault.message, MAX_MESSAGE)] = None
-        broken = fault.kind in ("malformed", "missing_name", "invalid_arguments", "truncated", "unknown_tool")
+        broken = fault.kind in _SHOWN_BY_EXAMPLE
         if (fault.tool and broken) or fault.message == NO_CALL:
             rendered = example(fault.tool)
             if rendered and not any(rendered in line for line in lines):

@@ -20,8 +20,9 @@ from toolwire.agent.codec import from_json, loads
 from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.process_locks import FileLiveProcesses, LiveProcesses, PostgresLiveProcesses
 from toolwire.agent.run_events import AgentEvent, RunEnded
+from toolwire.agent.task import more_than_text
 from toolwire.errors import JournalError
-from toolwire.messages import Message
+from toolwire.messages import Content, Message, Part
 from toolwire.runtime.sqlite import open_database
 from toolwire.runtime.state_dir import state_folder
 from toolwire.text.escape import replace_surrogates
@@ -53,6 +54,7 @@ class RunRequest:
         history: the conversation before it.
         session: state of the session, as `SessionRecord.changes` returns it.
         configuration: description of the agent; see `compatibility.configuration`.
+        parts: the parts of the user's request, if it is more than text.
     """
 
     agent: str
@@ -60,6 +62,25 @@ class RunRequest:
     history: tuple[Message, ...] = ()
     session: dict[str, Any] = field(default_factory=dict)
     configuration: dict[str, Any] = field(default_factory=dict)
+    # Beside the text, which queries find: a list of runs must not read their images.
+    parts: tuple[Part, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        task: Message,
+        agent: str,
+        history: Sequence[Message],
+        session: dict[str, Any],
+        configuration: dict[str, Any],
+    ) -> RunRequest:
+        """Return the request with a task; see the attributes for the other arguments."""
+        return cls(agent, task.text, tuple(history), session, configuration, more_than_text(task))
+
+    @property
+    def content(self) -> Content:
+        """The whole request of the user."""
+        return self.parts or self.task
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +92,8 @@ class RunInfo:
         state: its state.
         agent: name of its agent.
         task: beginning of the user's request.
-        began: time of the request.
-        changed: time of the last change of the state.
+        started_at: time of the request.
+        updated_at: time of the last change of the state.
         reason: why the run ended, or the error that stopped it.
         owner: the process that executes it, or did so last.
         rounds, calls: numbers of both, for a run that has ended.
@@ -82,8 +103,8 @@ class RunInfo:
     state: State
     agent: str
     task: str
-    began: datetime
-    changed: datetime
+    started_at: datetime
+    updated_at: datetime
     reason: str = ""
     owner: str = ""
     rounds: int = 0

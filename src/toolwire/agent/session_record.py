@@ -12,7 +12,7 @@ from toolwire.errors import JournalError
 from toolwire.policy.policy import REMEMBERED
 from toolwire.policy.session import Session
 
-RAN: Final = "_ran"
+CALL_TIMES: Final = "_call_times"
 """The field of a session that only grows: the times of calls, by tool. A record contains those that are new."""
 MOMENTARY: Final = frozenset({"_busy"})
 """Fields that are not recorded: the calls that are running in one process do not run in another."""
@@ -43,11 +43,11 @@ class SessionRecord:
             if field.name in MOMENTARY:
                 continue
             value = getattr(self._session, field.name)
-            if field.name == RAN:
-                if self._session.handed_on:
+            if field.name == CALL_TIMES:
+                if self._session.delegated:
                     continue  # shared with the session that it was made of, which records them
                 if new := self._new_calls(value):
-                    changed[RAN] = new
+                    changed[CALL_TIMES] = new
                 continue
             data = _plain(value)
             if field.name not in self._recorded or self._recorded[field.name] != data:
@@ -57,7 +57,7 @@ class SessionRecord:
     def forget(self, changes: Mapping[str, Any]) -> None:
         """Have `changes` return these again, since they could not be written."""
         for name, data in changes.items():
-            if name != RAN:
+            if name != CALL_TIMES:
                 self._recorded.pop(name, None)
                 continue
             for tool, times in data.items():
@@ -83,7 +83,7 @@ class SessionRecord:
                 try:
                     if kind is None:
                         raise ValueError(name)
-                    if name == RAN:
+                    if name == CALL_TIMES:
                         for tool, times in data.items():
                             getattr(self._session, name).setdefault(tool, []).extend(at + offset for at in times)
                     else:
@@ -104,10 +104,10 @@ class SessionRecord:
         else:
             setattr(self._session, name, kind(data))
 
-    def _new_calls(self, ran: Mapping[str, list[float]]) -> dict[str, list[float]]:
+    def _new_calls(self, call_times: Mapping[str, list[float]]) -> dict[str, list[float]]:
         offset = self._clock() - self._wall()
         new: dict[str, list[float]] = {}
-        for tool, times in ran.items():
+        for tool, times in call_times.items():
             count = len(times) - self._recorded_calls.get(tool, 0)
             if count < 0:  # the session has dropped its oldest times
                 count += REMEMBERED

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from toolwire._surface import check_items, check_type
 from toolwire.agent.agent import Agent
 from toolwire.agent.parent_run import CURRENT_CALL, MAX_DEPTH
+from toolwire.agent.prices import check_prices
 from toolwire.agent.run_events import MemberEvent, RunEnded
-from toolwire.errors import DefinitionError, ToolError
+from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.tools import TIER, Tier, ToolDefinition
+
+_OutputT_co = TypeVar("_OutputT_co", default=str, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class Member:
         tier: the tier that a call of this member requires. What the member itself may do is up to its configuration.
     """
 
-    agent: Agent
+    agent: Agent[Any]
     description: str
     tier: Tier = Tier.CRAWL
 
@@ -62,8 +68,45 @@ class Member:
         return end.answer
 
 
-class AgentTeam:
-    """A coordinator and its members.
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """An agent that continues another agent's conversation.
+
+    The model hands over with the tool `transfer_to_NAME`. From then on the other agent works, with its own system
+    prompt, model, tools and policy, and its answer is that of the run.
+
+    Attributes:
+        agent: the other agent. Its configuration has the name.
+        description: what the agent is for, for the model that hands over.
+        tier: the tier that the hand-off requires.
+    """
+
+    agent: Agent[Any]
+    description: str
+    tier: Tier = Tier.CRAWL
+
+    def __post_init__(self) -> None:
+        """Check the types.
+
+        Raises:
+            TypeError: a value is of another type.
+        """
+        check_type("agent", self.agent, Agent, "an Agent")
+        check_type("description", self.description, str, "text")
+        check_type("tier", self.tier, Tier, TIER)
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool that hands over."""
+        return f"transfer_to_{self.agent.config.name}"
+
+    async def accept(self) -> str:
+        """Return the result of the call that hands over; the run does the rest."""
+        return f"{self.agent.config.name} continues the conversation."
+
+
+class AgentTeam(Generic[_OutputT_co]):
+    """A coordinator, the members that it calls, and the agents to which it hands over.
 
     A member is called with a task and returns its answer; it sees nothing of the coordinator's conversation. The
     coordinator emits the events of members as `MemberEvent`. What members use counts in its budget at once.
@@ -72,25 +115,41 @@ class AgentTeam:
     unless the member has a fixed tier, the task unlocks no more than the coordinator has, and no rule takes its words
     for the user's.
 
+    After a hand-off the other agent continues the same conversation in the same run: `AgentChanged` says so, and
+    session, approvals and the coordinator's budget stay. A team of that agent decides to whom it can hand on; in one
+    run there are at most 8 hand-offs.
+
     Args:
         coordinator: gets the members as tools, in addition to its own.
         members: the agents that it may call.
+        handoffs: the agents to which it may hand the conversation over.
 
     Raises:
-        DefinitionError: two members have one name, or a tool has it; or a member shares the coordinator's registry,
-            to which the members are added.
-        TypeError: a member is not a `Member`.
+        ConfigurationError: the coordinator's budget limits money, and nobody says what the model of another agent
+            costs. Or another agent defers approvals and the coordinator does not, so nobody could resume its run.
+        DefinitionError: two tools have one name; or another agent shares the coordinator's registry, to which the
+            tools for members and hand-offs are added.
+        TypeError: a value is of another type.
     """
 
-    def __init__(self, coordinator: Agent, members: Sequence[Member]) -> None:
+    def __init__(
+        self, coordinator: Agent[_OutputT_co], members: Sequence[Member] = (), *, handoffs: Sequence[Handoff] = ()
+    ) -> None:
         check_type("coordinator", coordinator, Agent, "an Agent")
         check_items("members", members, Member, "a sequence of Member(agent, description)")
+        check_items("handoffs", handoffs, Handoff, "a sequence of Handoff(agent, description)")
+        if coordinator.config.budget.money is not None:
+            for agent in [*(member.agent for member in members), *(handoff.agent for handoff in handoffs)]:
+                # What another agent spends counts in the coordinator's budget, so it has to be counted too.
+                check_prices(agent.backend, agent.config.budget.prices, limited=True)
         self.coordinator = coordinator
         self.members = tuple(members)
         for member in members:
             name = member.agent.config.name
             if not member.description:
                 raise DefinitionError("a member needs a description, by which a model can choose it", tool=name)
+            if member.agent.defers and not coordinator.defers:
+                raise ConfigurationError(f'{name} has confirm="defer", so its coordinator needs it too')
             if member.agent.registry is coordinator.registry:
                 raise DefinitionError("a member needs a registry of its own: it would be a tool of itself", tool=name)
             schema = {
@@ -102,5 +161,23 @@ class AgentTeam:
             definition = ToolDefinition(name, member.description, schema, tier=member.tier)
             # Idempotent: its own calls are recorded one by one, so a member that was stopped continues where it was.
             coordinator.registry.register(definition, run=member.work, idempotent=True)
+        for handoff in handoffs:
+            if not handoff.description:
+                raise DefinitionError(
+                    "a hand-off needs a description, by which a model can choose it", tool=handoff.tool
+                )
+            if handoff.agent.registry is coordinator.registry:
+                raise DefinitionError("a hand-off needs an agent with a registry of its own", tool=handoff.tool)
+            schema = {"type": "object", "properties": {}, "additionalProperties": False}
+            definition = ToolDefinition(handoff.tool, handoff.description, schema, tier=handoff.tier)
+            coordinator.registry.register(definition, run=handoff.accept, idempotent=True)
+            coordinator.handoffs[handoff.tool] = handoff.agent
+        self.handoffs = tuple(handoffs)
         self.run = coordinator.run
         self.ask = coordinator.ask
+        self.run_sync = coordinator.run_sync
+        self.ask_sync = coordinator.ask_sync
+        self.resume = coordinator.resume
+        self.ask_resumed = coordinator.ask_resumed
+        self.resume_sync = coordinator.resume_sync
+        self.ask_resumed_sync = coordinator.ask_resumed_sync

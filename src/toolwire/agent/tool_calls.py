@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from toolwire.agent.budget import Spending
+from toolwire.agent.deferral import Deferral
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import CallRecorder, RecordedOutcome, RunRecorder
 from toolwire.agent.parent_run import CURRENT_CALL, ParentCall
 from toolwire.agent.run_context import RunContext
-from toolwire.agent.run_events import ToolFinished, ToolStarted
+from toolwire.agent.run_events import Emit, ProgressReported, ToolFinished, ToolStarted
 from toolwire.errors import JournalError
-from toolwire.execution.approval_requests import Confirm
+from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Issue, Outcome
+from toolwire.execution.tool_context import CallEnvironment
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.runtime.foreign_code import capture_errors
 
@@ -33,7 +37,7 @@ class _PendingCall:
         call: the call.
         place: name of the call that is unique among all runs.
         recorder: records the call; None if the run is not recorded.
-        refusal: why the budget has no room for the call; "" if it has.
+        refusal: why the call must not run, such as a budget without room for it; "" if it may.
         untrusted: whether the model had read untrusted content when it wrote the call.
     """
 
@@ -62,10 +66,13 @@ class ToolCallRunner:
         confirm: asks for approval, in runs nested in the calls.
     """
 
-    def __init__(self, context: RunContext, executor: ToolExecutor, confirm: Confirm | None) -> None:
+    def __init__(self, context: RunContext, executor: ToolExecutor, confirm: AsyncConfirm | None) -> None:
         self._context = context
         self._executor = executor
         self._confirm = confirm
+        self._deferral = confirm if isinstance(confirm, Deferral) else None
+        report = partial(_emit_progress, context.emit, asyncio.get_running_loop())
+        self._environment = CallEnvironment(context.deps, context.run_id, report, context.limits.left)
         self._depth = 1 if context.parent is None else context.parent.depth + 1
 
     async def run(
@@ -74,6 +81,7 @@ class ToolCallRunner:
         turn: TurnInfo,
         *,
         untrusted: bool,
+        refusals: Mapping[int, str],
         recorder: RunRecorder | None,
         before_first: Callable[[], None],
     ) -> list[Outcome]:
@@ -83,22 +91,27 @@ class ToolCallRunner:
             calls: complete calls.
             turn: the turn to which they belong.
             untrusted: whether the model had read untrusted content when it wrote them.
+            refusals: why calls at these places must not run.
             recorder: records the run; None if it is not recorded.
             before_first: called after the recorded outcomes are replayed, before the first call runs.
         """
         limits, run_id = self._context.limits, self._context.run_id
-        maximum, earlier = limits.budget.calls, limits.spending.calls
-        limits.spending.calls += len(calls)
+        maximum = limits.budget.calls
         late = LATE if limits.out_of_time else ""
         # Recorded outcomes are replayed first, in the order of the calls: those events happened before any new one.
         outcomes: dict[int, Outcome] = {}
         pending: dict[int, _PendingCall] = {}
         for at, call in enumerate(calls):
+            if (output := self._output(call)) is not None:
+                outcomes[at] = output
+                continue
+            earlier = limits.spending.calls
+            limits.spending.calls += 1
             call_recorder = None if recorder is None else recorder.call(turn.round, at)
             if call_recorder is not None and call_recorder.outcome is not None:
                 outcomes[at] = self._replay(call, call_recorder.outcome, turn)
             else:
-                refusal = OVER if maximum is not None and earlier + at >= maximum else late
+                refusal = OVER if maximum is not None and earlier >= maximum else late or refusals.get(at, "")
                 pending[at] = _PendingCall(call, f"{run_id}.{turn.round}.{at}", call_recorder, refusal, untrusted)
         if pending:
             before_first()
@@ -110,6 +123,17 @@ class ToolCallRunner:
             await _wait_for_all(tasks.values())
             outcomes |= {at: task.result() for at, task in tasks.items()}
         return [outcomes[at] for at in range(len(calls))]
+
+    def _output(self, call: ToolCall) -> Outcome | None:
+        """Return the outcome of a call that gives the output of the run, where nothing runs; None for other calls.
+
+        It is not recorded: it depends on the recorded answer alone.
+        """
+        output = self._context.output
+        outcome = None if output is None else output.outcome(call)
+        if outcome is not None:
+            self._context.emit(ToolFinished(outcome, 0.0))
+        return outcome
 
     def _replay(self, call: ToolCall, recorded: RecordedOutcome, turn: TurnInfo) -> Outcome:
         # A search for tools is answered again: the tools that it found stay disclosed.
@@ -144,6 +168,8 @@ class ToolCallRunner:
             else:
                 context.emit(ToolStarted(changed))
                 outcome = await self._execute(changed, pending, nested)
+                if self._deferral is not None and self._deferral.is_open(pending.place):
+                    return outcome  # not recorded, so it is asked about again when the run is resumed
         elif outcome.issue is None:  # lost: it began in an earlier process
             context.emit(ToolStarted(outcome.call))
         seconds = context.limits.clock() - began
@@ -156,7 +182,7 @@ class ToolCallRunner:
             outcome = await recorder.record_outcome(outcome, seconds, hooks_applied=caught.error is None, settle=settle)
         if caught.error is not None:
             raise caught.error
-        context.observer.record_call(outcome, seconds, stepped=answered_by_hook)
+        context.observer.record_call(outcome, seconds, by_hook=answered_by_hook)
         context.emit(ToolFinished(outcome, seconds))
         return outcome
 
@@ -166,7 +192,15 @@ class ToolCallRunner:
         # replay them though this run, which is not recorded, begins anew.
         journal = None if recorder is None else recorder.nested_journal()
         parent_call = ParentCall(
-            pending.place, context.emit, context.session, nested, context.limits, self._confirm, self._depth, journal
+            pending.place,
+            context.emit,
+            context.session,
+            nested,
+            context.limits,
+            self._confirm,
+            self._depth,
+            journal,
+            context.deps,
         )
         token = CURRENT_CALL.set(parent_call)
         started: list[ToolCall] = []
@@ -179,6 +213,8 @@ class ToolCallRunner:
                     before_run=None if recorder is None else recorder.record_start,
                     approved_key="" if recorder is None else recorder.approval_key,
                     started=started,
+                    environment=self._environment,
+                    ask="" if self._deferral is None else self._deferral.reason_to_ask(pending.place),
                 )
         except TimeoutError:
             if not scope.expired():
@@ -188,6 +224,20 @@ class ToolCallRunner:
             return Outcome(started[0], ToolResult(call.id, call.name, error=STOPPED))
         finally:
             CURRENT_CALL.reset(token)
+
+
+def _emit_progress(emit: Emit, loop: asyncio.AbstractEventLoop, call: ToolCall, value: Any) -> None:
+    """Emit the progress of a call, from the thread of the event loop or from that of a plain function."""
+    event = ProgressReported(call, value)
+    try:
+        in_loop = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        in_loop = False
+    if in_loop:
+        emit(event)
+        return
+    with suppress(RuntimeError):  # the loop is closed: nobody reads the events any more
+        loop.call_soon_threadsafe(emit, event)
 
 
 async def _wait_for_all(tasks: Collection[asyncio.Task[Outcome]]) -> None:

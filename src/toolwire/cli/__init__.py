@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "profile": "Show the format in which a model writes calls, and the evidence for it.",
     "tools": "List tools, show the definition of one, check a file of definitions.",
     "call": "Call a tool by hand, through the same checks as a model's call.",
-    "ask": "Ask a model; it may list, read and search files below --root, and more with --tier run.",
+    "ask": "Ask a model that can use the files below --root; a change of a file needs your approval.",
     "chat": "Chat with a model that uses tools below --root; approvals are asked for here.",
     "init": "Write a commented TOML file: profiles of the available models, agents, and a policy.",
     "mcp": "Use the tools of MCP servers, and serve tools to MCP clients.",

@@ -10,13 +10,11 @@ import typer
 from toolwire.cli.console import CliError
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles
 from toolwire.cli.tools_command import tier_of
-from toolwire.config.tables import COACH
+from toolwire.config.tables import COACH, INTENT
 from toolwire.providers.api_registry import get_api
 from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
-AUTO_TIER = "auto"
-"""Value of --tier: the words of each task decide its tier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,13 @@ class AgentOptions:
     tier: Annotated[
         str | None,
         typer.Option(
-            help="The highest permitted tier: crawl (search), walk (read), run (change); auto: as the task's words ask."
+            help="The highest tier of tools: crawl (search), walk (read), run (change); by default all tools."
+        ),
+    ] = None
+    gate: Annotated[
+        str | None,
+        typer.Option(
+            help="intent: offer a tool that changes something only if the words of the task ask for a change."
         ),
     ] = None
     policy: PolicyFile = None
@@ -80,8 +84,12 @@ class AgentOptions:
                 )
             if self.format != COACH:
                 get_format(self.format)
-        if self.tier is not None and self.tier.lower() != AUTO_TIER:
+        if self.tier is not None:
             tier_of(self.tier)
+        if self.gate not in (None, INTENT):
+            raise CliError(f"--gate is {INTENT} or is left out, not {self.gate!r}")
+        if self.gate is not None and self.config is not None:
+            raise CliError("--gate cannot be combined with --config, whose agents have a key for it")
         if self.config is not None:
             for name, value in (("--model", self.model), ("--api", self.api), ("--base-url", self.base_url)):
                 if value is not None:

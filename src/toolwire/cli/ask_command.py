@@ -22,7 +22,7 @@ toolwire ask "What is in notes.txt?" --root ~/notes --model ~/models/my.gguf --j
 
 toolwire ask "Which files are in docs?" --root . --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B -f hermes
 
-toolwire ask "Correct the spelling in README.md." --root . --api anthropic --model claude-sonnet-4-5 --tier run
+toolwire ask "Correct the spelling in README.md." --root . --api anthropic --model claude-sonnet-4-5
 
 toolwire ask "Which invoices are open?" --config toolwire.toml --agent clerk
 
@@ -41,7 +41,7 @@ def ask(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
-    """Ask a model; it may list, read and search files below --root, and more with --tier run."""
+    """Ask a model that can use the files below --root; a change of a file needs your approval."""
     options = options.validate()
     with needs_extra("An agent"):
         from toolwire.cli.ask_run import (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.agent_options import AUTO_TIER, AgentOptions
+from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import is_interactive
 from toolwire.cli.console import claim_output
 from toolwire.cli.option_groups import takes_options
@@ -44,8 +43,6 @@ def chat(
 ) -> None:
     """Chat with a model that uses tools below --root; approvals are asked for here."""
     options = options.validate()
-    if options.tier is None and options.config is None and options.remote:
-        options = replace(options, tier=AUTO_TIER)
     with needs_extra("An agent"):
         from toolwire.cli.chat_session import (
             converse_with_agent,  # here, because agents are slow to import

@@ -8,11 +8,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from toolwire.agent.config import AgentConfig
 from toolwire.agent.run_events import (
+    AgentChanged,
     AgentEvent,
     ApprovalRequested,
+    ContextReduced,
     CorrectionAdded,
     MemberEvent,
+    ModelChosen,
+    PartialOutput,
+    ProgressReported,
     ReplayEnded,
     RunEnded,
     RunResumed,
@@ -22,7 +28,7 @@ from toolwire.agent.run_events import (
     TranslationNoted,
     TurnStarted,
 )
-from toolwire.cli.agent_options import AUTO_TIER, AgentOptions
+from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.ask_run import turn_enders
 from toolwire.cli.console import CliError, console, leave, say, styled
@@ -32,14 +38,16 @@ from toolwire.cli.open_agent import OpenAgent, open_from_options
 from toolwire.cli.small_model_prompts import CHAT_SYSTEM
 from toolwire.cli.tools_command import print_definition, tier_of
 from toolwire.cli.transcript import LAST, AutosavedChat, load, newest, save
-from toolwire.config.tables import COACH
+from toolwire.config.tables import COACH, INTENT
 from toolwire.errors import ToolwireError
 from toolwire.events import Event, collect
 from toolwire.execution.outcomes import Outcome
 from toolwire.messages import Message, Part, TextPart, ToolResult
 from toolwire.policy.approval import Approval, ApprovalAnswer
+from toolwire.policy.intent import TierGate
 from toolwire.policy.session import Session
 from toolwire.telemetry.coached_backend import CoachedBackend
+from toolwire.tools import Tier
 from toolwire.wire.format_registry import get_format
 
 INTERRUPTED = 130
@@ -98,7 +106,7 @@ class Chat:
             "help": ("list the commands", self._help),
             "tools": ("list the tools that the model can call", self._tools),
             "format": ("show the format in which the model writes calls; /format NAME changes it", self._format),
-            "tier": ("show the tier of tasks; /tier crawl, walk, run or auto changes it", self._tier),
+            "tier": ("show the tier of tasks; /tier crawl, walk, run or intent changes it", self._tier),
             "trace": (
                 "show every event of the last answer; /trace on shows them always, /trace off does not",
                 self._trace,
@@ -196,9 +204,9 @@ class Chat:
     def status_line(self) -> str:
         """Return one line about the model, its format and the tier."""
         agent = self._agent.agent
-        backend, tier = agent.backend, agent.config.tier
+        backend = agent.backend
         way = backend.format or f"fields of {backend.api}" if backend.format or backend.api else "no API"
-        return f"{backend.model}, {way}, tier {'auto' if tier is None else tier.name.lower()}"
+        return f"{backend.model}, {way}, {_tier_text(agent.config)}"
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
@@ -296,13 +304,9 @@ class Chat:
     async def _tier(self, rest: str) -> None:
         agent = self._agent.agent
         if rest:
-            agent.config = replace(agent.config, tier=None if rest.lower() == AUTO_TIER else tier_of(rest))
-        tier = agent.config.tier
-        say(
-            "the words of each task decide its tier"
-            if tier is None
-            else f"tasks may use tools up to tier {tier.name.lower()}"
-        )
+            gate = TierGate(min_tier=Tier.WALK) if rest.lower() == INTENT else None
+            agent.config = replace(agent.config, tier=None if gate else tier_of(rest), gate=gate)
+        say(_tier_text(agent.config))
 
     async def _trace(self, rest: str) -> None:
         if rest in ("on", "off"):
@@ -379,6 +383,13 @@ async def _read(source: LineSource) -> str | type[KeyboardInterrupt] | None:
         return KeyboardInterrupt
 
 
+def _tier_text(config: AgentConfig) -> str:
+    """Return which tools the tasks of an agent may use."""
+    if config.gate is not None:
+        return "the words of each task unlock its tools"
+    return "all tools" if config.tier is None else f"tools up to tier {config.tier.name.lower()}"
+
+
 @dataclass(slots=True)
 class PartialTurn:
     """The events and tool outcomes of one model turn.
@@ -444,7 +455,9 @@ class PartialAnswer:
                 self.turns[-1].outcomes.append(outcome)
             case TaskStarted() | MemberEvent() | RunEnded() | RunResumed() | ReplayEnded():
                 pass
-            case ApprovalRequested() | CorrectionAdded() | TranslationNoted():
+            case ProgressReported() | ApprovalRequested() | CorrectionAdded() | TranslationNoted() | PartialOutput():
+                pass
+            case ModelChosen() | ContextReduced() | AgentChanged():
                 pass
             case _:
                 self.turns[-1].events.append(event)

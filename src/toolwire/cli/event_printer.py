@@ -14,10 +14,15 @@ from typing import Any
 from rich.status import Status
 
 from toolwire.agent.run_events import (
+    AgentChanged,
     AgentEvent,
     ApprovalRequested,
+    ContextReduced,
     CorrectionAdded,
     MemberEvent,
+    ModelChosen,
+    PartialOutput,
+    ProgressReported,
     ReplayEnded,
     RunEnded,
     RunResumed,
@@ -38,9 +43,11 @@ from toolwire.events import (
     ReasoningDelta,
     UsageCounted,
 )
-from toolwire.execution.approval_requests import Confirm
+from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.messages import ToolCall, ToolResult
+from toolwire.models.model_group import FIRST_CHOICE
 from toolwire.policy.approval import Approval, ApprovalAnswer
+from toolwire.schema.serialization import to_json_value
 from toolwire.text.truncate import truncate
 
 ARGUMENTS = 400
@@ -112,25 +119,22 @@ class EventPrinter:
                 self._begin_call(index, name)
             case CallEnd():
                 self._end_call(event)
-            case ToolStarted(call):
-                self._close()
-                self._start_spinner(f"{call.name} runs")
+            case ToolStarted() | ProgressReported():
+                self._show_running(event)
             case ToolFinished():
                 self._stop_spinner()
                 self._finish_tool(event)
             case ApprovalRequested():
                 self.pause()
-            case CorrectionAdded(text):
-                self._row("told", text if self.trace else truncate(text, 200, lines=2), "yellow")
-            case TranslationNoted(note) if self.trace or note.kind == "quarantined":
-                self._row("note", str(note), "yellow")
+            case ModelChosen() | ContextReduced() | AgentChanged() | CorrectionAdded() | TranslationNoted():
+                self._show_note(event)
             case MemberEvent(member, inner):
                 self._member(member, inner)
             case TaskStarted(_, intent, hidden) if hidden and not self.trace and not self._warned:
                 self._warned = True
                 more = f" and {len(hidden) - HIDDEN_NAMES} more" if len(hidden) > HIDDEN_NAMES else ""
                 self._row(
-                    "held", f"{', '.join(hidden[:HIDDEN_NAMES])}{more}: above {intent.tier.name}, see --tier", "dim"
+                    "locked", f"{', '.join(hidden[:HIDDEN_NAMES])}{more}: above {intent.tier.name}, see --tier", "dim"
                 )
             case ReplayEnded():
                 self._row("now", "the run continues from here", "dim")
@@ -139,12 +143,36 @@ class EventPrinter:
             case _ if self.trace:
                 self._show_details(event)
 
+    def _show_note(
+        self, event: ModelChosen | ContextReduced | AgentChanged | CorrectionAdded | TranslationNoted
+    ) -> None:
+        match event:
+            case ModelChosen(model, _, _, reason):
+                if self.trace or reason != FIRST_CHOICE:
+                    self._row("model", f"{model} answers: {reason}", "dim")
+            case ContextReduced():
+                self._row("context", str(event), "dim")
+            case AgentChanged(agent):
+                self._row("agent", f"{agent} continues", "dim")
+            case CorrectionAdded(text):
+                self._row("hint", text if self.trace else truncate(text, 200, lines=2), "yellow")
+            case TranslationNoted(note):
+                if self.trace or note.kind == "quarantined":
+                    self._row("note", str(note), "yellow")
+
+    def _show_running(self, event: ToolStarted | ProgressReported) -> None:
+        if isinstance(event, ProgressReported):
+            self._row("progress", f"{event.call.name}: {truncate(str(event.value), 200, lines=2)}", "dim")
+        else:
+            self._close()
+        self._start_spinner(f"{event.call.name} runs")
+
     def _show_details(self, event: AgentEvent) -> None:
         match event:
             case TaskStarted(_, intent, hidden):
                 self._row("tier", f"{intent.tier.name}: {intent.why}", "magenta")
                 if hidden:
-                    self._row("held", f"{', '.join(hidden)}: above {intent.tier.name}", "magenta")
+                    self._row("locked", f"{', '.join(hidden)}: above {intent.tier.name}", "magenta")
             case ProblemFound(problem):
                 self._row("problem", f"{problem.kind}: {problem.message}", "red")
             case UsageCounted(usage):
@@ -188,7 +216,7 @@ class EventPrinter:
         self._stop_spinner()
         self._close()
         if self._prose and (prose := "".join(self._prose).strip()):
-            self._row("said", prose, "dim")  # prose before a call is not the answer
+            self._row("text", prose, "dim")  # prose before a call is not the answer
             self._prose.clear()
         self._call_count += 1
         self._notes_console.print(styled("call    ", "bold"), styled(name, "bold cyan"), " ", sep="", end="")
@@ -228,7 +256,7 @@ class EventPrinter:
                 colour = "green" if outcome.result.success else "red"
                 self._row(member, truncate(result_text(outcome.result), 200, lines=2), colour)
             case CorrectionAdded(text):
-                self._row(member, f"is told: {truncate(text, 100, lines=1)}", "yellow")
+                self._row(member, f"hint: {truncate(text, 100, lines=1)}", "yellow")
             case ApprovalRequested():
                 self.pause()
             case MemberEvent(other, innermost):
@@ -281,7 +309,7 @@ class OrderedPrompt:
         confirm: asks the user.
     """
 
-    def __init__(self, confirm: Confirm) -> None:
+    def __init__(self, confirm: AsyncConfirm) -> None:
         self._confirm = confirm
         self._shown: dict[int, asyncio.Event] = {}
 
@@ -300,9 +328,10 @@ class OrderedPrompt:
 
 
 def result_text(result: ToolResult) -> str:
-    """Return the text of a result and its number of images."""
-    images = f"({len(result.images)} images)" if result.images else ""
-    return "\n".join(filter(None, (result.text, images)))
+    """Return the text of a result and its numbers of images and files."""
+    media = (("images", result.images), ("files", result.files))
+    counts = [f"({len(parts)} {kind})" for kind, parts in media if parts]
+    return "\n".join(filter(None, ("" if result.only_media else result.text, *counts)))
 
 
 def emit_event(event: AgentEvent) -> None:
@@ -310,33 +339,49 @@ def emit_event(event: AgentEvent) -> None:
     emit(event_json(event))
 
 
+_NAMES = {ModelChosen: "model", ContextReduced: "context", AgentChanged: "agent"}
+"""Names of events that are shown as they are."""
+
+
 def event_json(event: AgentEvent) -> dict[str, Any]:
     """Return an event as a JSON object."""
     match event:
-        case TaskStarted(task, intent, hidden):
-            return {"event": "task", "task": task, "tier": intent.tier.name, "why": intent.why, "held": list(hidden)}
+        case TaskStarted(task, intent, locked):
+            return {
+                "event": "task",
+                "task": task,
+                "tier": intent.tier.name,
+                "reason": intent.why,
+                "locked_tools": list(locked),
+            }
         case TurnStarted():
             return {"event": "turn", "round": event.round}
         case ToolStarted(call):
             return {"event": "call", "call": _call_json(call)}
+        case ProgressReported(call, value):
+            return {"event": "progress", "call": _call_json(call), "value": plain(value)}
         case ApprovalRequested(approval):
-            return {"event": "approval", "call": _call_json(approval.call), "why": approval.reason}
+            return {"event": "approval", "call": _call_json(approval.call), "reason": approval.reason}
         case ToolFinished(outcome, seconds):
             body = {"event": "result", "call": _call_json(outcome.call), "seconds": round(seconds, 3)}
             issue = outcome.issue.kind if outcome.issue else None
             return {**body, "result": {**plain(outcome.result), "success": outcome.result.success}, "issue": issue}
         case CorrectionAdded(text):
             return {"event": "correction", "text": text}
+        case PartialOutput(value):
+            return {"event": "partial_output", "value": value}
         case TranslationNoted(note):
             return {"event": "note", "kind": note.kind, "where": note.where, "message": note.message}
+        case ModelChosen() | ContextReduced() | AgentChanged():
+            return {"event": _NAMES[type(event)], **plain(event)}
         case MemberEvent(member, inner):
-            return {"event": "member", "member": member, "said": event_json(inner)}
-        case RunResumed():
-            return {"event": "resumed"}
-        case ReplayEnded():
-            return {"event": "caught_up"}
+            return {"event": "member", "member": member, "member_event": event_json(inner)}
+        case RunResumed() | ReplayEnded():
+            return {"event": "resumed" if isinstance(event, RunResumed) else "replay_ended"}
         case RunEnded():
             body = {"event": "end", "reason": event.reason, "answer": event.answer, "detail": event.detail}
+            if event.output is not None:
+                body["output"] = to_json_value(event.output)
             spent = {"rounds": event.rounds, "calls": event.calls, "usage": plain(event.usage), "money": event.money}
             return {**body, **spent, "seconds": round(event.seconds, 3)}
     return event_dict(event)

@@ -162,14 +162,14 @@ budget = {{ rounds = {rounds} }}             # also calls, tokens, seconds, and 
 [agents.editor]
 profile = {profile}
 system = "You change the files of this project as you are asked to. Look first, then make the smallest change."
-gate = {{ min = "walk", max = "run" }}  # the words of each task decide its tier
+# gate = "intent"                     # offer a tool that changes something only if the task's words ask for a change
 tools = {{ builtin = ["."] }}           # python = ["tools.py"] adds @toolwire.tool functions, mcp = ["files"] a server
 budget = {{ rounds = 30, seconds = 600 }}
 # format = "hermes"                   # the wire format the model is asked to write; `toolwire formats` lists them
 # use_xml_tool_format = true          # tools as XML in the text, for any model
 # envelope = "qwen-local"             # results in a Tool Envelope, truncated to what this model can read
 # context = 100000                    # maximum tokens of a request
-# temperature = 0.2
+# settings = {{ temperature = 0.2, seed = 1 }}   # reasoning_effort, max_tokens, top_p, stop and more
 
 # [teams.office]                      # the coordinator calls the members as tools
 # coordinator = "editor"

@@ -188,7 +188,7 @@ def call(
     async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...]]:
         (status,) = await router.connect(server)
         tool_status = _tool(status, tool)
-        read = read_arguments(text, registry.lookup(tool_status.called).definition)
+        read = read_arguments(text, registry.lookup(tool_status.exposed_name).definition)
         if read.value is None:
             why = read.problem.message if read.problem else "they are not a JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
@@ -197,7 +197,7 @@ def call(
         executor = ToolExecutor(registry, policy=rules, confirm=confirm)
         with BUSY.waiting("the tool works"):
             return await executor.run(
-                ToolCall(tool_status.called, read.value, "call_1"), Session(tier=session_tier)
+                ToolCall(tool_status.exposed_name, read.value, "call_1"), Session(tier=session_tier)
             ), read.repairs
 
     outcome, repairs = _with_servers(config, registry, work)
@@ -345,7 +345,7 @@ def _with_servers(
         with BUSY.pause():
             say(f"{name} wants you to sign in. Open this address in a browser:\n{address}", "")
 
-    def decline_question(name: str, question: str) -> None:
+    async def decline_question(name: str, question: str) -> None:
         with BUSY.pause():
             say(f"toolwire: {name} asks in the middle of the call, which is declined here: {question}", "yellow")
 
@@ -417,12 +417,12 @@ def _tool(status: ServerStatus, name: str) -> ToolStatus:
             hint = f"`toolwire mcp approve {status.name}` asks about it"
             raise CliError(f"{status.name}: {status.reason}; {hint}", status=DENIED)
         raise CliError(f"{status.name}: {status.reason}", status=1)
-    match = next((candidate for candidate in status.tools if name in (candidate.name, candidate.called)), None)
+    match = next((candidate for candidate in status.tools if name in (candidate.name, candidate.exposed_name)), None)
     if match is None:
         raise CliError(
             f"{status.name} has no tool {name!r}; it has {', '.join(candidate.name for candidate in status.tools)}"
         )
-    if not match.called:
+    if not match.exposed_name:
         raise CliError(f"the tool {name} of {status.name} is {match.state}: {match.reason}".removesuffix(": "))
     return match
 
@@ -430,9 +430,9 @@ def _tool(status: ServerStatus, name: str) -> ToolStatus:
 def _show(statuses: list[ServerStatus]) -> None:
     screen = console()
     for status in statuses:
-        about = f" ({status.about}, MCP {status.protocol})" if status.protocol else ""
+        about = f" ({status.server_version}, MCP {status.protocol})" if status.protocol else ""
         screen.print(styled(status.name, "bold"), styled(f" {status.state}{about}", _COLOURS[status.state]), sep="")
-        for line in status.shown.splitlines():
+        for line in status.launch.splitlines():
             screen.print(styled(f"  {line}", "dim"))
         if status.reason:
             hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not approved" else ""

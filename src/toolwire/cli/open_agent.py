@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget
@@ -16,7 +16,7 @@ from toolwire.agent.loading import Environment, open_agent, open_team
 from toolwire.agent.model_pool import LOCAL, Models, local_name
 from toolwire.agent.team import AgentTeam
 from toolwire.builtin.toolsets import builtin_tools, ending_tools, reading_tools
-from toolwire.cli.agent_options import AUTO_TIER, DEFAULT_MODEL, AgentOptions
+from toolwire.cli.agent_options import DEFAULT_MODEL, AgentOptions
 from toolwire.cli.console import CliError, console, say, styled
 from toolwire.cli.mcp_command import confirm_at_terminal, silence_sdk_loggers
 from toolwire.cli.small_model_prompts import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
@@ -24,10 +24,12 @@ from toolwire.cli.tool_options import file_tools, load_policy
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
-from toolwire.execution.approval_requests import Confirm
+from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.intent import TierGate
 from toolwire.policy.policy import Policy
+from toolwire.telemetry.defaults import SWITCH
+from toolwire.telemetry.recorder import Recorder
 from toolwire.tools import Tier
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ class OpenAgent:
         models: opens other models.
     """
 
-    runner: Agent | AgentTeam
-    agent: Agent
+    runner: Agent[Any] | AgentTeam[Any]
+    agent: Agent[Any]
     profile: ModelProfile
     models: Models
 
@@ -63,7 +65,7 @@ class OpenAgent:
 
 
 @asynccontextmanager
-async def open_from_options(options: AgentOptions, confirm: Confirm, system: str) -> AsyncGenerator[OpenAgent]:
+async def open_from_options(options: AgentOptions, confirm: AsyncConfirm, system: str) -> AsyncGenerator[OpenAgent]:
     """Open the agent that the options describe.
 
     Raises:
@@ -72,7 +74,9 @@ async def open_from_options(options: AgentOptions, confirm: Confirm, system: str
     rules = load_policy(options.policy) if options.policy else None
     async with Models(load=load_local) as models:
         if options.config is None:
-            yield await _agent_from_options(options, system, models, confirm, rules)
+            opened_agent = await _agent_from_options(options, system, models, confirm, rules)
+            _announce_recording(opened_agent.agent)
+            yield opened_agent
             return
         silence_sdk_loggers()
         configuration = load_configuration(options.config)
@@ -84,17 +88,30 @@ async def open_from_options(options: AgentOptions, confirm: Confirm, system: str
             approve=_approve_server,
             sign_in=_sign_in,
             tools=_tools(options, Tier.RUN, small=False),
-            tier=None if options.tier is None or options.tier.lower() == AUTO_TIER else tier_of(options.tier),
+            tier=None if options.tier is None else tier_of(options.tier),
+            telemetry=True,
         )
         name = options.agent or ""
         if name in configuration.teams or (not name and len(configuration.teams) == 1 < len(configuration.agents)):
             async with open_team(configuration, name, environment, source=options.config) as team:
+                _announce_recording(team.coordinator)
                 yield await _apply_overrides(
                     options, OpenAgent(team, team.coordinator, _profile(configuration, team.coordinator), models)
                 )
         else:
             async with open_agent(configuration, name, environment, source=options.config) as agent:
+                _announce_recording(agent)
                 yield await _apply_overrides(options, OpenAgent(agent, agent, _profile(configuration, agent), models))
+
+
+def _announce_recording(agent: Agent) -> None:
+    """Say where runs are recorded, before the first one is."""
+    for observer in agent.observers:
+        if isinstance(observer, Recorder) and not observer.path.exists():
+            say(
+                f"toolwire: runs are recorded in {observer.path}, for toolwire trace; "
+                f"{SWITCH}=off switches this off, {SWITCH}=figures stores no text"
+            )
 
 
 async def _approve_server(question: ServerQuestion) -> bool:
@@ -116,7 +133,7 @@ def _profile_from_options(options: AgentOptions) -> ModelProfile:
     return ModelProfile(provider=LOCAL, model=options.model or DEFAULT_MODEL)
 
 
-def _profile(configuration: Configuration, agent: Agent) -> ModelProfile:
+def _profile(configuration: Configuration, agent: Agent[Any]) -> ModelProfile:
     name = configuration.agents[agent.config.name].profile or next(iter(configuration.profiles))
     return configuration.profiles[name]
 
@@ -132,21 +149,23 @@ async def _apply_overrides(options: AgentOptions, opened_agent: OpenAgent) -> Op
 
 
 async def _agent_from_options(
-    options: AgentOptions, system: str, models: Models, confirm: Confirm, rules: Policy | None
+    options: AgentOptions, system: str, models: Models, confirm: AsyncConfirm, rules: Policy | None
 ) -> OpenAgent:
     profile = _profile_from_options(options)
     small = bool(local_name(profile))
-    by_words = options.tier is not None and options.tier.lower() == AUTO_TIER
-    tier = None if by_words else tier_of(options.tier or "walk")
-    tools = _tools(options, Tier.RUN if tier is None else tier, small=small)
+    tier = None if options.tier is None else tier_of(options.tier)
+    # A small model is confused by many tools; it gets those that change something if the user asks for them.
+    built_in = Tier.WALK if small and options.gate is None else Tier.RUN
+    tools = _tools(options, built_in if tier is None else tier, small=small)
     try:
         registry = ToolRegistry(tools)
     except DefinitionError as error:
         raise CliError(str(error)) from error
     config = AgentConfig(
         system=system if tools else "",
-        tier=tier,
-        gate=TierGate(min_tier=Tier.WALK),  # a user who names a root wants it read
+        tier=None if options.gate else tier,
+        # A user who names a root wants it read, whatever the words of the task are.
+        gate=TierGate(min_tier=Tier.WALK, max_tier=Tier.RUN if tier is None else tier) if options.gate else None,
         budget=Budget(rounds=options.max_rounds or ROUNDS[small]),
         after_results=GO_ON if small else "",
         after_failures=TRY_AGAIN if small else "",
@@ -154,7 +173,7 @@ async def _agent_from_options(
     )
     try:
         backend = await models.open(profile, format=options.format)
-        agent = Agent(backend, registry, config, policy=rules, confirm=confirm)
+        agent = Agent(backend, registry, config, policy=rules, confirm=confirm, telemetry=True)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
     return OpenAgent(agent, agent, profile, models)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,9 @@ from toolwire.events import (
     ReasoningDelta,
 )
 from toolwire.messages import ParsedResponse, Problem, ToolCall
-from toolwire.wire.format_registry import AUTO
+from toolwire.tools import definitions
+from toolwire.wire.format_registry import AUTO, all_formats
+from toolwire.wire.reading_report import report_reading
 
 EXAMPLES = """Examples:
 
@@ -30,6 +32,8 @@ toolwire parse answer.txt
 model | toolwire parse --format hermes --tools tools.json --stream
 
 toolwire parse --json answer.txt | jq .tool_calls
+
+toolwire parse --explain --tools tools.json answer.txt
 
 --tools takes one definition, a list, or an object with the key `tools`. A definition is
 `{"name", "description", "parameters"}`, or has the shape of OpenAI, Anthropic or MCP.
@@ -53,6 +57,9 @@ def parse(
         str | None, typer.Option(help="The end of the prompt; by default, the end of the format's own template.")
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Show each event as soon as it is certain.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what was looked for, and why a text is not a call.")
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the response as JSON; with --stream, one event per line.")
     ] = False,
@@ -60,13 +67,18 @@ def parse(
     """Read the tool calls in a model's text."""
     if tools == "-" and file in (None, "-"):
         raise CliError("standard input cannot be both the text and the tools; give one of them as a file")
-    definitions = read_tools(tools)
-    if not definitions and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
+    tool_list = read_tools(tools)
+    if not tool_list and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
         todo = "add --tools" if tools is None else f"{display_name(tools)} defines no tools"
         say(f"toolwire: {format} has no markers of its own, so only calls to known tools are parsed: {todo}")
-    no_call = NO_CALL if definitions or format.lower() != AUTO else NO_CALL_UNKNOWN
-    parser = toolwire.StreamParser(format=format, tools=definitions, reasoning_started=reasoning_started, primed=primed)
-    events = _events(parser, read_pieces(file))
+    no_call = NO_CALL if tool_list or format.lower() != AUTO else NO_CALL_UNKNOWN
+    parser = toolwire.StreamParser(format=format, tools=tool_list, reasoning_started=reasoning_started, primed=primed)
+    pieces = read_pieces(file)
+    if explain:
+        text = "".join(pieces)
+        _explain(text, format, tool_list, json=json)
+        pieces = iter((text,))
+    events = _events(parser, pieces)
     if stream:
         problems = _show_events(events, no_call, json=json)
     else:
@@ -78,6 +90,19 @@ def parse(
             _show(response, no_call)
     if problems:
         raise typer.Exit(1)
+
+
+def _explain(text: str, format: str, tools: Iterable[Any], *, json: bool) -> None:
+    detected = [wire for wire in all_formats() if wire.detected]
+    formats = detected if format.lower() == AUTO else [toolwire.get_format(format)]
+    report = report_reading(text, formats, definitions(tools))
+    if json:
+        emit({"explanation": plain(report)})
+        return
+    _row("looked for", report.looked_for, "dim")
+    _row("markers", "\n".join(report.markers) or "none", "dim")
+    _row("all calls?", report.whole_message, "dim")
+    _row("amid prose", "\n".join(report.amid_prose) or "no call to a known tool", "dim")
 
 
 def _events(parser: toolwire.StreamParser, pieces: Iterable[str]) -> Iterator[Event]:

@@ -10,6 +10,7 @@ import typer
 import toolwire
 from toolwire.cli.console import CliError, console, emit, styled
 from toolwire.cli.input_files import read_pieces
+from toolwire.wire.format_registry import AUTO
 from toolwire.wire.profiles import QUIRKS
 
 EXAMPLES = """Examples:
@@ -38,6 +39,12 @@ def profile(
     screen = console()
     screen.print(styled(model_profile.format, "bold"))
     screen.print(styled(model_profile.reason))
+    if model_profile.prompt_format not in (AUTO, model_profile.format):
+        screen.print(styled(f"In a prompt, ask for: {model_profile.prompt_format}"))
+    if model_profile.forms:
+        screen.print(styled(f"Asked in a prompt, such models wrote ({model_profile.answers:,} answers with calls):"))
+        for share in model_profile.forms:
+            screen.print(styled(f"  {share.share:6.1%}  {share.form}{' (dialect)' if share.dialect else ''}"))
     if model_profile.api:
         screen.print(styled(f"API: {model_profile.api}"))
     if model_profile.spans:

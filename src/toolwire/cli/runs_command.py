@@ -119,13 +119,13 @@ def list_runs(
         (
             styled(info.id, "bold"),
             styled(_state_text(info), _STYLES[info.state]),
-            Text(info.began.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
+            Text(info.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")),
             styled(info.agent),
             styled(" ".join(info.task.split())),
         )
         for info in infos
     ]
-    print_rows(("run", "state", "began", "agent", "task"), rows, fold=("run", "state", "began", "agent"))
+    print_rows(("run", "state", "started", "agent", "task"), rows, fold=("run", "state", "started", "agent"))
 
 
 @app.command(epilog=SHOW_EXAMPLES)
@@ -150,8 +150,10 @@ def show(
         return
     screen = console()
     screen.print(styled(info.id, "bold"), styled(f"  {_state_text(info)}", _STYLES[info.state]), sep="")
-    began, changed = info.began.astimezone(), info.changed.astimezone()
-    screen.print(styled(f"agent {info.agent}, began {began:%Y-%m-%d %H:%M:%S}, last change {changed:%H:%M:%S}", "dim"))
+    started_at, updated_at = info.started_at.astimezone(), info.updated_at.astimezone()
+    screen.print(
+        styled(f"agent {info.agent}, started {started_at:%Y-%m-%d %H:%M:%S}, last change {updated_at:%H:%M:%S}", "dim")
+    )
     if info.state in ("running", "interrupted"):
         screen.print(styled(f"process {info.owner}{'' if info.state == 'running' else ', which is gone'}", "dim"))
     printer = _Transcript()
@@ -203,7 +205,7 @@ def delete(
         names = list(runs or ())
         if older_than is not None:
             before = datetime.now(UTC) - timedelta(days=older_than)
-            names += [info.id for info in store.all() if info.state == "ended" and info.changed < before]
+            names += [info.id for info in store.all() if info.state == "ended" and info.updated_at < before]
         for name in dict.fromkeys(names):
             store.delete(name)
             if json:
@@ -212,7 +214,9 @@ def delete(
                 console().print(styled(name, "bold"), styled("  deleted", "dim"), sep="")
 
 
-async def _resume_run(run_id: str, agent: Agent | AgentTeam, database: str, *, changed: bool, json: bool) -> RunEnded:
+async def _resume_run(
+    run_id: str, agent: Agent[Any] | AgentTeam[Any], database: str, *, changed: bool, json: bool
+) -> RunEnded:
     from toolwire.agent.durable import DurableRuns
 
     registry = (agent.coordinator if isinstance(agent, AgentTeam) else agent).registry
@@ -247,7 +251,7 @@ def _store(database: str) -> RunStore:
     return RunStore(database)
 
 
-def _import_agent(name: str) -> Agent | AgentTeam:
+def _import_agent(name: str) -> Agent[Any] | AgentTeam[Any]:
     """Import MODULE:NAME, and return the agent or team that it is or returns."""
     module_name, _, attribute = name.partition(":")
     if not attribute:
@@ -274,7 +278,7 @@ def _import_agent(name: str) -> Agent | AgentTeam:
 
 def _info_json(info: RunInfo) -> dict[str, Any]:
     body: dict[str, Any] = plain(info)
-    return {**body, "began": info.began.isoformat(), "changed": info.changed.isoformat()}
+    return {**body, "started_at": info.started_at.isoformat(), "updated_at": info.updated_at.isoformat()}
 
 
 def _state_text(info: RunInfo) -> str:
@@ -293,7 +297,7 @@ class _Transcript:
         if self._prose:
             prose, self._prose = "".join(self._prose).strip(), []
             if prose:
-                self._screen.print(labelled("said", prose))
+                self._screen.print(labelled("text", prose))
         self._screen.print(labelled(label, text.rstrip("\n"), style))
 
     def show(self, event: AgentEvent) -> None:
@@ -309,7 +313,7 @@ class _Transcript:
                 summary = f"{outcome.call.name}: {truncate(text, MAX_RESULT)}"
                 self.row("result" if good else "error", summary, "green" if good else "red")
             case CorrectionAdded(text):
-                self.row("told", text, "yellow")
+                self.row("hint", text, "yellow")
             case MemberEvent(member, ToolStarted() | ToolFinished() as inner):
                 self.row("member", member, "magenta")
                 self.show(inner)

@@ -24,7 +24,8 @@ toolwire stats --model qwen2.5-1.5b --since 7d
 
 toolwire stats --format hermes --since 2026-11-01 --json
 
-Runs are recorded on this machine only. TOOLWIRE_TELEMETRY=off records nothing, TOOLWIRE_TELEMETRY=figures no text."""
+Runs of ask and chat are recorded on this machine, and those of agents that ask for it. TOOLWIRE_RECORD=off records
+nothing, TOOLWIRE_RECORD=figures no text, TOOLWIRE_RECORD=on the runs of every agent."""
 
 _AGO = re.compile(r"(?P<count>\d{1,6})\s*(?P<unit>[smhdw])")
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

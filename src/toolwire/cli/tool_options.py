@@ -34,7 +34,7 @@ Approve = Annotated[bool, typer.Option("--yes", "-y", help="Approve calls withou
 
 def load_policy(path: str | None) -> Policy:
     """Return the policy in a file; the default policy without a file."""
-    return load_configuration(path).policy.made() if path else Policy()
+    return load_configuration(path).policy.to_policy() if path else Policy()
 
 
 def load_registry(roots: list[str] | None, files: list[str] | None) -> ToolRegistry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from toolwire.cli.console import CliError, console, emit, print_rows, safe, styl
 from toolwire.cli.stats_command import format_counts, open_archive
 from toolwire.telemetry.archive import LAST, Recorded, Row
 from toolwire.telemetry.records import NATIVE
+from toolwire.telemetry.request_rows import TOOLS
 
 EXAMPLES = """Examples:
 
@@ -28,7 +30,7 @@ toolwire trace 2737f1 --json
 
 toolwire trace last --raw 2 | toolwire parse --format hermes
 
-Text that looks like a secret is not recorded, and long texts are truncated. TOOLWIRE_TELEMETRY=off records nothing."""
+Text that looks like a secret is not recorded, and long texts are truncated. TOOLWIRE_RECORD=off records nothing."""
 
 WIDE = 100
 """Minimum width of a terminal, in columns, to show the text and its events side by side."""
@@ -43,7 +45,10 @@ def trace(
     ] = DEFAULT_LIMIT,
     raw: Annotated[int, typer.Option(min=0, help="Print only the model's text of this round.")] = 0,
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for the run, then one for each answer.")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object for the run, one for each message of its requests and each answer."
+        ),
     ] = False,
 ) -> None:
     """Show a run: the text of the model, the calls parsed from it, their approvals and their results."""
@@ -63,6 +68,8 @@ def trace(
                 "namesakes": list(recorded_run.namesakes),
             }
         )
+        for message in recorded_run.messages.values():
+            emit({"record": "message", **message})
         for turn in recorded_run.turns:
             emit({"record": "turn", **turn})
     else:
@@ -80,7 +87,7 @@ def _list(runs: list[Row], *, json: bool) -> None:
     rows = [
         (
             styled(run["id"], "bold"),
-            Text(_local_time(run["begun"])),
+            Text(_local_time(run["started_at"])),
             styled(run["model"]),
             styled(run["format"]),
             _outcome_text(run),
@@ -90,7 +97,7 @@ def _list(runs: list[Row], *, json: bool) -> None:
         )
         for run in runs
     ]
-    print_rows(("run", "begun", "model", "format", "ended", "rounds", "s", "task"), rows, right=("rounds", "s"))
+    print_rows(("run", "started", "model", "format", "ended", "rounds", "s", "task"), rows, right=("rounds", "s"))
 
 
 def _outcome_text(run: Row) -> Text:
@@ -119,7 +126,7 @@ def _print_raw(recorded_run: Recorded, round: int) -> None:
 def _show(recorded_run: Recorded) -> None:
     screen = console()
     run = recorded_run.run
-    screen.print(styled(f"run {run['id']}", "bold"), styled(f"  {_local_time(run['begun'])}", "dim"), sep="")
+    screen.print(styled(f"run {run['id']}", "bold"), styled(f"  {_local_time(run['started_at'])}", "dim"), sep="")
     about = f"{run['agent']}: {run['model'] or 'a model'}"
     about += f" through {run['api']}" if run["api"] else ""
     screen.print(styled(f"{about}, {_requested_format(run['format'])}"))
@@ -130,11 +137,13 @@ def _show(recorded_run: Recorded) -> None:
         namesakes = [f"{run_id}#1" if run_id == recorded_run.namesakes[0] else run_id for run_id in namesakes]
         screen.print(styled(f"other runs of this name: {', '.join(namesakes)}", "yellow"))
     reached = 0
+    shown: set[int] = set()
     for turn in recorded_run.turns:
         if turn["round"] < reached or (turn["round"] == reached and turn["attempt"] == 1):
-            screen.print(styled(f"\nrestarted at {_local_time(turn['begun'])}", "yellow"))
+            screen.print(styled(f"\nrestarted at {_local_time(turn['started_at'])}", "yellow"))
         reached = turn["round"]
-        _round(screen, turn)
+        _round(screen, turn, [recorded_run.messages.get(number) for number in turn["request"] if number not in shown])
+        shown.update(turn["request"])
     screen.print()
     screen.print(
         _outcome_text(run), styled(_totals(run)), styled(f": {run['detail']}" if run["detail"] else ""), sep=""
@@ -155,13 +164,16 @@ def _requested_format(format: str) -> str:
     return "in fields of its API" if format == NATIVE else f"in {format}"
 
 
-def _round(screen: Console, turn: Row) -> None:
+def _round(screen: Console, turn: Row, new: Sequence[Row | None]) -> None:
+    """Show a turn, with those messages of its request that no request before had; None for a deleted one."""
     again = f", attempt {turn['attempt']}" if turn["attempt"] > 1 else ""
     screen.print()
     screen.print(Rule(styled(f"round {turn['round']}{again}", "bold"), align="left", style="dim"), soft_wrap=False)
     screen.print(styled(_turn_facts(turn), "dim"))
     if turn["choice"]:
         screen.print(styled(f"format: {turn['choice']}", "dim"))
+    if new:
+        _section(screen, f"new in the request of {len(turn['request'])} parts", Text("\n").join(map(_message, new)))
     wrote, read = styled(turn["raw"] or "(not recorded)", "" if turn["raw"] else "dim"), _events(turn["events"])
     if screen.is_terminal and screen.width >= WIDE:
         table = Table(box=None, pad_edge=False, expand=True, show_header=True, header_style="dim")
@@ -176,10 +188,19 @@ def _round(screen: Console, turn: Row) -> None:
         _section(screen, "calls", Text("\n").join(_call(call) for call in turn["calls"]))
     if turn["failed"]:
         _section(screen, "could not be read", styled(turn["failed"], "red"))
-    if turn["told"]:
-        _section(screen, "the model is told", styled(turn["told"], "yellow"))
+    if turn["correction"]:
+        _section(screen, "correction", styled(turn["correction"], "yellow"))
     if turn["error"]:
         _section(screen, "error", styled(turn["error"], "red"))
+
+
+def _message(message: Row | None) -> Text:
+    if message is None:
+        return styled("(not recorded any more)", "dim")
+    text = "\n".join(line.rstrip() for line in message["text"].splitlines())
+    if message["role"] == TOOLS:
+        text = ", ".join(line.partition(" ")[0] for line in text.splitlines())
+    return Text.assemble((f"{message['role']} ", "cyan"), safe(text))
 
 
 def _section(screen: Console, title: str, inside: Text) -> None:
@@ -192,10 +213,13 @@ def _section(screen: Console, title: str, inside: Text) -> None:
 
 
 def _turn_facts(turn: Row) -> str:
-    facts = [f"{turn['seconds']:.2f} s" + ("" if turn["first"] is None else f", first after {turn['first']:.2f} s")]
+    facts = [
+        f"{turn['seconds']:.2f} s"
+        + ("" if turn["time_to_first_event"] is None else f", first after {turn['time_to_first_event']:.2f} s")
+    ]
     if turn["input_tokens"] or turn["output_tokens"]:
         facts.append(f"{turn['input_tokens']} + {turn['output_tokens']} tokens")
-    formats = ", ".join(turn["found"]) or "no call"
+    formats = ", ".join(turn["formats"]) or "no call"
     facts.append(f"asked for {turn['format']}, found {formats}")
     if turn["repairs"]:
         facts.append(f"repairs: {format_counts(turn['repairs'])}")
@@ -218,8 +242,8 @@ def _call(call: Row) -> Text:
     text.append(safe(call["tool"]), "bold").append(f" {safe(call['arguments'])}\n")
     style = "green" if call["ok"] else "red" if call["issue"] else "yellow"
     text.append("  " + safe(call["decision"]), style)
-    if call["asked"] is not None:
-        text.append(f", asked for {call['asked']:.1f} s", "dim")
+    if call["approval_seconds"] is not None:
+        text.append(f", asked for {call['approval_seconds']:.1f} s", "dim")
     if call["reason"]:
         text.append(f": {safe(call['reason'])}", "dim")
     if call["repairs"]:

@@ -9,21 +9,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
-
+from toolwire.agent.conversation_json import messages_of_data, messages_to_data
 from toolwire.cli.console import CliError
 from toolwire.cli.input_files import read_json
-from toolwire.messages import ImagePart, Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
+from toolwire.errors import ConversationError
+from toolwire.messages import Message
 from toolwire.runtime.state_dir import state_folder
 from toolwire.telemetry.defaults import keeps_content
 
-VERSION: Final = 1
-_MARK: Final = "toolwire_conversation"
-_KINDS: Final[dict[str, TypeAdapter[Any]]] = {
-    kind.__name__: TypeAdapter(kind) for kind in (TextPart, ReasoningPart, ImagePart, ToolCall, ToolResult, OpaquePart)
-}
 LAST: Final = "last"
 """Name of the most recently saved conversation."""
 MAX_COPIES: Final = 20
@@ -31,7 +26,6 @@ MAX_COPIES: Final = 20
 MAX_COPY_BYTES: Final = 8 << 20
 """Maximum size of an automatically saved conversation, in bytes."""
 _FOLDER: Final = "conversations"
-_ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +112,7 @@ def save(path: str, messages: Sequence[Message], model: str) -> None:
 
 
 def _text(messages: Sequence[Message], model: str) -> str:
-    entries = [{"role": message.role, "parts": [_part_json(part) for part in message.parts]} for message in messages]
-    return json.dumps({_MARK: VERSION, "model": model, "messages": entries}, ensure_ascii=False, indent=1)
+    return json.dumps({"model": model, **messages_to_data(messages)}, ensure_ascii=False, indent=1)
 
 
 def _write(path: str, text: str) -> None:
@@ -133,12 +126,6 @@ def _write(path: str, text: str) -> None:
         raise CliError(f"{path} cannot be written: {error}") from error
 
 
-def _part_json(part: Part) -> dict[str, Any]:
-    kind = type(part).__name__
-    body: dict[str, Any] = _KINDS[kind].dump_python(part, mode="json", exclude_defaults=True)
-    return {"is": kind, **body}
-
-
 def load(path: str) -> tuple[Message, ...]:
     """Read a conversation.
 
@@ -146,22 +133,7 @@ def load(path: str) -> tuple[Message, ...]:
         CliError: the file cannot be read, or does not contain a conversation.
     """
     data = read_json(os.path.expanduser(path))
-    if not isinstance(data, dict) or _MARK not in data or not isinstance(data.get("messages"), list):
-        raise CliError(f"{path} is not a conversation that was saved with /save")
-    if data[_MARK] != VERSION:
-        raise CliError(f"{path} was saved by another version of Toolwire ({data[_MARK]!r:.20})")
     try:
-        return tuple(_message(entry) for entry in data["messages"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else repr(error)
-        raise CliError(f"{path} is damaged: {why:.200}") from error
-
-
-def _message(data: dict[str, Any]) -> Message:
-    if data["role"] not in _ROLES:
-        raise ValueError(f"unknown role {data['role']!r:.40}")
-    parts = [
-        _KINDS[part["is"]].validate_python({key: value for key, value in part.items() if key != "is"})
-        for part in data["parts"]
-    ]
-    return Message(data["role"], tuple(parts))
+        return messages_of_data(data)
+    except ConversationError as error:
+        raise CliError(f"{path}: {error}") from error

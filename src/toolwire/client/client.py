@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, overload
 from urllib.parse import quote, urlsplit
+
+from typing_extensions import TypeForm, TypeVar
 
 from toolwire._surface import check_type, needs_extra, wrong_type
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
-from toolwire.client.transport import HttpTransport
+from toolwire.client.extraction import ExtractOptions, extract
+from toolwire.client.transport import HttpTransport, Retry
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.events import Event, collect, replay
-from toolwire.messages import Message, ParsedResponse
+from toolwire.messages import Content, Message, ParsedResponse
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.message_parts import Json
+from toolwire.providers.model_settings import ModelOptions, RequestAdditions, patched
 from toolwire.providers.parsing import Merging, merge_text
-from toolwire.providers.request import ChatRequest, Notes, RequestOptions
+from toolwire.providers.request import AskOptions, ChatRequest, Notes, RequestOptions, result_texts
+from toolwire.runtime.blocking import iterate_blocking, run_blocking
+from toolwire.schema.output_type import output_type_of
+from toolwire.text.suggest import check_options
+from toolwire.text.tokens import PER_TOKEN, TokenCount, estimate_message_tokens, estimate_tokens
 from toolwire.tools import ToolDefinition, definitions
+from toolwire.wire.stream_parser import ParseOptions
+
+_OutputT = TypeVar("_OutputT")
 
 MAX_ERROR = 500
 """Maximum length of an error's body that a message shows, in characters."""
+
+SECRET = 8
+"""Length of an extra header, in characters, from which it may be a secret, so that no message shows it."""
+
+_CLIENT_OPTIONS = ("base_url", "key", "key_env", "transport", "retry", "text_format", *ModelOptions.__annotations__)
 
 
 class Client:
@@ -38,12 +54,23 @@ class Client:
             for the provider's own URL, from the provider's usual variable.
         key_env: the environment variable that contains the key.
         transport: carries the requests; by default HTTP.
+        retry: when a request that failed is repeated; None for the defaults of `Retry`. Not with `transport`, which
+            repeats requests by itself or not at all.
         text_format: the wire format of calls in the text of an answer; "auto" for any, None for none.
+        options: additions to each request; see `toolwire.models.ModelOptions`.
+
+    Attributes:
+        api: the API.
+        model: the model's name.
+        text_format: see the argument.
+        price_provider: the provider in the list of published prices; "" for a server of one's own.
 
     Raises:
         UnknownApi: the API does not exist.
-        ConfigurationError: the API has no public endpoint, and `base_url` is missing.
-        TypeError: a value is of another type.
+        ConfigurationError: the API has no public endpoint, and `base_url` is missing; or there are
+            `transport` and `retry`.
+        DefinitionError: a setting has an invalid value.
+        TypeError: a value is of another type, or an option or a setting is unknown.
     """
 
     def __init__(
@@ -55,8 +82,11 @@ class Client:
         key: str | None = None,
         key_env: str = "",
         transport: Transport | None = None,
+        retry: Retry | None = None,
         text_format: str | None = "auto",
+        **options: Unpack[ModelOptions],
     ) -> None:
+        check_options("Client", options, _CLIENT_OPTIONS)
         self.api = get_api(api)
         check_type("model", model, str, "the model's name")
         check_type("base_url", base_url, str, "text")
@@ -64,8 +94,12 @@ class Client:
         check_type("text_format", text_format, (str, NoneType), "a format's name or None")
         if transport is not None and not callable(getattr(transport, "open", None)):
             raise wrong_type("transport", transport, "a Transport, such as HttpTransport()")
+        check_type("retry", retry, (Retry, NoneType), "Retry() or None")
+        if transport is not None and retry is not None:
+            raise ConfigurationError("retry= has no effect beside transport=: pass it to HttpTransport(retry=...)")
         self.model = model
         self.text_format = text_format
+        self._additions = RequestAdditions.of(**options)
         self._endpoint = ENDPOINTS.get(self.api.name, Endpoint())
         self._base = (base_url or self._endpoint.base_url).rstrip("/")
         if not self._base:
@@ -74,11 +108,13 @@ class Client:
             raise ConfigurationError(
                 f"base_url must begin with http:// or https://, not {self._base.rpartition('@')[2]!r:.200}"
             )
+        public = self._endpoint.base_url
+        self.price_provider = self._endpoint.prices if not public or self._base == public else ""
         self._key = key
         self._key_env = key_env
         self._own: HttpTransport | None = None
         if transport is None:
-            transport = self._own = HttpTransport()
+            transport = self._own = HttpTransport(retry=retry)
         self._transport = transport
 
     def __repr__(self) -> str:
@@ -99,37 +135,46 @@ class Client:
         if self._own is not None:
             await self._own.close()
 
+    def __enter__(self) -> Self:
+        """Return the client, for use without asyncio."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections that calls without asyncio opened."""
+        run_blocking(self.close)
+
     async def stream(
         self,
-        conversation: ChatRequest | Iterable[Message] | str,
+        conversation: ChatRequest | Iterable[Message] | Content,
         *,
         tools: Any = (),
         notes: Notes | None = None,
         id_seed: str = "",
-        **options: Unpack[RequestOptions],
+        **options: Unpack[AskOptions],
     ) -> AsyncGenerator[Event]:
         """Yield the events of the answer as they arrive; closing the iterator cancels the request.
 
         Args:
-            conversation: messages, a user's text, or a whole request.
+            conversation: messages; a user's text, or a list of text, images and files; or a whole request.
             tools: the tools that the model may call, in any shape that `toolwire.parse` takes.
             notes: collects what could not be translated.
             id_seed: part of the ids of calls that come without one.
-            options: see `toolwire.models.RequestOptions`.
+            options: see `toolwire.models.AskOptions`.
 
         Raises:
             ProviderError: the server cannot be reached or refuses; the message gives its reason.
             ConfigurationError: no key is set.
             DefinitionError, TypeError: see `ProviderApi.encode_request`.
         """
-        tools = _offered(conversation, tools)
-        body = self._body(conversation, tools, True, notes, options)
-        async with self._transport.open(self._request(body, stream=True)) as answer:
+        request, additions = self._asked(conversation, options)
+        tools = _offered(request, tools)
+        body = self._body(request, tools, True, notes, additions)
+        async with self._transport.open(self._request(body, additions, stream=True)) as answer:
             if not answer.good:
-                for event in replay(await self._refused(answer, tools, id_seed)):
+                for event in replay(await self._refused(answer, tools, id_seed, additions)):
                     yield event
                 return
-            reader = _Reader(self, tools, id_seed)
+            reader = _Reader(self, self._text_options(request, tools, id_seed))
             async for piece in answer.body:
                 for event in reader.feed(piece):
                     yield event
@@ -138,53 +183,202 @@ class Client:
 
     async def ask(
         self,
-        conversation: ChatRequest | Iterable[Message] | str,
+        conversation: ChatRequest | Iterable[Message] | Content,
         *,
         tools: Any = (),
         notes: Notes | None = None,
         id_seed: str = "",
-        **options: Unpack[RequestOptions],
+        **options: Unpack[AskOptions],
     ) -> ParsedResponse:
         """Return the whole answer; see `stream` for the arguments and the errors."""
-        tools = _offered(conversation, tools)
-        body = self._body(conversation, tools, False, notes, options)
-        async with self._transport.open(self._request(body, stream=False)) as answer:
+        request, additions = self._asked(conversation, options)
+        tools = _offered(request, tools)
+        body = self._body(request, tools, False, notes, additions)
+        async with self._transport.open(self._request(body, additions, stream=False)) as answer:
             if not answer.good:
-                return await self._refused(answer, tools, id_seed)
+                return await self._refused(answer, tools, id_seed, additions)
             data = _json(await answer.read())
         if not isinstance(data, dict):
             raise ProviderError(f"{self.api.name} did not answer with a JSON object", status=answer.status)
         response = self.api.decode_response(data, tools=tools, id_seed=id_seed)
         if self.text_format is None:
             return response
-        merged = merge_text(replay(response), format=self.text_format, tools=tools, id_seed=id_seed)
-        return collect(merged, raw=data)
+        return collect(merge_text(replay(response), **self._text_options(request, tools, id_seed)), raw=data)
 
-    def _body(self, conversation: Any, tools: Any, stream: bool, notes: Notes | None, options: RequestOptions) -> Json:
-        return self.api.encode_request(
-            conversation, tools=tools or None, model=self.model, stream=stream, notes=notes, **options
-        )
+    async def count_tokens(
+        self,
+        conversation: ChatRequest | Iterable[Message] | Content,
+        *,
+        tools: Any = (),
+        **options: Unpack[AskOptions],
+    ) -> TokenCount:
+        """Return the tokens that a request has: counted by the API where it can, estimated elsewhere.
 
-    def _request(self, body: Json, *, stream: bool) -> HttpRequest:
+        Args:
+            conversation: messages, a user's text, or a whole request.
+            tools: the tools that the model may call.
+            options: see `stream`.
+
+        Raises:
+            ProviderError: the server cannot be reached, or does not count them.
+        """
+        request, additions = self._asked(conversation, options)
+        tools = _offered(request, tools)
+        endpoint = self._endpoint.count
+        if endpoint is None:
+            sizes = (len(json.dumps([tool.name, tool.description, tool.parameters])) for tool in tools)
+            estimate = sum(map(estimate_message_tokens, request.messages)) + sum(map(estimate_tokens, sizes))
+            return TokenCount(estimate, estimated=True, by=f"an estimate of {PER_TOKEN} characters to a token")
+        body = self._body(request, tools, False, None, additions)
+        if endpoint.members:
+            body = {key: value for key, value in body.items() if key in endpoint.members}
+        if endpoint.wrapper:
+            body = {endpoint.wrapper: {**body, "model": f"models/{self.model}"}}
+        async with self._transport.open(self._request(body, additions, stream=False, path=endpoint.path)) as answer:
+            if not answer.good:
+                await self._refused(answer, tools, "", additions)
+            data = _json(await answer.read())
+        tokens = data.get(endpoint.tokens) if isinstance(data, dict) else None
+        if not isinstance(tokens, int):
+            raise ProviderError(f"{self.api.name} did not count the tokens", status=answer.status)
+        return TokenCount(tokens, estimated=False, by=self.api.name)
+
+    def stream_sync(
+        self,
+        conversation: ChatRequest | Iterable[Message] | Content,
+        *,
+        tools: Any = (),
+        notes: Notes | None = None,
+        id_seed: str = "",
+        **options: Unpack[AskOptions],
+    ) -> Iterator[Event]:
+        """Yield the events of the answer as they arrive, without asyncio; see `stream`."""
+        return iterate_blocking(lambda: self.stream(conversation, tools=tools, notes=notes, id_seed=id_seed, **options))
+
+    def ask_sync(
+        self,
+        conversation: ChatRequest | Iterable[Message] | Content,
+        *,
+        tools: Any = (),
+        notes: Notes | None = None,
+        id_seed: str = "",
+        **options: Unpack[AskOptions],
+    ) -> ParsedResponse:
+        """Return the whole answer, without asyncio; see `ask`."""
+        return run_blocking(lambda: self.ask(conversation, tools=tools, notes=notes, id_seed=id_seed, **options))
+
+    @overload
+    async def extract(
+        self,
+        output_type: TypeForm[_OutputT],
+        conversation: ChatRequest | Iterable[Message] | Content,
+        **options: Unpack[ExtractOptions],
+    ) -> _OutputT: ...
+    @overload
+    async def extract(
+        self,
+        output_type: Mapping[str, Any],
+        conversation: ChatRequest | Iterable[Message] | Content,
+        **options: Unpack[ExtractOptions],
+    ) -> Any: ...
+    async def extract(
+        self,
+        output_type: Any,
+        conversation: ChatRequest | Iterable[Message] | Content,
+        **options: Unpack[ExtractOptions],
+    ) -> Any:
+        """Return a value of a type that the model finds in a conversation.
+
+        An answer that is not valid is explained to the model, which is asked again.
+
+        Args:
+            output_type: the type of the value: anything that pydantic understands, such as a model, a union or
+                `list[...]`; or a dict, a JSON Schema.
+            conversation: messages; a user's text, or a list of text, images and files; or a whole request, whose
+                tools are not offered.
+            options: `mode`, `retries` and `notes` of `ExtractOptions`, and those of each request; see
+                `toolwire.models.RequestOptions`.
+
+        Raises:
+            OutputError: no answer is valid; the error says why, and contains the last answer.
+            DefinitionError: the type has no JSON Schema.
+            ProviderError, ConfigurationError: see `stream`. Or an option is one that an extraction sets itself.
+        """
+        check_options("extract", options, ExtractOptions.__annotations__)
+        return await extract(self, output_type_of(output_type), ChatRequest.of(conversation, {}), options)
+
+    @overload
+    def extract_sync(
+        self,
+        output_type: TypeForm[_OutputT],
+        conversation: ChatRequest | Iterable[Message] | Content,
+        **options: Unpack[ExtractOptions],
+    ) -> _OutputT: ...
+    @overload
+    def extract_sync(
+        self,
+        output_type: Mapping[str, Any],
+        conversation: ChatRequest | Iterable[Message] | Content,
+        **options: Unpack[ExtractOptions],
+    ) -> Any: ...
+    def extract_sync(
+        self,
+        output_type: Any,
+        conversation: ChatRequest | Iterable[Message] | Content,
+        **options: Unpack[ExtractOptions],
+    ) -> Any:
+        """Return a value of a type that the model finds in a conversation, without asyncio; see `extract`."""
+        return run_blocking(lambda: self.extract(output_type, conversation, **options))
+
+    def _text_options(self, request: ChatRequest, tools: Sequence[ToolDefinition], id_seed: str) -> ParseOptions:
+        """Return the options for reading calls in the text of an answer."""
+        format = self.text_format or "auto"
+        return {"format": format, "tools": tools, "id_seed": id_seed, "results": result_texts(request.messages)}
+
+    def _asked(
+        self, conversation: ChatRequest | Iterable[Message] | Content, options: AskOptions
+    ) -> tuple[ChatRequest, RequestAdditions]:
+        """Return the request with its settings, and what is added to it."""
+        check_options("ask", options, AskOptions.__annotations__)
+        call = RequestAdditions.of(options.get("settings"), options.get("extra_body"), options.get("extra_headers"))
+        fields = {name: value for name, value in options.items() if name in RequestOptions.__annotations__}
+        request = ChatRequest.of(conversation, {**call.settings, **fields})
+        return request.with_defaults(self._additions.settings), call.over(self._additions)
+
+    def _body(
+        self, request: ChatRequest, tools: Any, stream: bool, notes: Notes | None, additions: RequestAdditions
+    ) -> Json:
+        body = self.api.encode_request(request, tools=tools or None, model=self.model, stream=stream, notes=notes)
+        if stream and self._endpoint.counts_streams:
+            # Without it the server reports no tokens, and a budget would count nothing.
+            body["stream_options"] = {"include_usage": True, **body.get("stream_options", {})}
+        return patched(body, additions.extra_body)
+
+    def _request(self, body: Json, additions: RequestAdditions, *, stream: bool, path: str = "") -> HttpRequest:
         endpoint = self._endpoint
-        path = (stream and endpoint.stream_path) or endpoint.path
+        path = path or (stream and endpoint.stream_path) or endpoint.path
         base = self._base
         if endpoint.signed:
             base = base.replace("{region}", _region())
         url = base + path.replace("{model}", quote(self.model, safe=""))
         data = json.dumps({key: value for key, value in body.items() if key not in endpoint.omit}).encode()
-        headers = {"content-type": "application/json", **dict(endpoint.headers)}
+        headers = {"content-type": "application/json", **dict(endpoint.headers), **additions.extra_headers}
         if getattr(self._transport, "offline", False):
             return HttpRequest(url, data, headers)
         if endpoint.signed:
             return HttpRequest(url, data, signed_headers(url, data, headers))
-        key = self._secret()
+        key = self._secret(additions)
         if key:
             headers[endpoint.header] = endpoint.prefix + key
         return HttpRequest(url, data, headers)
 
-    def _secret(self) -> str:
-        """Return the key, or "". Another server than the provider's own is never sent the provider's usual key."""
+    def _secret(self, additions: RequestAdditions) -> str:
+        """Return the key; "" for none, as if a header replaces that of the key.
+
+        Another server than the provider's own is never sent the provider's usual key.
+        """
+        if self._endpoint.header in additions.extra_headers:
+            return ""
         is_public = self._base == self._endpoint.base_url
         names = (self._key_env,) if self._key_env else self._endpoint.key if is_public else ()
         key = (
@@ -199,7 +393,9 @@ class Client:
             raise ConfigurationError("the key contains characters that no key has")
         return key
 
-    async def _refused(self, answer: HttpAnswer, tools: Any, id_seed: str) -> ParsedResponse:
+    async def _refused(
+        self, answer: HttpAnswer, tools: Any, id_seed: str, additions: RequestAdditions
+    ) -> ParsedResponse:
         """Return the text that a server refuses as the model's failed generation; raise any other refusal.
 
         Raises:
@@ -214,18 +410,20 @@ class Client:
         if not message and isinstance(data, dict):
             message = data.get("message")
         text = str(message or body.decode("utf-8", "replace"))[:MAX_ERROR]
-        if secret := ("" if self._endpoint.signed else self._secret()):
+        if secret := ("" if self._endpoint.signed else self._secret(additions)):
             text = text.replace(secret, "[key]")
+        for name, value in additions.extra_headers.items():
+            if len(value) >= SECRET:
+                text = text.replace(value, f"[{name}]")
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
 
 
 class _Reader:
     """Reads the events of a streamed answer, and the calls in its text."""
 
-    def __init__(self, client: Client, tools: Any, id_seed: str) -> None:
-        self._decoder = client.api.stream_decoder(tools=tools, id_seed=id_seed)
-        text_format = client.text_format
-        self._merging = None if text_format is None else Merging(format=text_format, tools=tools, id_seed=id_seed)
+    def __init__(self, client: Client, options: ParseOptions) -> None:
+        self._decoder = client.api.stream_decoder(tools=options.get("tools", ()), id_seed=options.get("id_seed", ""))
+        self._merging = None if client.text_format is None else Merging(**options)
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         return self._merged(self._decoder.feed(piece))
@@ -240,10 +438,9 @@ class _Reader:
             yield from (event,) if self._merging is None else self._merging.feed(event)
 
 
-def _offered(conversation: Any, tools: Any) -> list[ToolDefinition]:
+def _offered(request: ChatRequest, tools: Any) -> list[ToolDefinition]:
     """Return the tools of a request: those of the argument, else those of the conversation."""
-    passed = list(definitions(tools).values())
-    return passed or (list(conversation.tools) if isinstance(conversation, ChatRequest) else [])
+    return list(definitions(tools).values()) or list(request.tools)
 
 
 def _json(body: bytes) -> Any:

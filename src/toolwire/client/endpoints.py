@@ -3,6 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+
+
+@dataclass(frozen=True, slots=True)
+class CountEndpoint:
+    """An endpoint that counts the tokens of a request without answering it.
+
+    Attributes:
+        path: the path; `{model}` is replaced by the model's name.
+        tokens: the member of the response that has the number.
+        members: members of the request that it takes; empty for all.
+        wrapper: the member that contains the request, with the model's name; "" if the request is the body.
+    """
+
+    path: str
+    tokens: str = "input_tokens"
+    members: frozenset[str] = frozenset()
+    wrapper: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +37,9 @@ class Endpoint:
         headers: additional headers.
         omit: members of the body that are part of the URL.
         signed: whether requests are signed with AWS credentials.
+        prices: the provider in the list of published prices; "" if it publishes none.
+        counts_streams: the server reports the tokens of a stream only if `stream_options` asks for them.
+        count: where tokens are counted before a request; None if the API does not count them.
     """
 
     base_url: str = ""
@@ -30,8 +51,13 @@ class Endpoint:
     headers: tuple[tuple[str, str], ...] = ()
     omit: tuple[str, ...] = ()
     signed: bool = False
+    prices: str = ""
+    counts_streams: bool = False
+    count: CountEndpoint | None = None
 
 
+_Compatible = partial(Endpoint, counts_streams=True)
+"""A server of Chat Completions."""
 _GEMINI = Endpoint(
     "https://generativelanguage.googleapis.com",
     "/v1beta/models/{model}:generateContent",
@@ -39,11 +65,24 @@ _GEMINI = Endpoint(
     ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     header="x-goog-api-key",
     prefix="",
+    prices="google",
+    # https://ai.google.dev/api/tokens
+    count=CountEndpoint("/v1beta/models/{model}:countTokens", "totalTokens", wrapper="generateContentRequest"),
 )
 ENDPOINTS = {
-    "openai_chat": Endpoint("https://api.openai.com/v1", key=("OPENAI_API_KEY",)),
-    "openai_responses": Endpoint("https://api.openai.com/v1", "/responses", key=("OPENAI_API_KEY",)),
-    "azure": Endpoint(key=("AZURE_OPENAI_API_KEY",), header="api-key", prefix=""),
+    "openai_chat": _Compatible("https://api.openai.com/v1", key=("OPENAI_API_KEY",), prices="openai"),
+    "openai_responses": Endpoint(
+        "https://api.openai.com/v1",
+        "/responses",
+        key=("OPENAI_API_KEY",),
+        prices="openai",
+        # https://platform.openai.com/docs/api-reference/responses/input-tokens
+        count=CountEndpoint(
+            "/responses/input_tokens",
+            members=frozenset(("model", "input", "instructions", "tools", "tool_choice", "text", "reasoning")),
+        ),
+    ),
+    "azure": _Compatible(key=("AZURE_OPENAI_API_KEY",), header="api-key", prefix="", prices="azure"),
     "anthropic_messages": Endpoint(
         "https://api.anthropic.com",
         "/v1/messages",
@@ -51,6 +90,12 @@ ENDPOINTS = {
         header="x-api-key",
         prefix="",
         headers=(("anthropic-version", "2023-06-01"),),
+        prices="anthropic",
+        # https://docs.claude.com/en/api/messages-count-tokens
+        count=CountEndpoint(
+            "/v1/messages/count_tokens",
+            members=frozenset(("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")),
+        ),
     ),
     "gemini": _GEMINI,
     "gemini_openapi": _GEMINI,
@@ -60,19 +105,20 @@ ENDPOINTS = {
         "/model/{model}/converse-stream",
         omit=("modelId",),
         signed=True,
+        prices="aws",
     ),
-    "mistral": Endpoint("https://api.mistral.ai/v1", key=("MISTRAL_API_KEY",)),
-    "cohere": Endpoint("https://api.cohere.com", "/v2/chat", key=("COHERE_API_KEY", "CO_API_KEY")),
+    "mistral": Endpoint("https://api.mistral.ai/v1", key=("MISTRAL_API_KEY",), prices="mistral"),
+    "cohere": Endpoint("https://api.cohere.com", "/v2/chat", key=("COHERE_API_KEY", "CO_API_KEY"), prices="cohere"),
     "ollama": Endpoint("http://localhost:11434", "/api/chat", key=("OLLAMA_API_KEY",)),
-    "groq": Endpoint("https://api.groq.com/openai/v1", key=("GROQ_API_KEY",)),
-    "deepseek": Endpoint("https://api.deepseek.com", key=("DEEPSEEK_API_KEY",)),
-    "xai": Endpoint("https://api.x.ai/v1", key=("XAI_API_KEY",)),
-    "openrouter": Endpoint("https://openrouter.ai/api/v1", key=("OPENROUTER_API_KEY",)),
-    "together": Endpoint("https://api.together.xyz/v1", key=("TOGETHER_API_KEY",)),
-    "fireworks": Endpoint("https://api.fireworks.ai/inference/v1", key=("FIREWORKS_API_KEY",)),
-    "cerebras": Endpoint("https://api.cerebras.ai/v1", key=("CEREBRAS_API_KEY",)),
-    "moonshot": Endpoint("https://api.moonshot.ai/v1", key=("MOONSHOT_API_KEY",)),
-    "vllm": Endpoint("http://localhost:8000/v1", key=("VLLM_API_KEY",)),
-    "sglang": Endpoint("http://localhost:30000/v1"),
-    "llama_cpp": Endpoint("http://localhost:8080/v1"),
+    "groq": _Compatible("https://api.groq.com/openai/v1", key=("GROQ_API_KEY",), prices="groq"),
+    "deepseek": _Compatible("https://api.deepseek.com", key=("DEEPSEEK_API_KEY",), prices="deepseek"),
+    "xai": _Compatible("https://api.x.ai/v1", key=("XAI_API_KEY",), prices="x-ai"),
+    "openrouter": _Compatible("https://openrouter.ai/api/v1", key=("OPENROUTER_API_KEY",), prices="openrouter"),
+    "together": _Compatible("https://api.together.xyz/v1", key=("TOGETHER_API_KEY",), prices="together"),
+    "fireworks": _Compatible("https://api.fireworks.ai/inference/v1", key=("FIREWORKS_API_KEY",), prices="fireworks"),
+    "cerebras": _Compatible("https://api.cerebras.ai/v1", key=("CEREBRAS_API_KEY",), prices="cerebras"),
+    "moonshot": _Compatible("https://api.moonshot.ai/v1", key=("MOONSHOT_API_KEY",), prices="moonshotai"),
+    "vllm": _Compatible("http://localhost:8000/v1", key=("VLLM_API_KEY",)),
+    "sglang": _Compatible("http://localhost:30000/v1"),
+    "llama_cpp": _Compatible("http://localhost:8080/v1"),
 }

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Self
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import httpx
 
 from toolwire.client.exchange import HttpAnswer, HttpRequest
-from toolwire.errors import ProviderError
+from toolwire.errors import ProviderError, RealRequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,22 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float |
         return None
 
 
+class RealRequests:
+    """The permission to send requests over HTTP from this process.
+
+    Attributes:
+        forbidden: number of blocks of `toolwire.testing.forbid_real_requests` that are open.
+    """
+
+    # Not a context variable: tools and synchronous runs work in threads, which must not escape the ban.
+    forbidden = 0
+
+
 class HttpTransport:
     """Sends requests with httpx.
 
     Args:
-        client: a client of your own; by default the transport makes one, and closes it with itself.
+        client: a client of your own; by default the transport makes one for each event loop, and closes it with itself.
         timeout: seconds without any byte after which a request has failed.
         retry: when to repeat a request. It is never repeated once a part of the answer's body has arrived.
     """
@@ -69,8 +82,10 @@ class HttpTransport:
     def __init__(
         self, client: httpx.AsyncClient | None = None, *, timeout: float = 120.0, retry: Retry | None = None
     ) -> None:
-        self._own = client is None
-        self._client = client or httpx.AsyncClient(timeout=httpx.Timeout(timeout, connect=15.0))
+        self._client = client
+        self._timeout = httpx.Timeout(timeout, connect=15.0)
+        # Connections belong to the event loop that opened them, and a program may use several, one after the other.
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
         self._retry = retry or Retry()
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -83,33 +98,51 @@ class HttpTransport:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections of a client that was made here."""
-        if self._own:
-            await self._client.aclose()
+        """Close the connections of a client that was made here, for this event loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _client_of_loop(self) -> httpx.AsyncClient:
+        if self._client is not None:
+            return self._client
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = self._clients[loop] = httpx.AsyncClient(timeout=self._timeout)
+        return client
 
     @asynccontextmanager
     async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
         """Send a request; repeat it as `retry` allows.
 
         Raises:
+            RealRequestError: requests are forbidden in this test.
             ProviderError: the server cannot be reached, or stops in the middle.
         """
+        if RealRequests.forbidden:
+            address = urlsplit(request.url)
+            raise RealRequestError(
+                f"a request to {address.hostname}{address.path} is forbidden in this test: "
+                "pass a ScriptedBackend, or a transport that replays a recording"
+            )
+        client = self._client_of_loop()
         try:
-            built = self._client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
+            built = client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
             raise ProviderError(f"no request can be made to {request.url!r}: {type(error).__name__}") from error
-        response = await self._sent(built)
+        response = await self._sent(client, built)
         try:
             yield HttpAnswer(response.status_code, dict(response.headers), _body(response))
         finally:
             await response.aclose()
 
-    async def _sent(self, request: httpx.Request) -> httpx.Response:
+    async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         attempt = 0
         while True:
             attempt += 1
             try:
-                response = await self._client.send(request, stream=True)
+                response = await client.send(request, stream=True)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:  # nothing was sent yet
                 pause = self._retry.pause(attempt, None)
                 if pause is None:

@@ -31,13 +31,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
+from toolwire.providers.model_settings import Effort, ModelSettings, RequestAdditions
 from toolwire.providers.negotiation import FormatNegotiator, ToolsConfig, configured
 from toolwire.tools import Tier
 
@@ -73,6 +74,62 @@ class Tools(_Strict):
     use_xml_tool_format: bool | None = None
 
 
+class SettingsTable(BaseModel):
+    """Settings of the model's answers; see `toolwire.models.ModelSettings`. Other keys become members of the body.
+
+    Attributes:
+        max_tokens: the maximum length of an answer, in tokens.
+        temperature: the sampling temperature.
+        top_p: the share of probability that sampling is limited to.
+        top_k: the number of most probable tokens that sampling is limited to.
+        stop: texts that end an answer.
+        seed: makes sampling repeatable, as far as the API can.
+        frequency_penalty: reduces the probability of tokens, the more often they occur in the text so far.
+        presence_penalty: reduces the probability of all tokens that occur in the text so far.
+        reasoning_effort: "none", "minimal", "low", "medium", "high", "xhigh", "max", or a number of tokens.
+        parallel: whether the model may make several calls in one answer.
+        service_tier: "auto", "default", "flex", "priority", or a tier of the API itself.
+        metadata: labels of the requests, for the provider's logs.
+        end_user: an identifier of the person behind the requests.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Field(ge=0)] | None = None
+    stop: str | tuple[str, ...] | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    reasoning_effort: Effort | Annotated[int, Field(ge=0)] | None = None
+    parallel: bool | None = None
+    service_tier: str | None = None
+    metadata: dict[str, str] | None = None
+    end_user: str | None = None
+
+    @model_validator(mode="after")
+    def _spelt(self) -> SettingsTable:
+        try:
+            RequestAdditions.of(self.to_settings())
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def to_settings(self) -> ModelSettings:
+        """Return the settings that are set."""
+        return cast(ModelSettings, self.model_dump(exclude_unset=True, exclude_none=True))
+
+
+class RetryTable(_Strict):
+    """When a request that failed is repeated; see `toolwire.models.Retry`."""
+
+    attempts: Annotated[int, Field(ge=1)] = 4
+    wait: Annotated[float, Field(ge=0)] = 0.5
+    longest: Annotated[float, Field(ge=0)] = 60.0
+
+
 class ModelProfile(_Strict):
     """One model: its server, its address, and the formats of tools.
 
@@ -81,14 +138,24 @@ class ModelProfile(_Strict):
         model: its name; "local:1.5b", "local:PATH.gguf" and "local:hf:REPO/FILE" imply "local".
         url: the base URL, if it is not the provider's own.
         key_env: the environment variable that contains the key, if it is not the provider's usual one.
+        fallback: profiles of the models that answer where this one fails, in order; see `toolwire.models.Fallback`.
+        retry: when a request that failed is repeated, before a fallback is asked.
         tools: the formats of definitions, calls and results.
+        settings: settings of its answers; those of an agent count before them.
+        extra_body: members of the body of each request.
+        extra_headers: headers of each request. Keep secrets in the environment, in the variable of `key_env`.
     """
 
     provider: str = ""
     model: str = ""
     url: str = ""
     key_env: str = ""
+    fallback: tuple[str, ...] = ()
+    retry: RetryTable | None = None
     tools: Tools = Field(default_factory=Tools)
+    settings: SettingsTable = Field(default_factory=SettingsTable)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    extra_headers: dict[str, str] = Field(default_factory=dict)
 
     def negotiator(self) -> FormatNegotiator:
         """Return the negotiator of this model's formats."""
@@ -113,15 +180,19 @@ class BudgetTable(_Strict):
     money: Annotated[float, Field(ge=0)] | None = None
     prices: PriceTable | None = None
 
-    @model_validator(mode="after")
-    def _counted(self) -> BudgetTable:
-        if self.money is not None and self.prices is None:
-            raise ValueError("money is counted by prices = { input = ..., output = ... }, for a million tokens each")
-        return self
+
+INTENT = "intent"
+"""The name of the gate that reads tiers from the words of a task; see `toolwire.policy.TierGate`."""
 
 
 class GateTable(_Strict):
-    """The tiers that a task can unlock by its words; see `toolwire.policy.TierGate`."""
+    """The tiers that a task can unlock by its words; see `toolwire.policy.TierGate`.
+
+    Attributes:
+        max: the highest tier that a task can unlock.
+        min: the tier that needs no request.
+        sticky: an unlocked tier stays unlocked for later tasks.
+    """
 
     max: TierName = Tier.RUN
     min: TierName = Tier.CRAWL
@@ -167,23 +238,32 @@ def _enveloped(value: Any) -> Any:
     return value
 
 
+def _gate_table(value: Any) -> Any:
+    return {} if value == INTENT else value
+
+
 class AgentTable(_Strict):
     """One agent; a missing key has the default of `toolwire.agent.AgentConfig`.
 
     Attributes:
         profile: its model, of `[profiles]`; may be left out if there is only one.
         system: the system prompt; `{{tools}}` is replaced by the tools.
-        tier: the tier of every task; or `gate`, the tiers that the task's words can unlock.
+        tier: the highest tier of tools that a task can use; all tools without it.
+        gate: "intent": the words of a task unlock tiers; or a table of the tiers that they can unlock. Not with `tier`.
         tools: the tools that it may call.
         format: the wire format that the model is asked to write, an API's name for its own fields, or "coach".
         use_xml_tool_format: tools as XML in the text, whatever the model is; a team's setting takes precedence.
+        settings: settings of the model's answers.
+        extra_body: members of the body of each request.
+        extra_headers: headers of each request.
+        telemetry: whether runs are recorded on this machine; without it, if TOOLWIRE_RECORD is set.
         envelope: shape results: true, a reader's name, or a table.
     """
 
     profile: str = ""
     system: str = ""
     tier: TierName | None = None
-    gate: GateTable | None = None
+    gate: Annotated[GateTable | None, BeforeValidator(_gate_table)] = None
     tools: ToolSources = Field(default_factory=ToolSources)
     format: Annotated[str, AfterValidator(_name_or_coach)] | None = None
     use_xml_tool_format: bool | None = None
@@ -193,9 +273,11 @@ class AgentTable(_Strict):
     after_failures: str = ""
     context: Annotated[int, Field(ge=100)] | None = None
     definitions: Annotated[int, Field(ge=0)] | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    settings: SettingsTable = Field(default_factory=SettingsTable)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    extra_headers: dict[str, str] = Field(default_factory=dict)
     timeout: Annotated[float, Field(gt=0)] | None = None
+    telemetry: bool | None = None
     envelope: Annotated[EnvelopeTable | None, BeforeValidator(_enveloped)] = None
 
     @model_validator(mode="after")
@@ -247,6 +329,13 @@ class Configuration(_Strict):
 
     def dangling(self) -> Iterator[tuple[list[str], str]]:
         """Yield references to names that do not exist: the keys that lead to each, and a message."""
+        for name, profile in self.profiles.items():
+            for other in profile.fallback:
+                if other not in self.profiles:
+                    yield ["profiles", name, "fallback"], _missing("profile", other, self.profiles)
+                elif other == name or self.profiles[other].fallback:
+                    reason = "itself" if other == name else f"{other}, which has a fallback of its own: name them all"
+                    yield ["profiles", name, "fallback"], f"{name} cannot fall back to {reason}"
         for name, agent in self.agents.items():
             if agent.profile and agent.profile not in self.profiles:
                 yield ["agents", name, "profile"], _missing("profile", agent.profile, self.profiles)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 from toolwire._surface import wrong_type
-from toolwire.execution.confirmation import answering
+from toolwire.execution.confirmation import answering, as_async
 from toolwire.execution.outcomes import Issue, copy_json
 from toolwire.execution.prepared_call import PreparedCall, replace_call
 from toolwire.policy.approval import Approval, ApprovalAnswer
@@ -16,8 +16,9 @@ from toolwire.policy.policy import Ask, Decision, Deny
 from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import capture_errors
 
-Confirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool]]
-"""Asks a person for an approval."""
+AsyncConfirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool]]
+Confirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool] | ApprovalAnswer | bool]
+"""Asks a person for an approval. A plain function is called in a thread, for one question at a time."""
 
 
 class ApprovalRequests:
@@ -29,9 +30,7 @@ class ApprovalRequests:
     """
 
     def __init__(self, confirm: Confirm | None, timeout: float) -> None:
-        if confirm is not None:
-            check_confirm(confirm)
-        self._confirm = confirm
+        self._confirm = async_confirm(confirm)
         self._timeout = timeout
         self._open: dict[tuple[int, int, str], asyncio.Event] = {}  # by event loop, account and approval key
 
@@ -74,7 +73,7 @@ class ApprovalRequests:
             del self._open[place]
             answered.set()
 
-    async def _ask(self, confirm: Confirm, approval: Approval, key: str, session: Session) -> Issue | None:
+    async def _ask(self, confirm: AsyncConfirm, approval: Approval, key: str, session: Session) -> Issue | None:
         """Return None if a person approved the call."""
         name = approval.call.name
         answer: ApprovalAnswer | bool = False
@@ -96,14 +95,14 @@ class ApprovalRequests:
         # Only True is an approval. A faulty hook may return any object, and most objects are true.
         agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer is True)
         if agreement.remember:
-            session.decided(key, approved=agreement.approved)
+            session.record_decision(key, approved=agreement.approved)
         if agreement.approved:
             return None
         why = f": {agreement.reason}" if agreement.reason else "."
         if agreement.unanswered:
             return Issue("denied", f"Nobody has approved this call of {name}, so it did not run{why}")
         # The same call is not asked about again in this turn, or a model that repeats it would wear the user down.
-        session.declined(key)
+        session.record_refusal(key)
         return Issue("denied", f"{agreement.by} refused this call of {name}{why}")
 
 
@@ -123,27 +122,14 @@ def add_preview(prepared: PreparedCall, ask: Ask) -> Ask | Deny:
     return Deny(f"What {prepared.call.name} would do cannot be shown, so it did not run: {caught.message}")
 
 
-def check_confirm(confirm: object) -> None:
-    """Check a confirmation hook when an executor is made, and not only when the first question is asked.
+def async_confirm(confirm: Confirm | None) -> AsyncConfirm | None:
+    """Return a confirmation hook as an async one.
 
     Raises:
-        TypeError: it is not callable, or is a plain function whose annotations do not promise an awaitable.
+        TypeError: it cannot be called.
     """
+    if confirm is None:
+        return None
     if not callable(confirm):
-        raise wrong_type("confirm", confirm, "an async function")
-    function = confirm if inspect.isroutine(confirm) else type(confirm).__call__
-    if inspect.iscoroutinefunction(confirm) or inspect.iscoroutinefunction(function):
-        return
-    if not (inspect.isfunction(function) or inspect.ismethod(function)) or function.__name__ == "<lambda>":
-        return  # its return value is checked when it is called
-    if getattr(function, "__annotations__", {}).get("return", bool) in (
-        bool,
-        ApprovalAnswer,
-        "bool",
-        "ApprovalAnswer",
-        None,
-    ):
-        name = getattr(confirm, "__qualname__", type(confirm).__name__)
-        raise TypeError(
-            f"confirm must be an async function: define {name} with `async def`, or annotate an Awaitable as its result"
-        )
+        raise wrong_type("confirm", confirm, "a function")
+    return as_async(confirm)

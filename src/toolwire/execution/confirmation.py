@@ -1,4 +1,4 @@
-"""Confirmation hooks: ask several questions at once, or one after the other.
+"""Confirmation hooks: plain functions, several questions at once, or one after the other.
 
 The time to answer counts from when a question is shown; a hook that lets questions wait for others uses `turn`.
 """
@@ -6,15 +6,23 @@ The time to answer counts from when a question is shown; a hook that lets questi
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
+from typing import Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from toolwire.errors import ToolError
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.runtime.foreign_code import capture_errors
+from toolwire.runtime.worker_threads import in_thread
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Answers = Sequence[ApprovalAnswer | bool]
 
@@ -71,6 +79,33 @@ async def turn(lock: AbstractAsyncContextManager[object]) -> AsyncGenerator[None
         yield
 
 
+class _Threaded(Generic[P, T]):
+    """A plain function as an async one: it is called in a thread, once at a time in each event loop."""
+
+    def __init__(self, function: Callable[P, Awaitable[T] | T]) -> None:
+        self._function = function
+        self.name = getattr(function, "name", "user")
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        lock = self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        # Two functions that read from one terminal at the same time would take each other's answers.
+        async with turn(lock):
+            answer: T = await in_thread(partial(self._function, *args, **kwargs), {})
+            return answer
+
+
+def as_async(function: Callable[P, Awaitable[T] | T]) -> Callable[P, Awaitable[T]]:
+    """Return an async function as it is, and a plain one as a hook that calls it in a thread.
+
+    The event loop never waits for a plain function, such as one that calls `input`. Its questions are asked one after
+    the other. A thread cannot be stopped: a function that does not answer in time keeps its thread, and its answer no
+    longer counts.
+    """
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    return function if is_async else _Threaded(function)  # type: ignore[return-value]
+
+
 class Together:
     """A `Confirm` for an executor that asks once for all calls which wait for an answer at the same time.
 
@@ -79,11 +114,12 @@ class Together:
     is asked about in that loop: executors in other threads may share it, and are asked separately.
 
     Args:
-        ask: gets the approvals in the order of their calls; gives as many answers, in that order.
+        ask: gets the approvals in the order of their calls; gives as many answers, in that order. A plain function is
+            called in a thread.
     """
 
-    def __init__(self, ask: Callable[[Sequence[Approval]], Awaitable[Answers]]) -> None:
-        self._ask = ask
+    def __init__(self, ask: Callable[[Sequence[Approval]], Awaitable[Answers] | Answers]) -> None:
+        self._ask = as_async(ask)
         self._waiting: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
         self._guard = Lock()
         self._asking: set[asyncio.Task[None]] = set()

@@ -121,10 +121,12 @@ class Disclosure:
         total = self._count(definitions.values())
         if total.tokens <= self._budget:
             return Disclosed(list(definitions.values()), 0, total, total)
+        # New tools come last and the order before them stays, so that a provider can reuse its cache of the prompt.
         early = [name for name in self._always if name in definitions]
         late = [name for name in self._found if name in definitions and name not in self._always]
         rest = [tool for name, tool in definitions.items() if name not in self._found and name not in self._always]
         chosen = [*(definitions[name] for name in early), self.definition(rest), *(definitions[name] for name in late)]
+        # With nothing left to find, the tool that finds would only cost tokens.
         if not rest:
             chosen = list(definitions.values())
         return Disclosed(chosen, len(rest), self._count(chosen), total)
@@ -162,10 +164,12 @@ class Disclosure:
 
     def keep(self, names: Iterable[str]) -> None:
         """Disclose tools that a resumed conversation has called before."""
+        # A dict and not a set, since it keeps the order in which they were disclosed.
         self._found |= {name: None for name in names if name in self._registry}
 
     def find(self, query: str, tier: Tier, *, limit: int = FOUND) -> list[ToolDefinition]:
         """Disclose and return the tools that fit a query best, the best first; including disclosed ones."""
+        # Built anew for each search, because tools come and go with their servers.
         matches = Index(self._registry.definitions(tier=tier)).search(query, limit=limit)
         self._found |= dict.fromkeys(tool.name for tool in matches)
         return matches
@@ -224,6 +228,7 @@ class Index:
         stems = set(_stems(query))
         exact = set(query.replace(",", " ").split())
         scored = [
+            # Equal scores are settled by the order of registration, so that equal searches give equal results.
             (tool.name in exact, self._score(stems, at), -at, tool)
             for at, tool in enumerate(self._tools)
             if tool.name in exact or not stems.isdisjoint(self._words[at])

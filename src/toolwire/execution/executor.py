@@ -22,6 +22,7 @@ from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_
 from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
 from toolwire.execution.prepared_call import PreparedCall, prepare
 from toolwire.execution.registry import Registered, ToolRegistry
+from toolwire.execution.tool_context import NO_ENVIRONMENT, CallEnvironment
 from toolwire.messages import Problem, ToolCall, ToolResult
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.lint import checked, misnomers
@@ -78,14 +79,15 @@ class ToolExecutor:
     Args:
         registry: the tools.
         policy: the rules.
-        confirm: asks a person for an approval; without it, calls that need an approval do not run.
+        confirm: asks a person for an approval; without it, calls that need an approval do not run. A plain function
+            is called in a thread, for one question at a time.
         options: `timeout` of one call in seconds, by default None for no limit; `concurrency`, the maximum number of
             calls that run at the same time, by default 16; `shape`, which rewrites the results; `confirm_timeout`, the
             seconds to answer a question, by default 300; `clock`, for limits; `check`, whether misspelled names in the
             policy are errors (True), warnings ("warn") or ignored (False).
 
     Raises:
-        TypeError: `policy` is not a policy, `confirm` is not an async function, or an option is unknown.
+        TypeError: `policy` is not a policy, `confirm` is not a function, or an option is unknown.
         ConfigurationError: a rule that denies or asks, or a limit, has a misspelled name and so has no effect.
     """
 
@@ -99,7 +101,7 @@ class ToolExecutor:
     ) -> None:
         check_options("ToolExecutor", options, ExecutorOptions.__annotations__)
         check_type("registry", registry, ToolRegistry, "a ToolRegistry")
-        hint = " (PolicyTable.model_validate(...).made() makes one of a dict)" if isinstance(policy, dict) else ""
+        hint = " (PolicyTable.model_validate(...).to_policy() reads a dict)" if isinstance(policy, dict) else ""
         check_type("policy", policy, (Policy, NoneType), f"a Policy or None{hint}")
         timeout, concurrency = options.get("timeout"), options.get("concurrency", 16)
         check_type("timeout", timeout, (int, float, NoneType), "a number of seconds or None")
@@ -177,6 +179,8 @@ class ToolExecutor:
         before_run: BeforeRun | None = None,
         approved_key: str = "",
         started: list[ToolCall] | None = None,
+        environment: CallEnvironment = NO_ENVIRONMENT,
+        ask: str = "",
     ) -> Outcome:
         """Run one call and return its outcome; every failure is a result, except cancellation from outside.
 
@@ -187,6 +191,8 @@ class ToolExecutor:
             before_run: awaited right before the call runs; what it raises propagates, and the call does not run.
             approved_key: the approval key of a call that was allowed and counted before: the same call runs unasked.
             started: gets the call when it starts to run, for callers that may not wait for the outcome.
+            environment: what the program gives to tools that ask for a `ToolContext`.
+            ask: why an approval is needed even where the policy allows the call; "" if the policy alone decides.
         """
         started = [] if started is None else started
         hook_error: BaseException | None = None
@@ -195,7 +201,7 @@ class ToolExecutor:
         with capture_errors() as caught:
             if self._checks_names and self._checked_version != self._registry.version:
                 self._warn()
-            outcome = await self._run(call, session, untrusted, started, before_run, approved_key)
+            outcome = await self._run(call, session, untrusted, started, before_run, approved_key, environment, ask)
             if isinstance(outcome, Outcome):
                 return outcome
             hook_error = outcome
@@ -214,6 +220,8 @@ class ToolExecutor:
         started: list[ToolCall],
         before_run: BeforeRun | None,
         approved_key: str,
+        environment: CallEnvironment,
+        ask: str,
     ) -> Outcome | BaseException:
         """Do the steps of `run`; return what `before_run` raised, which `run` raises outside its own handler."""
         prepared = prepare(self._registry, call)
@@ -225,34 +233,33 @@ class ToolExecutor:
         name = full_name(definition)
         # A key that differs means that the tool or the arguments changed since: then it is a new call.
         if not approved_key or approved_key != key:
-            if (issue := await self._permit(prepared, session, untrusted)) is not None:
+            if (issue := await self._permit(prepared, session, untrusted, ask)) is not None:
                 return refuse(call, issue, session)
             # Counted without an await after the decision. Otherwise parallel calls would all pass the same limit.
-            session.ran(name, self._clock())
+            session.record_call(name, self._clock())
         # Waiting for a person takes no place here, so that one open question does not block other calls.
-        gate = self._gate()
-        await gate.acquire()
-        start = self._clock()
-        session.began(name, start)
-        try:
-            if before_run is not None:
-                with capture_errors() as missed:
-                    await before_run(prepared.call, prepared.tool, key)
-                if missed.error is not None:
-                    return missed.error
-            # After the hook, because a journal has to be written before the tool can have acted.
-            started.append(prepared.call)
-            # A tool may raise SystemExit or its own kind of BaseException. Neither must end the program.
-            with capture_errors(_ALL_ERRORS, propagated=_INTERRUPTS) as caught:
-                result = build_result(call, await prepared.run(self._timeout))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            return Outcome(prepared.call, failed_result(call, LOST))  # the tool cancelled itself, and nobody this task
-        finally:
-            gate.release()
-            session.ended(name, start, self._clock())
+        async with self._gate():
+            start = self._clock()
+            session.record_start(name, start)
+            try:
+                if before_run is not None:
+                    with capture_errors() as missed:
+                        await before_run(prepared.call, prepared.tool, key)
+                    if missed.error is not None:
+                        return missed.error
+                # After the hook, because a journal has to be written before the tool can have acted.
+                started.append(prepared.call)
+                # A tool may raise SystemExit or its own kind of BaseException. Neither must end the program.
+                with capture_errors(_ALL_ERRORS, propagated=_INTERRUPTS) as caught:
+                    result = build_result(call, await prepared.run(self._timeout, session, environment))
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                # The tool cancelled itself, and nobody this task.
+                return Outcome(prepared.call, failed_result(call, LOST))
+            finally:
+                session.record_end(name, start, self._clock())
         # An error message of an untrusted tool is untrusted content too, so this does not depend on success.
         if definition.untrusted:
             session.untrusted = True
@@ -317,7 +324,7 @@ class ToolExecutor:
                 # Untrusted content may have dictated this plan, so the plan vouches for nothing.
                 issues.append(Issue("denied", f"{call.name} cannot be planned: untrusted content was read already."))
             else:
-                session.planned(approval_key(prepared.call, prepared.tool.definition))
+                session.record_plan(approval_key(prepared.call, prepared.tool.definition))
         return issues
 
     def _decide(self, prepared: PreparedCall, session: Session, untrusted: bool | None = None) -> Decision:
@@ -327,13 +334,16 @@ class ToolExecutor:
             return self._policy.decide(prepared.call, prepared.tool.definition, context)
         return Deny(f"Whether {prepared.call.name} may run cannot be decided, so it did not run: {caught.message}")
 
-    async def _permit(self, prepared: PreparedCall, session: Session, untrusted: bool | None) -> Issue | None:
+    async def _permit(self, prepared: PreparedCall, session: Session, untrusted: bool | None, ask: str) -> Issue | None:
         """Decide, and ask where the decision says so; return the issue if the call must not run."""
-        decision = self._decide(prepared, session, untrusted)
+
+        def decide() -> Decision:
+            decision = self._decide(prepared, session, untrusted)
+            return Ask(ask) if ask and not isinstance(decision, Ask | Deny) else decision
+
+        decision = decide()
         if isinstance(decision, Ask):
-            issue = await self._requests.request(
-                prepared, decision, session, lambda: self._decide(prepared, session, untrusted)
-            )
+            issue = await self._requests.request(prepared, decision, session, decide)
             if issue is not None:
                 return issue
             name = prepared.call.name
@@ -346,5 +356,5 @@ class ToolExecutor:
         if isinstance(decision, Deny):
             return Issue("denied", decision.reason)
         if decision.once:
-            session.spent(approval_key(prepared.call, prepared.tool.definition))
+            session.record_use(approval_key(prepared.call, prepared.tool.definition))
         return None

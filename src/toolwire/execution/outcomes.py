@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from toolwire.errors import ToolError
-from toolwire.messages import ImagePart, ToolCall, ToolResult
+from toolwire.messages import FilePart, ImagePart, TextPart, ToolCall, ToolResult
 from toolwire.policy.session import Session
 from toolwire.schema.serialization import to_json_value
 from toolwire.text.escape import replace_surrogates
@@ -64,7 +64,10 @@ def refuse(call: ToolCall, issue: Issue, session: Session) -> Outcome:
 
 
 def build_result(call: ToolCall, value: Any) -> ToolResult:
-    """Return the value that a tool returned as a result: a `ToolResult`, images, a value with a JSON form, or text.
+    """Return the value that a tool returned as a result: a `ToolResult`, parts, a value with a JSON form, or text.
+
+    Parts are an image, a file, or a list of images, files and texts with at least one that is not a plain string. The
+    texts of a list become one, with a line break between two; images and files follow it.
 
     Raises:
         ToolError: the value has no JSON form.
@@ -72,11 +75,21 @@ def build_result(call: ToolCall, value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         # A tool must not answer for another call: the id and the name are always those of the call that ran.
         return replace(value, call_id=call.id, tool_name=call.name, result=_to_json(value.result))
-    if isinstance(value, ImagePart):
-        return ToolResult(call.id, call.name, images=(value,))
-    if isinstance(value, list | tuple) and value and all(isinstance(item, ImagePart) for item in value):
-        return ToolResult(call.id, call.name, images=tuple(value))
+    # A list of plain strings is a JSON value, as it is without parts among them.
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(item, _PARTS) for item in parts) and all(isinstance(item, str | _PARTS) for item in parts):
+        return _result_of_parts(call, parts)
     return ToolResult(call.id, call.name, _to_json(value))
+
+
+_PARTS = TextPart | ImagePart | FilePart
+
+
+def _result_of_parts(call: ToolCall, parts: Sequence[str | TextPart | ImagePart | FilePart]) -> ToolResult:
+    texts = [part if isinstance(part, str) else part.text for part in parts if isinstance(part, str | TextPart)]
+    images = tuple(part for part in parts if isinstance(part, ImagePart))
+    files = tuple(part for part in parts if isinstance(part, FilePart))
+    return ToolResult(call.id, call.name, "\n".join(texts) if texts else None, images=images, files=files)
 
 
 _CONTAINERS = (dict, list, tuple)

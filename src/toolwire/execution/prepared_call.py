@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from toolwire.errors import DefinitionError, ToolError, UnknownTool
 from toolwire.execution.outcomes import Issue, copy_json
 from toolwire.execution.registry import Registered, ToolRegistry
+from toolwire.execution.tool_context import CallEnvironment, ToolContext
 from toolwire.messages import ToolCall
+from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
@@ -48,20 +50,42 @@ class PreparedCall:
             and now.definition.parameters == before.definition.parameters
         )
 
-    async def run(self, timeout: float | None) -> Any:
+    async def run(self, timeout: float | None, session: Session, environment: CallEnvironment) -> Any:
         """Return the value that the tool returns.
 
+        Args:
+            timeout: maximum number of seconds for a tool without a timeout of its own; None for no maximum.
+            session: state of the conversation, for a tool that asks for the context of the call.
+            environment: what the program gives to such a tool.
+
         Raises:
-            ToolError: the tool took longer than `timeout` seconds.
+            ToolError: the tool took longer.
         """
+        tool = self.tool
+        # Most tools ask for no context; those do not pay for one.
+        if not (tool.context or tool.is_stream):
+            return await self._run(self.inputs, timeout, None)
+        context = ToolContext[Any](self.call, session, environment)
+        inputs = {**self.inputs, tool.context: context} if tool.context else self.inputs
+        try:
+            return await self._run(inputs, timeout, context)
+        finally:
+            # A thread of an abandoned call works on; its reports would come after the result.
+            context.give_up()
+
+    async def _run(self, inputs: dict[str, Any], timeout: float | None, context: ToolContext[Any] | None) -> Any:
         run, tool = self.tool.run, self.tool
+        if tool.behavior.timeout is not None:
+            timeout = tool.behavior.timeout
         assert run is not None
         if tool.behavior.isolation is not None:
-            work = run_isolated(run, self.inputs, tool.behavior.isolation)
+            work = run_isolated(run, inputs, tool.behavior.isolation)
         elif tool.is_async:
-            work = run(**self.inputs)
+            work = run(**inputs)
+        elif context is not None and tool.is_stream:
+            work = _last_value(run(**inputs), context)
         else:
-            work = _run_in_thread(run, self.inputs)
+            work = in_thread(run, inputs)
         if timeout is None:
             return await work
         try:
@@ -71,9 +95,18 @@ class PreparedCall:
             if not scope.expired():
                 raise  # the tool raised it, so it is the tool's own error
             # A thread cannot be stopped from outside. The model must not take the call for undone and repeat it.
-            stops = tool.behavior.isolation is not None or tool.is_async
+            stops = tool.behavior.isolation is not None or tool.is_async or tool.is_stream
             remark = "" if stops else " It may still be at work."
             raise ToolError(f"{self.call.name} took longer than {timeout:g} seconds.{remark}") from error
+
+
+async def _last_value(values: AsyncGenerator[Any], context: ToolContext[Any]) -> Any:
+    """Report each value of an async generator as progress, and return the last one."""
+    value = None
+    async with aclosing(values):
+        async for value in values:
+            context.report(value)
+    return value
 
 
 def prepare(registry: ToolRegistry, call: ToolCall) -> PreparedCall | Issue:
@@ -121,9 +154,3 @@ def _convert(arguments: dict[str, Any], tool: Registered) -> tuple[str, dict[str
             return why, None
         return "", copy_json(arguments) if tool.read is None else tool.read(copy_json(arguments))
     return str(caught.error) if isinstance(caught.error, ValueError) else caught.message, None
-
-
-async def _run_in_thread(run: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    value = await in_thread(run, arguments)
-    # A plain function may return a coroutine, which belongs to the event loop and not to the thread.
-    return await value if inspect.isawaitable(value) else value

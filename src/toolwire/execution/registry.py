@@ -20,7 +20,7 @@ from typing_extensions import Unpack
 from toolwire._surface import check_type, wrong_type
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
-from toolwire.schema.signatures import ArgumentConverter, argument_converter
+from toolwire.schema.signatures import ArgumentConverter, argument_converter, context_parameter
 from toolwire.text.suggest import check_options, closest, did_you_mean
 from toolwire.tools import (
     DEFAULT_BEHAVIOR,
@@ -69,6 +69,8 @@ class Registered:
         read: converts JSON arguments to the types of the function's signature; None if that changes nothing.
         behavior: how it is run.
         is_async: calling it returns an awaitable.
+        is_stream: calling it returns an async generator, whose values are progress and whose last one is the result.
+        context: the parameter that gets the context of the call; "" if there is none.
     """
 
     definition: ToolDefinition
@@ -77,6 +79,8 @@ class Registered:
     read: ArgumentConverter | None = None
     behavior: ToolBehavior = DEFAULT_BEHAVIOR
     is_async: bool = False
+    is_stream: bool = False
+    context: str = ""
 
 
 class ToolRegistry:
@@ -147,12 +151,15 @@ class ToolRegistry:
         )
         if entry.behavior.isolation is not None and entry.run is not None:
             importable(entry.run, own_name)
+            if context_parameter(entry.run):
+                raise DefinitionError("a tool in a process of its own cannot get the context of a call", tool=own_name)
         if "." in server:
             raise DefinitionError(f"the name of its server must not contain a dot, as {server!r} does", tool=own_name)
         with self._lock:
             if key in self._entries:
                 where = f"the server {server!r}" if server else "this registry"
                 raise DefinitionError(f"{where} has a tool of this name already", tool=own_name)
+            # The tool `a.b` of this program and the tool `b` of the server `a` would share a name in rules and calls.
             if (full := _full(key)) in {_full(other) for other in self._entries if other[0] != server}:
                 raise DefinitionError(f"another tool is known as {full!r}, which this one would be too", tool=own_name)
             self._entries[key] = entry
@@ -181,6 +188,7 @@ class ToolRegistry:
         self._changed()
 
     def _changed(self) -> None:
+        # All of it, and not one entry: a second tool of a name changes the name under which the first one is exposed.
         self._ready.clear()
         self._version += 1
 
@@ -217,6 +225,7 @@ class ToolRegistry:
                 and (hidden or not entry.hidden)
                 and (selected is None or entry.key[0] in selected)
             ]
+            # Under the lock, because the definition is built and stored on first use.
             definitions = [self._definition(entry) for entry in entries]
         return [definition for definition in definitions if tier is None or definition.tier <= tier]
 
@@ -259,6 +268,7 @@ class ToolRegistry:
             UnknownTool: there is none, it is disabled, or several servers have one; the message lists what there is.
             DefinitionError: the tool cannot be used.
         """
+        # Without the lock: reading one key of a dict is atomic, and each call of a tool comes through here.
         ready = self._ready.get((server, name))
         if ready is not None:
             return ready
@@ -270,9 +280,12 @@ class ToolRegistry:
                 self._definition(entry),
                 entry.key[1],
                 entry.run,
+                # An isolated tool converts them in its own process, because the converted values need not be JSON.
                 None if entry.run is None or entry.behavior.isolation else argument_converter(entry.run),
                 entry.behavior,
                 inspect.iscoroutinefunction(entry.run),
+                inspect.isasyncgenfunction(entry.run),
+                "" if entry.run is None else context_parameter(entry.run),
             )
             # A description that is a function is called each time. Servers that a model made up are not cached: the
             # cache would grow without a bound.
@@ -340,6 +353,7 @@ class ToolRegistry:
     def _named(self, entry: _Entry) -> Iterator[ToolDefinition]:
         server, name = entry.key
         try:
+            # Without its description, since one that is a function may fail or be slow, and only the name is needed.
             yield self._definition(entry, described=False)
         except DefinitionError:
             with suppress(DefinitionError):  # a name that no tool can have

@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "mcp.oauth": "Logins",
         "mcp.router": "McpRouter",
         "mcp.server": "McpService",
-        "mcp.server_status": "ServerQuestion ServerStatus ToolProgress ToolStatus",
+        "mcp.server_status": "Approve ServerQuestion ServerState ServerStatus ToolProgress ToolState ToolStatus",
         "mcp.servers": "McpServer ToolSettings load_servers",
     },
 )

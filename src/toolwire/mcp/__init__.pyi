@@ -12,9 +12,12 @@ from toolwire.mcp.http_server import serve_http as serve_http
 from toolwire.mcp.oauth import Logins as Logins
 from toolwire.mcp.router import McpRouter as McpRouter
 from toolwire.mcp.server import McpService as McpService
+from toolwire.mcp.server_status import Approve as Approve
 from toolwire.mcp.server_status import ServerQuestion as ServerQuestion
+from toolwire.mcp.server_status import ServerState as ServerState
 from toolwire.mcp.server_status import ServerStatus as ServerStatus
 from toolwire.mcp.server_status import ToolProgress as ToolProgress
+from toolwire.mcp.server_status import ToolState as ToolState
 from toolwire.mcp.server_status import ToolStatus as ToolStatus
 from toolwire.mcp.servers import McpServer as McpServer
 from toolwire.mcp.servers import ToolSettings as ToolSettings
@@ -22,6 +25,7 @@ from toolwire.mcp.servers import load_servers as load_servers
 
 __all__ = [
     "Approvals",
+    "Approve",
     "Caller",
     "HttpOptions",
     "Listening",
@@ -31,9 +35,11 @@ __all__ = [
     "McpService",
     "RunningOptions",
     "ServerQuestion",
+    "ServerState",
     "ServerStatus",
     "ToolProgress",
     "ToolSettings",
+    "ToolState",
     "ToolStatus",
     "current_caller",
     "load_servers",

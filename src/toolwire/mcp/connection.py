@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from importlib.metadata import version
 from time import monotonic
@@ -159,7 +159,7 @@ class Connection:
         *,
         changed: Callable[[], None],
         auth: HttpAuth | None = None,
-        asked: Callable[[str], None] | None = None,
+        asked: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -305,31 +305,31 @@ class Connection:
 
         params = CallToolRequestParams(name=tool, arguments=arguments)
         answer = await send(params)
-        if isinstance(answer, InputRequiredResult) and (declined := self._refusals(answer)):
+        if isinstance(answer, InputRequiredResult) and (declined := await self._refusals(answer)):
             update = {"input_responses": declined, "request_state": answer.request_state}
             answer = await send(params.model_copy(update=update))
         if isinstance(answer, InputRequiredResult):
             raise ToolError(f"{tool} needs an answer from the user first, which is not possible here; it did not run.")
         return answer
 
-    def _refusals(self, answer: InputRequiredResult) -> dict[str, ElicitResult]:
+    async def _refusals(self, answer: InputRequiredResult) -> dict[str, ElicitResult]:
         """Return refusals of the questions that a call waits for; {} if it waits for anything else."""
         requests = answer.input_requests or {}
         if self._asked is None or not all(isinstance(request, ElicitRequest) for request in requests.values()):
             return {}
         return {
-            key: self._decline(request.params)
+            key: await self._decline(request.params)
             for key, request in requests.items()
             if isinstance(request, ElicitRequest)
         }
 
-    def _decline(self, params: ElicitRequestParams) -> ElicitResult:
+    async def _decline(self, params: ElicitRequestParams) -> ElicitResult:
         if self._asked is not None:
-            self._asked(" ".join(clean(params.message, MAX_QUESTION).split()))
+            await self._asked(" ".join(clean(params.message, MAX_QUESTION).split()))
         return ElicitResult(action="decline")
 
     async def _on_elicitation(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        return self._decline(params)
+        return await self._decline(params)
 
     async def close(self) -> None:
         """End the server, if it is open."""

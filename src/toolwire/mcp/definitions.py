@@ -123,7 +123,7 @@ def read_tools(listed: Iterable[Any], server: McpServer, others: Iterable[str] =
                 raise DefinitionError(f"written safely, its name is that of {tools[declared.definition.name].name!r}")
             tools[declared.definition.name] = declared
         except DefinitionError as error:
-            quarantined.append(QuarantinedTool(shown, clean(str(error).removeprefix("definition: "), MAX_TITLE)))
+            quarantined.append(QuarantinedTool(shown, clean(str(error), MAX_TITLE)))
     if len(listed) > MAX_TOOLS:
         quarantined.append(
             QuarantinedTool("(more)", f"{len(listed) - MAX_TOOLS} tools beyond the first {MAX_TOOLS} are not read")

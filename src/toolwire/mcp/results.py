@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import quote
 
 from mcp_types import (
     AudioContent,
+    BlobResourceContents,
     CallToolResult,
     EmbeddedResource,
     ImageContent,
@@ -25,7 +27,7 @@ from mcp_types import (
 
 from toolwire.execution.outcomes import Shaping
 from toolwire.mcp.definitions import DeclaredTool, clean
-from toolwire.messages import ImagePart, OpaquePart, ToolCall, ToolResult
+from toolwire.messages import FilePart, ImagePart, OpaquePart, ToolCall, ToolResult
 from toolwire.schema.validation import validate
 from toolwire.text.json_text import json_text
 from toolwire.text.truncate import truncate
@@ -111,9 +113,26 @@ def to_mcp(result: ToolResult) -> CallToolResult:
         else:
             size += len(image.data)
             content.append(ImageContent(data=image.data, mime_type=kind))
+    for file in result.files:
+        kind, name = file.media_type or "application/octet-stream", file.name or file.kind
+        if not file.data:
+            content.append(ResourceLink(name=name, uri=file.url))
+        elif size + len(file.data) > MAX_BINARY:
+            content.append(TextContent(text=_left_out(f"the file {name}", kind, file.data)))
+        else:
+            size += len(file.data)
+            content.append(_of_file(file, kind, name))
     if structured is None:
         return CallToolResult(content=content, is_error=not result.success)
     return CallToolResult(content=content, structured_content=structured)
+
+
+def _of_file(file: FilePart, kind: str, name: str) -> AudioContent | EmbeddedResource:
+    if file.kind == "audio":
+        return AudioContent(data=file.data, mime_type=kind)
+    # A resource has a URI; this one can be read nowhere else.
+    uri = f"attachment:///{quote(name)}"
+    return EmbeddedResource(resource=BlobResourceContents(uri=uri, blob=file.data, mime_type=kind))
 
 
 def shaped(shape: Shaping) -> Shaping:
@@ -121,7 +140,7 @@ def shaped(shape: Shaping) -> Shaping:
 
     def shape_once(call: ToolCall, result: ToolResult) -> ToolResult:
         new = shape(call, result)
-        unchanged = (new.result, new.error, new.images) == (result.result, result.error, result.images)
+        unchanged = (new.result, new.error, new.media) == (result.result, result.error, result.media)
         return new if unchanged else replace(new, extra=None)
 
     return shape_once

@@ -17,6 +17,7 @@ from typing import Any
 
 from toolwire._surface import check_items, check_type
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
+from toolwire.execution.confirmation import as_async
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.connection import PAUSES, Connection, ServerDown
@@ -32,7 +33,15 @@ from toolwire.mcp.definitions import (
 )
 from toolwire.mcp.http_client import HttpAuth
 from toolwire.mcp.results import from_mcp
-from toolwire.mcp.server_status import ServerQuestion, ServerState, ServerStatus, ToolProgress, ToolState, ToolStatus
+from toolwire.mcp.server_status import (
+    Approve,
+    ServerQuestion,
+    ServerState,
+    ServerStatus,
+    ToolProgress,
+    ToolState,
+    ToolStatus,
+)
 from toolwire.mcp.servers import Launch, McpServer, by_name
 from toolwire.messages import ToolResult
 from toolwire.policy.fingerprint import definition_hash
@@ -45,7 +54,6 @@ REFRESH_SECONDS = 0.05
 PENDING = "pending"
 """The annotation of a tool whose description is not approved: the hash of that description."""
 
-Approve = Callable[[ServerQuestion], Awaitable[bool]]
 Report = Callable[[ToolProgress], None]
 
 
@@ -104,7 +112,7 @@ class McpRouter:
         progress: Report | None = None,
         changed: Callable[[str], None] | None = None,
         auth: Mapping[str, HttpAuth] | None = None,
-        asked: Callable[[str, str], None] | None = None,
+        asked: Callable[[str, str], Awaitable[None] | None] | None = None,
     ) -> None:
         """Prepare; nothing is started.
 
@@ -112,12 +120,14 @@ class McpRouter:
             servers: the servers; see `load_servers`.
             registry: registry for their tools, which are registered under the server's name.
             approvals: stored approvals; in memory alone, if not given.
-            approve: asks whether a server may be started or reached; without it, only approved servers are.
+            approve: asks whether a server may be started or reached; only True means yes. Without it, only approved
+                servers are.
             progress: receives the progress of calls.
             changed: called with a server's name when its tools were registered anew.
             auth: authentication of requests, by server name.
             asked: receives a server's name and each question that it asks the user during a call, which is declined.
-                Without it, servers see a client that cannot ask questions.
+                Without it, servers see a client that cannot ask questions. Like `approve`, it may be async; a plain
+                function is called in a thread, for one question at a time.
 
         Raises:
             ConfigurationError: two servers have the same name.
@@ -128,12 +138,12 @@ class McpRouter:
         check_type("registry", registry, ToolRegistry, "a ToolRegistry")
         self._registry = registry
         self._approvals = approvals or Approvals()
-        self._approve = approve
+        self._approve = None if approve is None else as_async(approve)
         self._progress = progress
         self._changed = changed
         self._configured = by_name(servers)
         self._auth = auth or {}
-        self._asked = asked
+        self._asked = None if asked is None else as_async(asked)
         self._entries: dict[str, _ServerEntry] = {}
 
     def __repr__(self) -> str:
@@ -266,7 +276,7 @@ class McpRouter:
             return
         await entry.connection.close()  # it may still run as it was approved before
         question = ServerQuestion(server.name, launch.shown, approved.shown if approved else "")
-        if self._approve is None or not await self._approve(question):
+        if self._approve is None or await self._approve(question) is not True:
             entry.state = "not approved"
             entry.reason = "how it is started has changed" if approved else "it has not been approved yet"
             raise ServerDown(server.name, entry.reason)

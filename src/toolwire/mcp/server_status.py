@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from toolwire.tools import Tier
 
 ServerState = Literal["ready", "waiting", "not approved", "failed", "off"]
+"""State of a server; see `ServerStatus`."""
 ToolState = Literal["approved", "new", "changed", "quarantined", "off"]
+"""State of a tool; see `ToolStatus`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +20,29 @@ class ServerQuestion:
 
     Attributes:
         server: its name.
-        shown: the command or address; only secrets are left out.
-        before: the same as it was approved last; "" if it never was.
+        launch: the command or address; only secrets are left out.
+        previous_launch: the same as it was approved last; "" if it never was.
     """
 
     server: str
-    shown: str
-    before: str = ""
+    launch: str
+    previous_launch: str = ""
 
     @property
     def text(self) -> str:
         """The question for a reader."""
-        if not self.before:
-            return f"The MCP server {self.server} has not been used before. It\n{self.shown}"
-        changed = "something secret" if self.before == self.shown else f"it\n{self.before}\nand now it\n{self.shown}"
+        if not self.previous_launch:
+            return f"The MCP server {self.server} has not been used before. It\n{self.launch}"
+        changed = (
+            "something secret"
+            if self.previous_launch == self.launch
+            else f"it\n{self.previous_launch}\nand now it\n{self.launch}"
+        )
         return f"The MCP server {self.server} has changed since it was approved: {changed}"
+
+
+Approve = Callable[[ServerQuestion], Awaitable[bool] | bool]
+"""Asks a person whether a server may be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,7 @@ class ToolStatus:
 
     Attributes:
         name: its name on the server.
-        called: its name for models; "" if they cannot call it.
+        exposed_name: its name for models; "" if they cannot call it.
         state: "approved", or why its calls are asked about or do not run.
         tier, confirm: the tier and the confirmation that apply to it.
         description: the description that models read.
@@ -66,7 +77,7 @@ class ToolStatus:
     """
 
     name: str
-    called: str = ""
+    exposed_name: str = ""
     state: ToolState = "approved"
     tier: Tier = Tier.RUN
     confirm: bool = False
@@ -82,16 +93,16 @@ class ServerStatus:
         name: its name.
         state: "waiting" means that its tools are known and the first call starts it.
         reason: why it cannot be used.
-        shown: how it is started or reached.
+        launch: how it is started or reached.
         protocol: the negotiated version of the protocol.
-        about: the name and version that it reports.
+        server_version: the name and version that it reports.
         tools: its tools.
     """
 
     name: str
     state: ServerState
     reason: str = ""
-    shown: str = ""
+    launch: str = ""
     protocol: str = ""
-    about: str = ""
+    server_version: str = ""
     tools: tuple[ToolStatus, ...] = ()

@@ -96,9 +96,12 @@ class McpServer(_Strict):
 
     Attributes:
         name: the prefix of its tools' names: letters, digits, `_` and `-`.
-        command, args, env, cwd: a program of this machine that serves on its standard input and output. It is run
-            without a shell, with `env` added to the few harmless variables that it inherits.
-        url, headers: or a server that is reached over HTTP.
+        command: a program of this machine that serves on its standard input and output; it is run without a shell.
+        args: the arguments of the program.
+        env: variables in addition to the few harmless ones that the program inherits.
+        cwd: the directory in which the program runs.
+        url: the address of a server that is reached over HTTP, in place of a program.
+        headers: headers of each request to the server.
         transport: "http" (streamable HTTP) or "sse" (its predecessor) for a `url`, "stdio" for a `command`.
         timeout: seconds that one call may take.
         start_timeout: seconds until its first answer.

@@ -7,11 +7,16 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "client.client": "Client",
         "client.exchange": "HttpAnswer HttpRequest Transport",
+        "client.extraction": "ExtractOptions",
         "client.transport": "HttpTransport Retry",
-        "models.backends": "ApiBackend Backend Source StreamOptions TextBackend Writer client_source local_source",
+        "models.backends": (
+            "ApiBackend Attempt Backend Source StreamOptions TextBackend Writer client_source local_source"
+        ),
+        "models.model_group": "CircuitBreaker Failure Fallback Route",
         "models.local.model_files": "locate open_model",
         "models.local.runtime": "LocalModel",
         "models.local.weights": "WEIGHTS fetch",
-        "providers.request": "RequestOptions",
+        "providers.model_settings": "Effort ModelOptions ModelSettings",
+        "providers.request": "AskOptions RequestOptions",
     },
 )

@@ -4,9 +4,11 @@ from toolwire.client.client import Client as Client
 from toolwire.client.exchange import HttpAnswer as HttpAnswer
 from toolwire.client.exchange import HttpRequest as HttpRequest
 from toolwire.client.exchange import Transport as Transport
+from toolwire.client.extraction import ExtractOptions as ExtractOptions
 from toolwire.client.transport import HttpTransport as HttpTransport
 from toolwire.client.transport import Retry as Retry
 from toolwire.models.backends import ApiBackend as ApiBackend
+from toolwire.models.backends import Attempt as Attempt
 from toolwire.models.backends import Backend as Backend
 from toolwire.models.backends import Source as Source
 from toolwire.models.backends import StreamOptions as StreamOptions
@@ -19,19 +21,37 @@ from toolwire.models.local.model_files import open_model as open_model
 from toolwire.models.local.runtime import LocalModel as LocalModel
 from toolwire.models.local.weights import WEIGHTS as WEIGHTS
 from toolwire.models.local.weights import fetch as fetch
+from toolwire.models.model_group import CircuitBreaker as CircuitBreaker
+from toolwire.models.model_group import Failure as Failure
+from toolwire.models.model_group import Fallback as Fallback
+from toolwire.models.model_group import Route as Route
+from toolwire.providers.model_settings import Effort as Effort
+from toolwire.providers.model_settings import ModelOptions as ModelOptions
+from toolwire.providers.model_settings import ModelSettings as ModelSettings
+from toolwire.providers.request import AskOptions as AskOptions
 from toolwire.providers.request import RequestOptions as RequestOptions
 
 __all__ = [
     "WEIGHTS",
     "ApiBackend",
+    "AskOptions",
+    "Attempt",
     "Backend",
+    "CircuitBreaker",
     "Client",
+    "Effort",
+    "ExtractOptions",
+    "Failure",
+    "Fallback",
     "HttpAnswer",
     "HttpRequest",
     "HttpTransport",
     "LocalModel",
+    "ModelOptions",
+    "ModelSettings",
     "RequestOptions",
     "Retry",
+    "Route",
     "Source",
     "StreamOptions",
     "TextBackend",

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
-from toolwire._surface import wrong_type
-from toolwire.errors import ProviderError, RenderError, ToolwireError
-from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted
-from toolwire.messages import FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
-from toolwire.providers.request import ChatRequest, Notes, RequestOptions, group_results
+from toolwire._surface import check_type, wrong_type
+from toolwire.errors import DefinitionError, ProviderError, RenderError, ToolwireError
+from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
+from toolwire.messages import FilePart, FinishReason, ImagePart, Message, Part, TextPart, ToolCall, ToolResult, Usage
+from toolwire.providers.file_parts import in_words
+from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
+from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import check_options
@@ -33,8 +36,6 @@ if TYPE_CHECKING:
 BABBLE = 20
 """Characters of prose after a complete call at which a text model is stopped: small models invent results there."""
 
-FALLBACK = ("bare_json", "pythonic")
-
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
@@ -45,12 +46,47 @@ class StreamOptions:
         raw_text: collects the text that a text-only model writes, markers included; None to discard it.
         notes: collects what could not be translated for the model; None to discard it.
         memo: caches rendered messages between the requests of a run; None to render each request anew.
+        extra_body, extra_headers: additions to the request; see `ModelOptions`.
+        attempts: begins the attempt of one model, in a backend that may ask several; None if its reader can read the
+            answer of one model only, to one request.
     """
 
     id_seed: str = ""
     raw_text: list[str] | None = None
     notes: Notes | None = None
     memo: IdentityCache | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    attempts: Callable[[Backend], Attempt] | None = None
+
+
+class Attempt(Protocol):
+    """The attempt of one model to answer, as a backend of several models sees it.
+
+    Attributes:
+        request: the request as this model reads it.
+        options: options of its answer.
+    """
+
+    @property
+    def request(self) -> ChatRequest: ...  # noqa: D102
+
+    @property
+    def options(self) -> StreamOptions: ...  # noqa: D102
+
+    def begin(self, reason: str, /) -> None:
+        """Take the events that follow as the answer; those of an earlier attempt are void. `reason` is for people."""
+        ...
+
+    def drop(self, reason: str, events: Sequence[Event], /, *, billed: bool) -> None:
+        """Record that the model's answer is not read.
+
+        Args:
+            reason: why, for people.
+            events: the events of the answer so far.
+            billed: whether it may have to be paid.
+        """
+        ...
 
 
 NO_OPTIONS = StreamOptions()
@@ -88,31 +124,49 @@ class ApiBackend:
 
     Args:
         client: the client of the API; its owner closes it.
-        options: options of each request; see `toolwire.models.RequestOptions`.
+        streamed: whether answers are streamed. Whole answers are for servers that stream no tool calls.
+        options: additions to each request; see `toolwire.models.ModelOptions`.
 
     Raises:
+        DefinitionError: a setting has an invalid value.
         TypeError: `client` is not a client, or an option is unknown.
     """
 
     format = ""
 
-    def __init__(self, client: Client, **options: Unpack[RequestOptions]) -> None:
-        check_options("ApiBackend", options, RequestOptions.__annotations__)
+    def __init__(self, client: Client, *, streamed: bool = True, **options: Unpack[ModelOptions]) -> None:
         _check_client(client)
+        check_type("streamed", streamed, bool, "True or False")
+        check_options("ApiBackend", options, ModelOptions.__annotations__)
         self.model = client.model
         self.api = client.api.name
+        self.price_provider = client.price_provider
         self._client = client
-        self._options = options
+        self._streamed = streamed
+        self._additions = RequestAdditions.of(**options)
 
     async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
-        async with aclosing(
-            self._client.stream(
-                request, tools=request.tools, notes=options.notes, id_seed=options.id_seed, **self._options
-            )
-        ) as events:
+        with_settings = request.with_defaults(self._additions.settings)
+        call = RequestAdditions(extra_body=options.extra_body, extra_headers=options.extra_headers)
+        additions = call.over(self._additions)
+        send = partial(
+            self._client.stream if self._streamed else self._whole,
+            with_settings,
+            tools=request.tools,
+            notes=options.notes,
+            id_seed=options.id_seed,
+            extra_body=additions.extra_body,
+            extra_headers=additions.extra_headers,
+        )
+        async with aclosing(send()) as events:
             async for event in events:
                 yield event
+
+    async def _whole(self, request: ChatRequest, **options: Any) -> AsyncGenerator[Event]:
+        """Yield the events of a whole answer, once it is there."""
+        for event in replay(await self._client.ask(request, **options)):
+            yield event
 
 
 def _check_client(client: Client) -> None:
@@ -121,8 +175,10 @@ def _check_client(client: Client) -> None:
 
 
 Source = Callable[..., AsyncGenerator[Event]]
-"""A text model: takes messages of text, with `max_tokens` and `temperature` if a request sets them, and yields content,
-reasoning, and a `Finish`.
+"""A text model: takes messages of text, and yields content, reasoning, and a `Finish`.
+
+Its keyword parameters are the settings that it takes, by their names in `ModelSettings`; those that a request leaves
+open are not passed. It may also take `extra_body`, `extra_headers` and `notes`; see `StreamOptions`.
 """
 
 
@@ -159,26 +215,43 @@ class TextBackend:
         self.api = api
         self.format = format
         self._source = source
+        self._takes = _keywords(source)
         self._reads = reads or format
         self._results = results or format
         self._babble = babble
+
+    def _keywords_of(self, request: ChatRequest, options: StreamOptions) -> dict[str, Any]:
+        """Return the keywords for the model; note settings that it does not take."""
+        values: dict[str, Any] = {name: getattr(request, name) for name in ModelSettings.__annotations__}
+        values |= {"extra_body": options.extra_body, "extra_headers": options.extra_headers}
+        keywords: dict[str, Any] = {"notes": options.notes} if "notes" in self._takes else {}
+        for name, value in values.items():
+            if value in (None, (), {}):
+                continue
+            if name in self._takes:
+                keywords[name] = value
+            elif options.notes is not None:
+                options.notes.dropped(name, f"{self.model or 'the model'} reads text, and has no setting for it")
+        return keywords
 
     async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
         tools = request.tools
         parser = StreamParser(
-            format=self._reads if tools else "plain", tools=tools, fallback=FALLBACK, id_seed=options.id_seed
+            format=self._reads if tools else "plain",
+            tools=tools,
+            fallback="whole_message",
+            id_seed=options.id_seed,
+            results=result_texts(request.messages),
         )
         end = Finish(FinishReason.STOP)
         has_called, trailing = False, 0
         raw = options.raw_text
-        sampling = {"max_tokens": request.max_tokens, "temperature": request.temperature}
-        sampling = {name: value for name, value in sampling.items() if value is not None}
         prompt = text_messages(
             request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo
         )
         has_usage, written = False, 0
-        async with aclosing(self._source(prompt, **sampling)) as pieces:
+        async with aclosing(self._source(prompt, **self._keywords_of(request, options))) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece
@@ -199,18 +272,56 @@ class TextBackend:
                     break
         if not has_usage:  # the model was stopped before it reported them, or never does
             read = sum(len(part.text) for message in prompt for part in message.parts if isinstance(part, TextPart))
-            yield UsageCounted(Usage(estimate_tokens(read), estimate_tokens(written)))
+            yield UsageCounted(Usage(estimate_tokens(read), estimate_tokens(written), estimated=True))
         for event in parser.finish():
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
                 event = end
             yield event
 
 
-def client_source(client: Client, **options: Unpack[RequestOptions]) -> Source:
-    """Return the source of a model behind an API that is asked with text alone."""
+def _keywords(source: Source) -> Collection[str]:
+    """Return the keywords that a text model takes: the settings and the members of `StreamOptions`."""
+    try:
+        parameters = signature(source).parameters.values()
+    except ValueError:  # a function without Python code
+        return ("max_tokens", "temperature")
+    names = {parameter.name for parameter in parameters if parameter.kind is not Parameter.VAR_KEYWORD}
+    has_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    return names | SETTINGS - {"parallel"} if has_any else names - {"parallel"}
 
-    async def stream(messages: list[Message], **sampling: Any) -> AsyncGenerator[Event]:
-        async with aclosing(client.stream(messages, **{**options, **sampling})) as events:
+
+def client_source(client: Client, **options: Unpack[ModelOptions]) -> Source:
+    """Return the source of a model behind an API that is asked with text alone.
+
+    Args:
+        client: the client of the API; its owner closes it.
+        options: additions to each request; see `toolwire.models.ModelOptions`.
+
+    Raises:
+        DefinitionError: a setting has an invalid value.
+        TypeError: an option is unknown.
+    """
+    check_options("client_source", options, ModelOptions.__annotations__)
+    additions = RequestAdditions.of(**options)
+
+    async def stream(
+        messages: list[Message],
+        *,
+        notes: Notes | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> AsyncGenerator[Event]:
+        call = RequestAdditions.of(settings, extra_body, extra_headers).over(additions)
+        async with aclosing(
+            client.stream(
+                messages,
+                notes=notes,
+                settings=call.settings,
+                extra_body=call.extra_body,
+                extra_headers=call.extra_headers,
+            )
+        ) as events:
             async for event in events:
                 yield event
 
@@ -227,13 +338,51 @@ class Writer(Protocol):
         ...
 
 
-def local_source(model: Writer) -> Source:
-    """Return the source of a model in this process; it writes in a thread of its own."""
+def local_source(model: Writer, settings: ModelSettings | None = None) -> Source:
+    """Return the source of a model in this process; it writes in a thread of its own.
+
+    Args:
+        model: the model; its `stream` has a parameter for each setting that it takes.
+        settings: settings of each answer, unless a request has others.
+
+    Raises:
+        DefinitionError: the model does not take a setting, or it has an invalid value.
+        TypeError: `model` is not a model, or a setting is unknown.
+    """
     if not callable(getattr(model, "stream", None)):
         raise wrong_type("model", model, "a model in this process, such as open_model() returns")
+    return _LocalSource(model, settings)
 
-    async def stream(messages: list[Message], **options: Any) -> AsyncGenerator[Event]:
-        dicts = [{"role": message.role, "content": _text(message)} for message in messages]
+
+def _with_notes(of_model: Signature) -> Signature:
+    """Return the signature of a model in this process with the keyword `notes`, which its source takes."""
+    rest = [parameter for parameter in of_model.parameters.values() if parameter.name != "notes"]
+    at = next((at for at, parameter in enumerate(rest) if parameter.kind is Parameter.VAR_KEYWORD), len(rest))
+    rest.insert(at, Parameter("notes", Parameter.KEYWORD_ONLY, default=None))
+    return of_model.replace(parameters=rest)
+
+
+class _LocalSource:
+    """A model in this process as a source."""
+
+    __signature__: Signature
+
+    def __init__(self, model: Writer, settings: ModelSettings | None) -> None:
+        self._model = model
+        with suppress(ValueError):  # a function without Python code: it gets the settings of each request
+            self.__signature__ = _with_notes(signature(model.stream))
+        additions = RequestAdditions.of(settings)
+        self._settings = {name: value for name, value in additions.settings.items() if value is not None}
+        for name in (*self._settings, *additions.extra_body):
+            if name not in _keywords(self):
+                raise DefinitionError(f"the model in this process has no setting {name!r}")
+
+    async def __call__(
+        self, messages: list[Message], *, notes: Notes | None = None, **options: Any
+    ) -> AsyncGenerator[Event]:
+        options = {**self._settings, **options}
+        model, notes = self._model, Notes() if notes is None else notes
+        dicts = [{"role": message.role, "content": _text(_in_words(message, notes))} for message in messages]
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[str | Finish | BaseException | None] = asyncio.Queue()
         abandoned = threading.Event()
@@ -255,8 +404,6 @@ def local_source(model: Writer) -> Source:
                 yield piece if isinstance(piece, Finish) else ContentDelta(piece)
         finally:
             abandoned.set()
-
-    return stream
 
 
 def _failed(error: BaseException) -> BaseException:
@@ -304,6 +451,7 @@ def text_messages(
         else:
             text = _text(message)
         media: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _AS_TEXT)]
+        media += [part for result in parts if isinstance(result, ToolResult) for part in result.media]
         if role == "user" and rendered and rendered[-1].role == "user":
             previous = rendered.pop()
             text = "\n\n".join(filter(None, (_text(previous), text)))
@@ -323,6 +471,15 @@ def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefiniti
     except RenderError:
         written = "\n".join(call.raw for call in calls)
     return "\n\n".join(filter(None, (prose, written)))
+
+
+def _in_words(message: Message, notes: Notes) -> Message:
+    """Return a message with text in place of images and files."""
+    parts = (
+        in_words(part, "a model of text", notes) if isinstance(part, ImagePart | FilePart) else part
+        for part in message.parts
+    )
+    return Message(message.role, parts)
 
 
 def _text(message: Message) -> str:

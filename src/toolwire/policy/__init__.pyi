@@ -8,6 +8,7 @@ from toolwire.policy.commands import Command as Command
 from toolwire.policy.fingerprint import approval_key as approval_key
 from toolwire.policy.fingerprint import definition_hash as definition_hash
 from toolwire.policy.hosts import Host as Host
+from toolwire.policy.intent import Detector as Detector
 from toolwire.policy.intent import Intent as Intent
 from toolwire.policy.intent import IntentDetector as IntentDetector
 from toolwire.policy.intent import TierGate as TierGate
@@ -24,6 +25,7 @@ from toolwire.policy.policy import Ask as Ask
 from toolwire.policy.policy import Context as Context
 from toolwire.policy.policy import Decision as Decision
 from toolwire.policy.policy import Deny as Deny
+from toolwire.policy.policy import Effect as Effect
 from toolwire.policy.policy import Limit as Limit
 from toolwire.policy.policy import Policy as Policy
 from toolwire.policy.policy import Rule as Rule
@@ -43,6 +45,8 @@ __all__ = [
     "Context",
     "Decision",
     "Deny",
+    "Detector",
+    "Effect",
     "Host",
     "Intent",
     "IntentDetector",

@@ -143,7 +143,9 @@ def left_out(approval: Approval) -> int:
     """
     leaves = list(_leaves(approval.call.arguments))
     hidden = max(0, len(leaves) - LEAVES)
+    # The same part that `present` leaves out; an answer may not be accepted before it was shown.
     middle = slice(LEAVES // 2, LEAVES // 2 + hidden)
+    # At least one for each: an empty value that is hidden is still something that the person has not seen.
     unseen = sum(max(1, leaf.keys + len(leaf.text)) for leaf in leaves[middle])
     del leaves[middle]
     for leaf in leaves:
@@ -194,6 +196,7 @@ def _leaves(arguments: Mapping[str, Any]) -> Iterator[_Leaf]:
         if isinstance(value, dict | list) and value:
             inner = value.items() if isinstance(value, dict) else enumerate(value)
             below = [(_Place(key, place), item, len(key) if isinstance(key, str) else 0) for key, item in inner]
+            # Keys of an object count once, with its first value, though every value below has them in its path.
             below[0] = (below[0][0], below[0][1], below[0][2] + keys)
             waiting += reversed(below)
         elif isinstance(value, str):
@@ -228,6 +231,7 @@ def _field(name: str, text: str, width: int) -> list[str]:
 
 def _line(text: str) -> str:
     """Return text on one line, without its end if it is long."""
+    # Without line breaks of its own, or a text of the model could end our line and begin one that looks like ours.
     line = " ".join(escape_lookalikes(text[: FIELD_LIMIT + 1]).split())
     return line if len(text) <= FIELD_LIMIT else f"{line}…"
 

@@ -56,6 +56,7 @@ class ApprovalView:
         pieces = list(fold(text))
         if limit is None or sum(len(shown) for shown, _ in pieces) <= limit:
             return cls("".join(shown for shown, _ in pieces))
+        # Both ends, because padding in front or behind would push the part that matters out of a view of one end.
         start, first = _take(pieces, limit * 2 // 3)
         reversed_end, last = _take(((shown[::-1], count) for shown, count in reversed(pieces)), limit // 3)
         return cls(start, len(text) - first - last, reversed_end[::-1])
@@ -72,6 +73,7 @@ def show_lines(lines: Iterable[str], *, head: Iterable[str] = ()) -> str:
     front, back = list[str](), list[str]()
     hidden, room = 0, MAX_TEXT
     while groups:
+        # Groups are taken from both ends in turn, for the same reason as the ends of a text in `ApprovalView.of`.
         at_front = len(front) <= len(back)
         shown, left_out = _show_group(groups[0 if at_front else -1])
         room -= sum(len(line) + 1 for line in shown)
@@ -96,6 +98,7 @@ def fold(text: str) -> Iterator[tuple[str, int]]:
     unfolded: list[str] = []
     for line, repeated in groupby(text.split("\n")):
         times = sum(1 for _ in repeated)
+        # Two equal lines are ordinary text; blank lines are folded as runs of white space below.
         if times < 3 or not line.strip():
             unfolded += [line] * times
             continue
@@ -111,6 +114,7 @@ def _fold_runs(text: str) -> Iterator[tuple[str, int]]:
         if run.start() > position:
             yield text[position : run.start()], run.start() - position
         part, position = run[0], run.end()
+        # The text itself contains what looks like our notice of a fold. Marked, it cannot be taken for one.
         if run[2]:
             yield f"\\{part}", len(part)
         elif run[1]:
@@ -132,6 +136,7 @@ def _take(pieces: Iterable[tuple[str, int]], room: int) -> tuple[str, int]:
     parts: list[str] = []
     represented = 0
     for shown, count in pieces:
+        # Half of a notice would say something else, while a part of plain text only says less.
         if len(shown) > room and len(shown) != count:
             break
         parts.append(shown[:room])

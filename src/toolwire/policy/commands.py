@@ -7,7 +7,8 @@ Programs that run what they are given (`env`, `sudo`, `xargs`, `sh`, `awk`) take
 
 To deny or to ask, a rule fits every expansion of a text by a shell: any command in it, after another one (`sudo`,
 `env`), in quotes, with other options in between. It also fits a command that is unknown before it runs, because its
-name is a variable or a shell reads the output of another command. The effects of a program are invisible to rules.
+name is a variable or a shell reads the output of another command (`curl x | sudo bash -s`). The effects of a program
+are invisible to rules.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -35,13 +36,16 @@ _BREAKS = re.compile(r"&&|\|\||[;&|\n\r]")
 _INNER_BREAKS = re.compile(r"&&|\|\||[;&|\n\r`(){}<>]|\$\(")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
 _EXPANDED = frozenset("$`{*?[~")
+_REDIRECTION = re.compile(r"[0-9]*[<>]")
 _VERSION = re.compile(r"[0-9.]+$")
 _SHORT = re.compile(r"-[A-Za-z0-9]+")
+_VALUED = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
+"""Options of shells whose value is the next word."""
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 _SEPARATING = re.compile(r"[\s;&|`]|\$\(")
 
 
-_RESERVED = word_set("if then else elif do while until for case time coproc ! { (")
+_RESERVED = word_set("if then else elif do while until for case coproc ! { (")
 SHELLS = word_set("sh bash dash ash zsh ksh mksh csh tcsh fish pwsh powershell cmd busybox toybox")
 LAUNCHERS = SHELLS | word_set("""
     env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid watch
@@ -53,6 +57,13 @@ LAUNCHERS = SHELLS | word_set("""
 """Programs whose operands are programs to run, or text that can run some; without their version."""
 _READERS = SHELLS | word_set("eval ssh rsh su watch script at batch parallel mosh")
 """Launchers that parse their operands as a shell does."""
+_INPUT_SHELLS = SHELLS | word_set("source . su")
+"""Programs that may run commands from their input."""
+_PREFIXES = word_set("""
+    env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid strace
+    ltrace flock unshare nsenter chroot fakeroot systemd-run command builtin exec busybox toybox
+""")
+"""Launchers whose first operand is usually the program to run."""
 _RENAMING = word_set("alias hash enable abbr")
 """Builtins that can give a command another name."""
 _LONG = {"r": word_set("--recursive"), "f": word_set("--force"), "d": word_set("--delete"), "a": word_set("--all")}
@@ -100,7 +111,8 @@ class Command:
 
     Attributes:
         words: the first words. A program is named as it is written: `npm` is not `./npm`.
-        exact: nothing may follow them.
+        exact: nothing may follow them. For rules that deny or ask, these do not count as following: redirections,
+            comments, words that may expand to nothing, and options if `words` contains one.
         options: for rules that allow: globs over further words that may be options: those that begin with `-`, `+` or
             `@`, or set a variable.
     """
@@ -120,12 +132,13 @@ class Command:
             words = value
         else:
             return False
-        named, further = words[: len(self.words)], words[len(self.words) :]
-        if not self.words or len(named) < len(self.words) or (further and self.exact):
+        further = words[len(self.words) :]
+        if not self.words or len(words) < len(self.words) or (further and self.exact):
             return False
-        if not _is_program(named[0], self.words[0]) or not all(map(_is_named, named[1:], self.words[1:])):
+        if not _is_program(words[0], self.words[0]) or not all(map(_is_named, words[1:], self.words[1:])):
             return False
-        return not _runs(named, self.words, further) and all(map(self._is_harmless, further))
+        # An option can turn a harmless command into another one, as `tar --to-command` does, so rules name them.
+        return not _runs(words, self.words) and all(map(self._is_harmless, further))
 
     def _is_harmless(self, word: str) -> bool:
         if word[:1] in ("-", "+", "@") or _ASSIGNMENT.match(word):
@@ -146,10 +159,12 @@ class Command:
         """
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return sum(map(len, value)) > MAX_LENGTH or self._in_words(value, depth)
+        # What is too long or nested too deeply to analyze may be anything, and a rule that denies has to fit it.
         if not isinstance(value, str) or len(value) > MAX_LENGTH or not depth:
             return True
         # A shell joins lines that end in a backslash before it parses, so `r\\<newline>m` is `rm`.
         text = value.replace("\\\n", "")
+        # Twice: at what ends a command, which keeps words whole, and also where a command may begin inside, like `$(`.
         parts = dict.fromkeys([*_BREAKS.split(text), *_INNER_BREAKS.split(text)])
         for part in parts:
             words = _words(part)
@@ -172,8 +187,9 @@ class Command:
             return True
         programs = {_program(word) for word in words}
         run, inner = not programs.isdisjoint(LAUNCHERS), not programs.isdisjoint(_READERS)
+        # A word may be a command of its own, as after `sh -c` or `ssh host`.
         nested = [word for word in words if _SEPARATING.search(word) or (inner and _SHELL.search(word))]
-        return any(self._maybe(word, depth - 1, run=run) for word in nested)
+        return any(self._maybe(_value(word), depth - 1, run=run) for word in nested)
 
     def _begins(self, words: Sequence[str], start: int, *, read: bool) -> bool:
         """Return whether a command that may match begins at this word; its options may be anywhere."""
@@ -186,11 +202,16 @@ class Command:
                 position = _operand(words, at, glob, read=read)
                 if position < 0:
                     return False
-                if read and position < len(words) and _EXPANDED & set(words[position]):
+                if read and _EXPANDED & set(words[position]):
                     return True  # it may become all the words that are left
                 at = position + 1
-        near = words[start : start + 2 * len(self.words) + MAX_SKIPPED]
-        return not self.exact or sum(word[:1] not in ("<", ">") for word in near) <= len(self.words)
+        if not self.exact:
+            return True
+        following = words[at : at + MAX_SKIPPED]
+        named_options = any(glob.startswith("-") for glob in rest)
+        return not any(
+            not (named_options and word.startswith("-")) for word in (_arguments(following) if read else following)
+        )
 
 
 def _is_program(word: str, glob: str) -> bool:
@@ -208,12 +229,12 @@ def _is_named(word: str, glob: str) -> bool:
     return not odd and ".." not in re.split(r"[/=:,]", word) and fnmatchcase(word, glob)
 
 
-def _runs(named: Sequence[str], globs: Sequence[str], further: Sequence[str]) -> bool:
+def _runs(words: Sequence[str], globs: Sequence[str]) -> bool:
     """Return whether the program that a rule names runs words that the rule does not name."""
-    program = _program(named[0])
-    if further and program in LAUNCHERS:
+    program = _program(words[0])
+    if len(words) > len(globs) and program in LAUNCHERS:
         return True
-    subcommand = named[1] if len(named) > 1 else further[0] if further else ""
+    subcommand = words[1] if len(words) > 1 else ""
     if len(globs) > 1 and globs[1] == subcommand:
         return False
     if program in _RUNS_NOTHING:
@@ -234,29 +255,79 @@ def _words(part: str) -> list[str]:
         return part.replace('"', "").replace("'", "").split()
 
 
+def _value(word: str) -> str:
+    """Return what is attached to an option, as `rm x` in `-Srm x` and in `--split-string=rm x`; else the word."""
+    if word.startswith("-") and not word.startswith("--"):
+        word = word[2:]
+    elif not word.startswith("--"):
+        return word
+    name, _, value = word.partition("=")
+    return value if value and not _SEPARATING.search(name) else word
+
+
 def _program(word: str) -> str:
     """Return a program's name, without its directory and its version."""
-    return _VERSION.sub("", posixpath.basename(word).casefold().removesuffix(".exe"))
+    name = posixpath.basename(word).casefold().removesuffix(".exe")
+    return _VERSION.sub("", name) or name  # the name of `.` is all version
 
 
 def _is_unknown(words: Sequence[str], bare: str) -> bool:
     """Return whether it is unknown before they run what these words run; `bare` is the text outside quotes."""
     at = 0
-    while at < len(words) and (
-        words[at] in _RESERVED or _ASSIGNMENT.match(words[at]) or words[at][:1] in ("<", ">", "!", "")
-    ):
-        at += 1
-    if at == len(words):
+    while at < len(words):
+        if _REDIRECTION.match(words[at]):
+            at += 2 if words[at].endswith(("<", ">")) else 1
+        elif words[at] in _RESERVED or _ASSIGNMENT.match(words[at]) or words[at][:1] in ("!", ""):
+            at += 1
+        else:
+            break
+    if at >= len(words):
         return False
+    # Behind redirections, assignments and reserved words comes the program.
     first, operands = words[at], words[at + 1 :]
+    # The name of the program comes from a variable or a substitution.
     if _EXPANDED & set(first):
         return True
+    # An alias may give the name of a harmless program to any command.
     if first in _RENAMING and operands:
         return True
     expanded = any(mark in word for word in operands for mark in "$`") or not _EXPANDED.isdisjoint(bare)
     if _program(first) in LAUNCHERS and expanded:
         return True
-    return _program(first) in SHELLS and all(word[:1] in ("-", "+", "<", ">") and "c" not in word for word in operands)
+    shell = _launched(words, at)
+    return _program(words[shell]) in _INPUT_SHELLS and _reads_input(words[shell + 1 :])
+
+
+def _launched(words: Sequence[str], at: int) -> int:
+    """Return the position of the program that the launchers at a position run, for example of `sh` in `sudo -n sh`."""
+    launcher, after_option = at, False
+    while at + 1 < len(words) and _program(words[launcher]) in _PREFIXES:
+        at += 1
+        word = words[at]
+        # A program may also look like the value of an option.
+        if _program(word) in _PREFIXES or _program(word) in _INPUT_SHELLS:
+            launcher = at
+        elif not (word.startswith("-") or after_option or _ASSIGNMENT.match(word) or word[:1].isdigit()):
+            return at
+        after_option = word.startswith("-")
+    return launcher
+
+
+def _reads_input(operands: Sequence[str]) -> bool:
+    """Return whether a shell with these operands may read commands from its input."""
+    is_value = False
+    for word in _without_redirections(operands):
+        if is_value:
+            is_value = False
+        elif not word.startswith(("-", "+")):
+            return word.startswith(("/dev/", "/proc/"))
+        elif _SHORT.fullmatch(word) and "c" in word:
+            return False  # the next word is the command, which is analyzed as one
+        elif _SHORT.fullmatch(word) and "s" in word:
+            return True
+        else:
+            is_value = bool(_VALUED.fullmatch(word))
+    return True
 
 
 def _operand(words: Sequence[str], at: int, glob: str, *, read: bool) -> int:
@@ -270,7 +341,25 @@ def _operand(words: Sequence[str], at: int, glob: str, *, read: bool) -> int:
         if not is_option and not after_option:
             return -1
         after_option = is_option
+    # Too many options to look at: the word may follow them.
     return at if at + MAX_SKIPPED < len(words) else -1
+
+
+def _arguments(words: Iterable[str]) -> Iterator[str]:
+    """Yield the words that a shell certainly passes to the program that they follow."""
+    return (word for word in _without_redirections(words) if not _EXPANDED & set(word))
+
+
+def _without_redirections(words: Iterable[str]) -> Iterator[str]:
+    """Yield the words that are neither a redirection, nor its file, nor in a comment."""
+    remaining = iter(words)
+    for word in remaining:
+        if word.startswith("#"):
+            return
+        if not _REDIRECTION.match(word):
+            yield word
+        elif word.endswith(("<", ">")):
+            next(remaining, None)
 
 
 def _has_option(words: Sequence[str], glob: str, *, read: bool) -> bool:

@@ -33,6 +33,7 @@ class Intent:
 
 
 Detector = Callable[[str], "Intent | Tier"]
+"""Returns the intent of a question, or its tier alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ def _of(where: str, one: Rule | Limit, does: str, known: Sequence[ToolDefinition
         return _tool(where, one.tool, does, known)
     if isinstance(one, Limit):
         return []
+    # Arguments are compared only where the tool is known: an unknown one is reported above already, by its name.
     problems = [_argument(where, key, one, targets) for key in one.arguments]
     if not one.confirm and all(tool.server for tool in targets):
         message = "confirm = false is for tools of this program; for a server's, say it at the server"
@@ -110,6 +111,7 @@ def _tool(where: str, name: str, does: str, known: Sequence[ToolDefinition]) -> 
     near = same_name[0] if same_name else nearest_own or _near(name, [*full, *bare])
     server, dot, _ = name.partition(".")
     elsewhere = bool(dot) and not any(tool.server.casefold() == server.casefold() for tool in known)
+    # It may be meant for tools that are registered later, so without a resemblance there is nothing to report.
     if not near and (_is_glob(name) or elsewhere):
         return []
     message = f"no tool is called {name!r}, {_NOTHING[does]}"
@@ -133,6 +135,7 @@ def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition])
         if declared is None:
             declared = {}
         open_ended = not declared and tool.parameters.get("additionalProperties") is not False
+        # A tool that takes undeclared arguments may take this one, so nothing can be said about the rule.
         if odd or open_ended or not isinstance(declared, Mapping) or key in declared:
             return None
         arguments.update(declared)
@@ -141,6 +144,7 @@ def _argument(where: str, key: str, rule: Rule, meant: Sequence[ToolDefinition])
         return None
     closed = all(tool.parameters.get("additionalProperties") is False for tool in meant)
     strange = any(tool.server for tool in meant)
+    # A misspelled rule that allows is safe: its calls ask or are denied. Only the others leave a door open.
     certain = rule.effect != "allow" and not _is_glob(rule.tool) and not strange and (bool(near) or closed)
     whose = f"{full_name(meant[0])} has" if len(meant) == 1 else f"the tools that {rule.tool!r} names have"
     message = f"{whose} no argument {key!r}, {_NOTHING[rule.effect]}"

@@ -4,9 +4,10 @@
 without a rule that fits, the tier decides alone. Rules that allow fit only calls that they certainly describe; rules
 that deny or ask fit all calls that they may describe.
 
-Once untrusted content is in the conversation, its author may have dictated the call. Tools of a high tier then ask,
-with three exceptions: the call was planned before, a rule allows it in spite of such content, or it contains no more
-than the user said (see `provenance`). Untrusted content never makes a call more likely to run.
+Once untrusted content is in the conversation, its author may have dictated the call. Tools of a high tier then ask, and
+so does every call that was read without its format's markers, whatever its tier. There are three exceptions: the call
+was planned before, a rule allows it in spite of such content, or it contains no more than the user said (see
+`provenance`). Untrusted content never makes a call more likely to run.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from toolwire.tools import TIER, Tier, ToolDefinition
 
 HEURISTIC = 0.5
 """Minimum confidence of a call that may run unasked; calls below it were guessed from prose."""
+UNMARKED = "fallback"
+"""The repair of a call that was read without its format's markers, which any quoted text may look like."""
 REMEMBERED = 10_000
 """Number of calls of a tool whose times a session remembers; a limit per time span cannot count more."""
 
@@ -73,9 +76,10 @@ class Deny:
 
 
 Decision = Allow | Ask | Deny
-
+"""A decision about a call."""
 
 Effect = Literal["allow", "ask", "deny"]
+"""The effect of a rule on a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +222,9 @@ class Context:
         untrusted: untrusted content (a web page, a file, a server's answer) was in the conversation when the model
             wrote the call.
         now: seconds on any clock.
-        ran: by a tool's full name, when its calls ran lately, on that clock and in order.
+        call_times: by a tool's full name, when its calls ran lately, on that clock and in order.
         approved, refused: approval keys of calls that were approved or refused for the session; see `approval_key`.
-        said: the user's sentences of this question; see `provenance.sentences`.
+        user_sentences: the user's sentences of this question; see `provenance.sentences`.
         planned: by approval key, how often the model planned the call before it read any untrusted content.
         spent: by approval key, how often a permission for once was used.
         counts: by a tool's full name, its calls in the whole session.
@@ -231,10 +235,10 @@ class Context:
     tier: Tier = Tier.CRAWL
     untrusted: bool = False
     now: float = 0.0
-    ran: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    call_times: Mapping[str, Sequence[float]] = field(default_factory=dict)
     approved: Collection[str] = frozenset()
     refused: Collection[str] = frozenset()
-    said: Sequence[str] = ()
+    user_sentences: Sequence[str] = ()
     planned: Mapping[str, int] = field(default_factory=dict)
     spent: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -249,7 +253,8 @@ class Policy:
     Attributes:
         rules: in any order; the strictest that fits counts.
         limits: how much a session may use.
-        ask_when_untrusted: the tier from which tools ask once untrusted content is in the conversation; None: never.
+        ask_when_untrusted: the tier from which tools ask once untrusted content is in the conversation; a call that was
+            read without its format's markers asks then at any tier. None: never.
         ask_by_default: tiers whose tools ask where no rule allows them.
         deny_by_default: tiers whose tools are denied where no rule allows them.
     """
@@ -297,11 +302,13 @@ class _Case:
         if reason:
             return Deny(reason)
         allowing, lifting, settling = self._allowing() if self._policy.rules else (None, None, None)
+        # Only now, because an allowing rule lifts the default of a tier, but none of the denials above.
         if allowing is None and self._definition.tier in self._policy.deny_by_default:
             return Deny(f"No rule allows this call of {call.name}.")
         # Before any permission: rules and approvals are meant for calls that the model made, and prose may quote one.
         if call.confidence < HEURISTIC:
             return Ask("The call was guessed from prose.")
+        # An approval covers rules that ask and untrusted content, too: the person has seen exactly this call.
         if context.approved and self.key in context.approved:
             return Allow("it was approved before")
         reason = self._asked(allowing, settling)
@@ -314,7 +321,7 @@ class _Case:
             if lifting is None and self._is_planned():
                 return Allow("it was planned before untrusted content was read", once=True)
             if lifting is None:
-                return Ask(f"Untrusted content is in the conversation, and {call.name} can change things.")
+                return Ask(f"Untrusted content is in the conversation, and {self._doubt}.")
             chosen, once = lifting, bool(lifting.asked_for) or (settling is not None and once)
         return Allow("" if chosen is None else chosen.reason, once=once)
 
@@ -328,6 +335,7 @@ class _Case:
     def _denied(self) -> str:
         """Return why the call must not run; "" if only the default of its tier could deny it."""
         call, definition, context = self._call, self._definition, self._context
+        # Whether there is anything to look up is checked first: the key is a digest, and most calls never need it.
         if context.refused and self.key in context.refused:
             return f"{call.name} with these arguments was refused before. Do not ask again."
         if definition.tier > context.tier:
@@ -377,6 +385,7 @@ class _Case:
         for rule in self._policy.rules:
             if rule.effect != "allow" or not rule.fits(self._call, self._definition):
                 continue
+            # After `fits`, because the comparison with the user's sentences costs more than the patterns of a rule.
             if rule.asked_for and not self._is_asked_for(rule):
                 continue
             if allowing is None or not rule.asked_for:
@@ -388,7 +397,7 @@ class _Case:
         return allowing, lifting, settling
 
     def _is_asked_for(self, rule: Rule) -> bool:
-        sentences = self._context.said
+        sentences = self._context.user_sentences
         if not sentences or not vouched(self._call.arguments, self._definition.parameters, sentences, rule.asked_for):
             return False
         return self.key not in self._context.spent
@@ -396,10 +405,23 @@ class _Case:
     def _is_suspect(self) -> bool:
         """Return whether untrusted content may have dictated the call."""
         least = self._policy.ask_when_untrusted
-        return self._context.untrusted and least is not None and self._definition.tier >= least
+        if least is None or not self._context.untrusted:
+            return False
+        # A tool that only reads does no harm by itself. A call without markers may be a quotation of the untrusted
+        # content, so it asks at any tier.
+        return self._definition.tier >= least or UNMARKED in self._call.repairs
+
+    @property
+    def _doubt(self) -> str:
+        """Why untrusted content makes this call ask."""
+        name = self._call.name
+        if UNMARKED in self._call.repairs:
+            return f"this call of {name} was read without its format's markers: the model may have quoted it"
+        return f"{name} can change things"
 
     def _is_planned(self) -> bool:
         context = self._context
+        # Counts, not sets: a call that was planned twice may run twice, and not a third time.
         return bool(context.planned) and context.planned.get(self.key, 0) > context.spent.get(self.key, 0)
 
 
@@ -410,15 +432,20 @@ def _met(limit: Limit, tool: str, context: Context) -> str:
         return ""
     if limit.calls is not None:
         if limit.seconds:
+            # The times are in order, so the calls within the span are counted without a look at each.
             since = context.now - limit.seconds
-            calls = sum(len(times) - bisect_left(times, since) for name, times in context.ran.items() if concerns(name))
+            calls = sum(
+                len(times) - bisect_left(times, since) for name, times in context.call_times.items() if concerns(name)
+            )
         else:
+            # Not the times: only the latest are remembered, and a long session would never reach the limit.
             calls = sum(count for name, count in context.counts.items() if concerns(name))
         if calls >= limit.calls:
             span = f" in {limit.seconds:g} seconds" if limit.seconds else " in this session"
             return f"{limit.tool} may run {limit.calls} times{span}, and did."
     if limit.running is not None:
         seconds_used = sum(seconds for name, seconds in context.running.items() if concerns(name))
+        # Calls that still run count with their time so far, or calls started together would all be within the limit.
         seconds_used += sum(
             count * context.now - since for name, (count, since) in context.busy.items() if concerns(name)
         )

@@ -68,6 +68,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def _heard(sentence: str) -> list[str]:
     plain = unicodedata.normalize("NFKC", sentence.translate(_APOSTROPHES)).casefold()
+    # Without invisible characters, or one inside "not" would hide the negation.
     return _WORD.findall("".join(c for c in plain if c.isascii() or unicodedata.category(c) != "Cf"))
 
 
@@ -97,10 +98,12 @@ def vouched(
 def stands_in(value: Any, sentence: str) -> bool:
     """Return whether a sentence contains a text or a number as a whole; False for short and for other values."""
     if isinstance(value, str):
+        # A text of few characters appears in most sentences by chance, so its presence proves nothing.
         if len(value) > MAX_VALUE or sum(map(str.isalnum, value)) < MIN_CHARACTERS:
             return False
         return _found(value, sentence)
     if isinstance(value, int | float) and not isinstance(value, bool):
+        # Decimals, because 0.1 in the sentence and 0.1 in the arguments are equal as written, not as binary fractions.
         number = Decimal(repr(value))
         return any(
             sum(map(str.isdigit, match[1])) >= MIN_DIGITS
@@ -140,6 +143,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 def _is_default(value: Any, schema: Any) -> bool:
     if not isinstance(schema, Mapping) or "default" not in schema or isinstance(value, list | dict):
         return False
+    # The types too: in Python `True == 1`, and they mean different things to a tool.
     return type(value) is type(schema["default"]) and bool(value == schema["default"])
 
 

@@ -38,7 +38,7 @@ _OPERATORS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "<", "<<", "2>"})
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _tier(value: Any) -> Any:
@@ -62,6 +62,7 @@ def _tool(value: Any) -> Any:
         raise ValueError("a tool is named by text that is not empty")
     if match := _NEVER_IN_NAMES.search(value):
         raise ValueError(f"{value!r} fits no tool: no name holds {match.group()!r}")
+    # Such a glob would be compared as plain text and fit nothing, and the rule would silently have no effect.
     if value.count("[") != value.count("]"):
         raise ValueError(f"{value!r} fits no tool: its bracket is not closed")
     return value
@@ -81,6 +82,7 @@ def _path(table: Mapping[str, Any]) -> Matcher:
     glob = _string(table, "glob")
     if not glob.strip("/") and glob != "/":
         raise ValueError("the glob is empty; `**` is every path")
+    # A path is compared after each ".." in it is resolved, so such a pattern would fit nothing.
     if ".." in glob.split("/"):
         raise ValueError(f"{glob!r} leaves its own place with '..'; write where it leads")
     if "\\" in glob or "\0" in glob or glob.startswith("~"):
@@ -103,6 +105,7 @@ def _options(table: Mapping[str, Any]) -> tuple[str, ...]:
     value = table.get("options", [])
     if not isinstance(value, list) or not all(isinstance(word, str) and word for word in value):
         raise ValueError('options are a list of globs, such as ["-v", "--depth=*"]')
+    # An operand in this list is probably meant as a restriction, but operands are not restricted by it.
     if odd := next((word for word in value if word[0] not in "-+@*?[" and "=" not in word), ""):
         raise ValueError(
             f"{odd!r} is no option: those begin with -, + or @, or set a variable; all else is let in anyway"
@@ -113,8 +116,10 @@ def _options(table: Mapping[str, Any]) -> tuple[str, ...]:
 def _words(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
         raise ValueError('a command is a list of its words, such as ["npm", "install"]')
+    # A command as one text would never equal the first word of a call, so the rule would fit nothing.
     if " " in value[0].strip() or "\t" in value[0]:
         raise ValueError(f"{value[0]!r} is several words; each is an item of its own: {value[0].split()}")
+    # A line with operators is taken apart, and each of its commands is compared by itself.
     if operator := next((word for word in value if word in _OPERATORS), ""):
         raise ValueError(
             f"{operator!r} is the shell's, and no part of a command that a rule fits; write a rule for each"
@@ -124,8 +129,7 @@ def _words(value: Any) -> tuple[str, ...]:
 
 def _host(table: Mapping[str, Any]) -> Matcher:
     glob = _string(table, "host")
-    address = glob.replace("*", "0").replace("?", "0")
-    if not glob or re.search(r"[\s/@\[\]%]", glob) or (":" in glob and not re.fullmatch(r"[0-9a-fA-F:.]+", address)):
+    if not glob or re.search(r"[\s/@\[\]%]", glob) or (":" in glob and not re.fullmatch(r"[0-9a-fA-F:.*?]+", glob)):
         raise ValueError(f'{glob!r} fits no host: write only the host, such as "*.example.org", or "private"')
     try:
         glob.encode("idna")
@@ -145,6 +149,7 @@ def _one_of(table: Mapping[str, Any]) -> Matcher:
 
 def _number(table: Mapping[str, Any]) -> Matcher:
     ends = [table.get("at_least"), table.get("at_most")]
+    # `True` is an int in Python, and `at_least = true` is a mistake.
     if any(end is not None and (isinstance(end, bool) or not isinstance(end, int | float)) for end in ends):
         raise ValueError("at_least and at_most are numbers")
     low, high = ends
@@ -177,6 +182,7 @@ def _matcher(value: Any) -> Any:
         hint = did_you_mean(closest(key, _MATCHERS))
         raise ValueError(f"unknown matcher {key!r}{hint} (known are {names})")
     together, make = _MATCHERS[kinds[0]]
+    # Two conditions in one table could mean "and" or "or". Two rules say which.
     if odd := [key for key in value if key not in together]:
         raise ValueError(f"{kinds[0]} and {odd[0]} do not go together; write a rule for each")
     return make(value)
@@ -225,7 +231,7 @@ class RuleTable(_Strict):
             raise ValueError("confirm = false is for rules that allow; others ask or deny whatever the tool wants")
         return self
 
-    def made(self) -> Rule:
+    def to_rule(self) -> Rule:
         """Return the rule."""
         return Rule(
             self.effect,
@@ -257,13 +263,19 @@ class LimitTable(_Strict):
             raise ValueError(f"at most {REMEMBERED - 1} calls can be counted in a span of seconds")
         return self
 
-    def made(self) -> Limit:
+    def to_limit(self) -> Limit:
         """Return the limit."""
         return Limit(self.calls, self.seconds, self.tool, self.running)
 
 
 class Defaults(_Strict):
-    """The table `policy.default`: the effect where no rule allows a call, by tier."""
+    """The table `policy.default`: the effect where no rule allows a call, by tier.
+
+    Attributes:
+        crawl: for tools that look around.
+        walk: for tools that read.
+        run: for tools that change something.
+    """
 
     crawl: Effect = "allow"
     walk: Effect = "allow"
@@ -271,19 +283,26 @@ class Defaults(_Strict):
 
 
 class PolicyTable(_Strict):
-    """The table `[policy]`; `made` returns the policy."""
+    """The table `[policy]`; `to_policy` returns the policy.
+
+    Attributes:
+        ask_when_untrusted: the tier from which tools ask once untrusted content is in the conversation, or "never".
+        default: the effect where no rule allows a call, by tier.
+        rules: rules in any order; the strictest that matches a call counts.
+        limits: how much a session may use.
+    """
 
     ask_when_untrusted: _TierOrNever = Tier.RUN
     default: Defaults = Field(default_factory=Defaults)
     rules: tuple[RuleTable, ...] = ()
     limits: tuple[LimitTable, ...] = ()
 
-    def made(self) -> Policy:
+    def to_policy(self) -> Policy:
         """Return the policy that the table describes."""
         effects = {tier: getattr(self.default, name) for name, tier in _TIERS.items()}
         return Policy(
-            tuple(rule.made() for rule in self.rules),
-            tuple(limit.made() for limit in self.limits),
+            tuple(rule.to_rule() for rule in self.rules),
+            tuple(limit.to_limit() for limit in self.limits),
             self.ask_when_untrusted,
             frozenset(tier for tier, effect in effects.items() if effect == "ask"),
             frozenset(tier for tier, effect in effects.items() if effect == "deny"),

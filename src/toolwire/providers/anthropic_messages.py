@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.messages import (
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -25,6 +26,7 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
+from toolwire.providers import reasoning_effort
 from toolwire.providers.anthropic_stream import (
     KIND,
     AnthropicStreamReader,
@@ -36,12 +38,16 @@ from toolwire.providers.anthropic_stream import (
     thinking_part,
 )
 from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.file_parts import PDF, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
+from toolwire.providers.member_paths import member
 from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, without_seal
+from toolwire.providers.output_support import ANTHROPIC
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import PLAIN_ROOT
+from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition, as_definition
 
@@ -60,19 +66,29 @@ class AnthropicMessages(ProviderApi):
     ids = Alphabet("a-zA-Z0-9_-", 128)
     dialect = PLAIN_ROOT
     strict_dialect = PLAIN_ROOT
-    settings: Mapping[str, str] = {
-        "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
-    }  # fmt: skip
+    _settings = SettingMembers(
+        {
+            "max_tokens": "max_tokens",
+            "temperature": "temperature",
+            "top_p": "top_p",
+            "top_k": "top_k",
+            "stop_sequences": "stop",
+            "service_tier": "service_tier",
+            "metadata.user_id": "end_user",
+        },
+        reasoning_effort.ANTHROPIC,
+        {"auto": "auto", "default": "standard_only"},
+    )
     reader, writer = AnthropicStreamReader, AnthropicStreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
+    defines_called_tools = True
+    _outputs = ANTHROPIC
 
     # -- requests ------------------------------------------------------------------------------------------------
 
     def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
         """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
-        if request.max_tokens is None:
-            notes.added(f"max_tokens={MAX_TOKENS}", f"{self.name} requires it")
         body["max_tokens"] = MAX_TOKENS
         system, rest = self._split(request, notes)
         if instructions := self._system(system, notes):
@@ -84,7 +100,12 @@ class AnthropicMessages(ProviderApi):
                 body["tool_choice"] = choice
         if request.stream:
             body["stream"] = True
-        return {**body, **request.settings(self.settings), **request.extra}
+        complete = self._with_settings(body, request, notes)
+        if request.max_tokens is None:
+            budget = member(complete, reasoning_effort.ANTHROPIC.budget)
+            complete["max_tokens"] = MAX_TOKENS + (budget if isinstance(budget, int) else 0)
+            notes.added(f"max_tokens={complete['max_tokens']}", f"{self.name} requires it")
+        return complete
 
     def _split(self, request: ChatRequest, notes: Notes) -> tuple[list[Message], list[Message]]:
         """Return the messages for `system`, and the rest; this API's own may have system messages in the middle."""
@@ -131,7 +152,7 @@ class AnthropicMessages(ProviderApi):
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return one message, with its results first."""
         results, rest = split_results(message.parts)
-        blocks = list(map(self._result, results))
+        blocks = [self._result(result, notes) for result in results]
         for part in rest:
             blocks += self._blocks(part, message.role, notes)
         role = "user" if message.role == "tool" else message.role
@@ -153,6 +174,8 @@ class AnthropicMessages(ProviderApi):
                 return [{"type": "text", "text": text, **_own(part)}] if text.strip() else []
             case ImagePart():
                 return [_image(part)]
+            case FilePart():
+                return [self._file(part, notes)]
             case ToolCall():
                 use = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
                 return [{**use, **_own(part)}]
@@ -164,14 +187,27 @@ class AnthropicMessages(ProviderApi):
                 note_dropped(part, self.name, notes)
                 return []
 
-    @staticmethod
-    def _result(result: ToolResult) -> Json:
+    def _file(self, file: FilePart, notes: Notes) -> Json:
+        """Return a document by its address, a PDF, or plain text; words in place of any other file."""
+        pdf = file.media_type == PDF
+        if file.url and (pdf or (not file.media_type and file.kind == "document")):
+            source = {"type": "url", "url": file.url}
+        elif pdf:
+            source = {"type": "base64", "media_type": PDF, "data": file.data}
+        elif (text := file.text) is not None:
+            source = {"type": "text", "media_type": "text/plain", "data": text}
+        else:
+            return {"type": "text", "text": in_words(file, self.name, notes).text}
+        title = {"title": file.name} if file.name else {}
+        return {"type": "document", "source": source, **title, **_own(file)}
+
+    def _result(self, result: ToolResult, notes: Notes) -> Json:
         block: Json = {"type": "tool_result", "tool_use_id": result.call_id}
-        images = list(map(_image, result.images))
-        if result.success and result.result is None and images:
-            block["content"] = images
-        elif images:
-            block["content"] = [{"type": "text", "text": result.text}, *images]
+        media = [*map(_image, result.images), *(self._file(file, notes) for file in result.files)]
+        if result.only_media:
+            block["content"] = media
+        elif media:
+            block["content"] = [{"type": "text", "text": result.text}, *media]
         else:
             block["content"] = result.text
         if not result.success:
@@ -210,6 +246,8 @@ class AnthropicMessages(ProviderApi):
                     yield TextPart(block["text"], _extra(block, "text"))
                 case "image" if (image := _read_image(block)) is not None:
                     yield image
+                case "document" if (file := _read_file(block)) is not None:
+                    yield file
                 case "tool_use":
                     extra = _extra(block, "id", "name", "input")
                     arguments = object_of(block.get("input"))
@@ -269,7 +307,7 @@ def _listed(message: Json) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _own(part: TextPart | ImagePart | ToolCall | ToolResult) -> Json:
+def _own(part: TextPart | ImagePart | FilePart | ToolCall | ToolResult) -> Json:
     """Return the members of a part that only this API knows."""
     return part.extra.data if part.extra is not None and part.extra.provider == KIND else {}
 
@@ -306,25 +344,42 @@ def _read_image(block: Mapping[str, Any]) -> ImagePart | None:
     return None
 
 
+def _read_file(block: Mapping[str, Any]) -> FilePart | None:
+    """Parse a document; None for one that only this API knows, such as that of an uploaded file."""
+    extra, name = _extra(block, "source", "title"), str(block.get("title") or "")
+    match block.get("source"):
+        case {"type": "base64", "data": str(data), "media_type": str(media_type)}:
+            return FilePart(data, media_type, name=name, extra=extra)
+        case {"type": "text", "data": str(text)}:
+            return replace(FilePart.of_text(text, name=name), extra=extra)
+        case {"type": "url", "url": str(url)}:
+            return FilePart("", PDF, url, name, extra)
+    return None
+
+
 def _read_result(block: Mapping[str, Any]) -> ToolResult:
     content = block.get("content")
     texts: list[str] = []
     images: list[ImagePart] = []
+    files: list[FilePart] = []
     marks: Json = {}  # a cache mark on text of a result moves to the result
     for item in _listed({"content": content or ()}):
         image = _read_image(item) if item.get("type") == "image" else None
+        file = _read_file(item) if item.get("type") == "document" else None
         if image is not None:
             images.append(image)
+        elif file is not None:
+            files.append(file)
         elif item.get("type") == "text":
             texts.append(item["text"])
             if item.get("cache_control"):
                 marks["cache_control"] = item["cache_control"]
-        else:  # a document, a reference: shown as JSON
+        else:  # an uploaded file, a reference: shown as JSON
             texts.append(json.dumps(item, ensure_ascii=False))
     text = "\n".join(texts)
     extra = _extra({**marks, **block}, "tool_use_id", "content", "is_error")
-    value, error = (None, text) if block.get("is_error") else (text if texts or not images else None, None)
-    return ToolResult(block["tool_use_id"], "", value, error, tuple(images), extra)
+    value, error = (None, text) if block.get("is_error") else (text if texts or not (images or files) else None, None)
+    return ToolResult(block["tool_use_id"], "", value, error, tuple(images), extra, tuple(files))
 
 
 def _read_choice(choice: Mapping[str, Any]) -> ToolChoice:

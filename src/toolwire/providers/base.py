@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from typing import Any, ClassVar, Unpack
 
 from toolwire._surface import check_items, check_type
@@ -20,16 +22,18 @@ from toolwire.events import (
     CallStart,
     Event,
     Finish,
-    Passed,
+    OpaquePartReceived,
     ProblemFound,
     UsageCounted,
     collect,
     response_parts,
 )
-from toolwire.messages import FinishReason, Message, ParsedResponse, Part, ToolCall, ToolResult
+from toolwire.messages import Content, FinishReason, Message, ParsedResponse, Part, ToolCall, ToolResult
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.message_parts import Json, note_dropped
+from toolwire.providers.output_schema import OutputSchema
+from toolwire.providers.output_support import OutputSupport
 from toolwire.providers.request import (
     ChatRequest,
     Notes,
@@ -37,10 +41,10 @@ from toolwire.providers.request import (
     ToolChoice,
     note_foreign_members,
     pair_results,
-    read_settings,
 )
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import Dialect, lower
+from toolwire.providers.setting_members import SettingMembers, private_members
 from toolwire.providers.stream_codec import (
     UNREADABLE,
     EventWriter,
@@ -48,8 +52,10 @@ from toolwire.providers.stream_codec import (
     Head,
     StreamDecoder,
     StreamEnd,
+    as_dict,
     json_excerpt,
     open_truncated_calls,
+    written_async,
 )
 from toolwire.text.suggest import check_options
 from toolwire.tools import ToolDefinition, definitions
@@ -86,8 +92,8 @@ class ProviderApi(ABC):
         names, ids: the spelling of tools' names and of calls' ids.
         dialect: the schema dialect.
         strict_dialect: the schema dialect of strict mode; None without strict mode.
-        settings: members of a body and the fields of a `ChatRequest` that they set.
         members: other members of a body that `read_request` reads.
+        defines_called_tools: whether a request with earlier calls is refused if it offers no tools.
         framing, reader, writer: classes with an instance for each stream. An API may override the methods instead.
     """
 
@@ -96,8 +102,10 @@ class ProviderApi(ABC):
     ids: Alphabet = ANY
     dialect: Dialect
     strict_dialect: Dialect | None = None
-    settings: Mapping[str, str] = {}
+    _settings: SettingMembers = SettingMembers()
     members: frozenset[str]
+    defines_called_tools: bool = False
+    _outputs: OutputSupport | None = None  # the structured outputs of the API
     framing: Callable[[], Framing] = ServerSentEvents
     reader: Callable[[ResponseBuilder], FrameReader]
     writer: Callable[[Head, StreamEnd], EventWriter]
@@ -113,7 +121,7 @@ class ProviderApi(ABC):
 
     def encode_request(
         self,
-        conversation: ChatRequest | Iterable[Message] | str,
+        conversation: ChatRequest | Iterable[Message] | Content,
         *,
         tools: Any = None,
         model: str | None = None,
@@ -127,7 +135,8 @@ class ProviderApi(ABC):
         tool that cannot be offered is left out, with a note of the reason.
 
         Args:
-            conversation: messages, a user's text, or a whole request, whose fields the other arguments override.
+            conversation: messages; a user's text, or a list of text, images and files; or a whole request, whose
+                fields the other arguments override.
             tools: the tools that the model may call, in any shape that `toolwire.parse` takes.
             model: the model's name.
             stream: whether to ask for a stream.
@@ -141,23 +150,69 @@ class ProviderApi(ABC):
         check_options("encode_request", options, RequestOptions.__annotations__)
         notes = Notes() if notes is None else notes
         request = ChatRequest.of(conversation, {**options, "tools": tools, "model": model, "stream": stream})
+        request = self._with_called_tools(request, notes)
         offered = list(self._offer(request.tools, notes))
         choice = self._choice(request, offered, notes)
         messages = tuple(map(self._fit_message, self.pair(request, notes)))
         if request.provider and request.provider != self.kind:
-            for key in request.extra:
-                notes.dropped(key, f"{self.name} has no equivalent")
+            for path in private_members(request):
+                notes.dropped(path, f"{self.name} has no equivalent")
             for tool in request.provider_tools:
                 label = tool.get("type") or next(iter(tool), "")
                 notes.dropped(f"tools/{label}", f"only {request.provider} runs this tool")
             request = replace(request, extra={}, provider_tools=())
         request = replace(request, messages=messages, tool_choice=choice)
         note_foreign_members(request, self.kind, notes)
-        return self.write_request(request, offered, notes)
+        body = self.write_request(request, offered, notes)
+        self._write_output(request, body, notes)
+        return body
+
+    @property
+    def hides_schemas(self) -> bool:
+        """True if a schema for answers limits what the model can write, but the model does not see it."""
+        return self._outputs is not None and not self._outputs.shown
+
+    def guarantees(self, output: OutputSchema, *, tools: bool) -> bool:
+        """Return whether answers are sure to follow a schema, in requests with or without tools."""
+        return self._outputs is not None and self._outputs.accepts(output, tools=tools)
+
+    def _write_output(self, request: ChatRequest, body: Json, notes: Notes) -> None:
+        """Write the schema of the answer into the body."""
+        output, support = request.output, self._outputs
+        if output is None:
+            return
+        if support is None:
+            notes.dropped("output", f"{self.name} takes no schema for answers")
+            return
+        if request.provider != self.kind or support.schemas is None:  # what a client of this API sent stays as it is
+            output = support.fit(output, self.name, notes)
+            if output is not None and request.tools and not support.with_tools:
+                notes.changed("output", f"beside tools, {self.name} refuses a schema for answers, or calls no tool")
+        if output is not None:
+            support.place.put(body, output)
+
+    def takes_setting(self, name: str) -> bool:
+        """Return whether the API has a setting of `toolwire.models.ModelSettings`."""
+        return self._settings.takes(name)
+
+    def _with_settings(self, body: Json, request: ChatRequest, notes: Notes) -> Json:
+        """Return a body with the members that only this API has, and with the settings of a request."""
+        return self._settings.write({**body, **request.extra}, request, self, notes)
 
     def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
         """Return the messages, with each call answered once."""
         return pair_results(request.messages, notes)
+
+    def _with_called_tools(self, request: ChatRequest, notes: Notes) -> ChatRequest:
+        """Return the request with the tools of earlier calls, if the API requires tools for those and it has none."""
+        if not self.defines_called_tools or request.tools or request.provider_tools:
+            return request
+        names = dict.fromkeys(
+            part.name for message in request.messages for part in message.parts if isinstance(part, ToolCall)
+        )
+        for name in names:
+            notes.added(f"tools/{name}", f"{self.name} requires the tools of earlier calls, and none was offered")
+        return replace(request, tools=tuple(ToolDefinition(name, "Not available any more.") for name in names))
 
     def _offer(self, tools: Iterable[ToolDefinition], notes: Notes) -> Iterator[OfferedTool]:
         originals: dict[str, str] = {}
@@ -245,13 +300,17 @@ class ProviderApi(ABC):
 
     def _request_of(self, body: Json, messages: Iterable[Message], **fields: Any) -> ChatRequest:
         """Return the request that a body stands for; `fields` replace what the common members say."""
+        body = dict(body)
+        output = None if self._outputs is None else self._outputs.place.take(body)
+        settings, rest = self._settings.read(body)
         common = {
             "messages": tuple(messages),
+            "output": output,
             "model": str(body.get("model") or ""),
             "stream": bool(body.get("stream")),
             "provider": self.kind,
-            "extra": {key: value for key, value in body.items() if not (key in self.settings or key in self.members)},
-            **read_settings(body, self.settings),
+            "extra": {key: value for key, value in rest.items() if key not in self.members},
+            **settings,
         }
         return ChatRequest(**{**common, **fields})
 
@@ -321,12 +380,25 @@ class ProviderApi(ABC):
         return self.write_response(replace(response, parts=parts), head, notes)
 
     def encode_stream(
-        self, events: Iterable[Event], *, model: str = "", id: str = "", created: int = 0, notes: Notes | None = None
+        self,
+        events: Iterable[Event],
+        *,
+        model: str = "",
+        id: str = "",
+        created: int = 0,
+        notes: Notes | None = None,
+        source: StreamDecoder | None = None,
     ) -> Iterator[bytes]:
         """Yield the bytes in which this API would have streamed these events; see `encode_response` for the arguments.
 
-        An error of the provider ends the stream with an error of this API.
+        An error of the provider ends the stream with an error of this API. `source` is the decoder that the events come
+        from: the stream has its model, id and time where none is passed.
         """
+        if source is not None:
+            # The decoder knows them once the first event is there.
+            pulled = iter(events)
+            events = chain(list(islice(pulled, 1)), pulled)
+            model, id, created = model or source.model, id or source.id, created or source.created
         head = Head(model or "unknown", id or "0" * 24, created)
         end = StreamEnd()
         writable = self._writable(events, end, Notes() if notes is None else notes)
@@ -335,11 +407,25 @@ class ProviderApi(ABC):
         except _ProviderFailure as failure:
             yield self.write_error(str(failure))
 
+    def encode_stream_async(
+        self,
+        events: AsyncIterable[Event],
+        *,
+        model: str = "",
+        id: str = "",
+        created: int = 0,
+        notes: Notes | None = None,
+        source: StreamDecoder | None = None,
+    ) -> AsyncGenerator[bytes]:
+        """Yield the bytes of a stream as its events arrive; see `encode_stream`."""
+        write = partial(self.encode_stream, model=model, id=id, created=created, notes=notes, source=source)
+        return written_async(write, events)
+
     def _writable(self, events: Iterable[Event], end: StreamEnd, notes: Notes) -> Iterator[Event]:
         """Yield the events that this API has a place for; note the others, and set the totals of the stream."""
         for event in events:
             match event:
-                case Passed(part) if part.provider != self.kind:
+                case OpaquePartReceived(part) if part.provider != self.kind:
                     note_dropped(part, self.name, notes)
                 case ProblemFound(problem):
                     if problem.kind == "provider_error":
@@ -399,22 +485,6 @@ class ProviderApi(ABC):
 
 class _ProviderFailure(Exception):
     """The provider failed in the middle of an answer."""
-
-
-def as_dict(value: Any) -> Json:
-    """Return a dict, or the dict that an object of a provider's own client dumps itself to.
-
-    Raises:
-        DefinitionError: it is neither.
-    """
-    if isinstance(value, Mapping):
-        return dict(value)
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        dumped = dump(mode="json", by_alias=True, exclude_none=True)
-        if isinstance(dumped, Mapping):
-            return dict(dumped)
-    raise DefinitionError(f"a response must be a dict or an object with model_dump, not {type(value).__name__}")
 
 
 def _digest(parts: Sequence[Part]) -> str:

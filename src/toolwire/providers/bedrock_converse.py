@@ -14,6 +14,7 @@ from typing import Any
 
 from toolwire.events import CallEnd, CallStart
 from toolwire.messages import (
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -25,20 +26,23 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
+from toolwire.providers import reasoning_effort
 from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.bedrock_media import KIND, as_base64, read_media, with_names, write_file, write_image
 from toolwire.providers.content_blocks import BlockWriter
+from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import AwsEventStream, Frame, aws_event
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, UsageReader, note_dropped, object_of, read_tools, without_seal
-from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, read_settings
+from toolwire.providers.output_support import BEDROCK
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import PLAIN_ROOT
+from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition
 
-_INFERENCE = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
-_FORMATS = ("png", "jpeg", "gif", "webp")
 _SERVER = "server_tool_use"
 _NO_CONTENT = " "
 _OWN_JSON = frozenset(("json", "input", "additionalModelRequestFields"))
@@ -161,13 +165,28 @@ class _Writer(BlockWriter):
 class BedrockConverse(ProviderApi):
     """The Converse and ConverseStream operations."""
 
-    kind = "bedrock_converse"
+    kind = KIND
     names = WORD_64
     ids = Alphabet("a-zA-Z0-9_.:-", 64)
     dialect = PLAIN_ROOT
     strict_dialect = PLAIN_ROOT
     reader, writer = _Reader, _Writer
-    members = frozenset(("messages", "system", "toolConfig", "inferenceConfig", "modelId", "stream"))
+    _settings = SettingMembers(
+        {
+            "inferenceConfig.maxTokens": "max_tokens",
+            "inferenceConfig.temperature": "temperature",
+            "inferenceConfig.topP": "top_p",
+            "inferenceConfig.stopSequences": "stop",
+            "serviceTier.type": "service_tier",
+            "requestMetadata": "metadata",
+        },
+        reasoning_effort.BEDROCK,
+        {"default": "default", "flex": "flex", "priority": "priority", "reserved": "reserved"},
+        parallel=False,
+    )
+    members = frozenset(("messages", "system", "toolConfig", "modelId", "stream"))
+    defines_called_tools = True
+    _outputs = BEDROCK
     framing = AwsEventStream
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -182,11 +201,7 @@ class BedrockConverse(ProviderApi):
         body["messages"] = self.write_messages(conversation, notes)
         if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
             body["toolConfig"] = {"tools": listed, **self._write_choice(request, notes)}
-        elif any(isinstance(part, ToolCall | ToolResult) for message in conversation for part in message.parts):
-            notes.changed("tools", f"{self.name} wants the tools of calls in the history offered again")
-        if inference := request.settings(_INFERENCE):
-            body["inferenceConfig"] = inference
-        return {**body, **request.extra}
+        return self._with_settings(body, request, notes)
 
     @staticmethod
     def _tool(tool: OfferedTool) -> Json:
@@ -199,8 +214,6 @@ class BedrockConverse(ProviderApi):
 
     def _write_choice(self, request: ChatRequest, notes: Notes) -> Json:
         choice = request.tool_choice
-        if request.parallel is not None:
-            notes.dropped("parallel", f"{self.name} has no switch for it")
         if choice.mode == "none":
             notes.dropped("tool_choice", f"{self.name} cannot say that no tool may be called")
         elif choice.name:
@@ -217,7 +230,7 @@ class BedrockConverse(ProviderApi):
                 joined[-1]["content"] += message["content"]
             else:
                 joined.append(message)
-        return joined
+        return with_names(joined, self.name, notes)
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return one message, with its results first."""
@@ -231,7 +244,9 @@ class BedrockConverse(ProviderApi):
             case TextPart(text):
                 return [{"text": text}] if text.strip() else []
             case ImagePart():
-                return [self._image(part, notes)]
+                return [write_image(part, self.name, notes)]
+            case FilePart():
+                return [write_file(part, self.name, notes)]
             case ToolCall():
                 return [{"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments}}]
             case ToolResult():
@@ -244,22 +259,13 @@ class BedrockConverse(ProviderApi):
                 note_dropped(part, self.name, notes)
                 return []
 
-    def _image(self, image: ImagePart, notes: Notes) -> Json:
-        form = image.media_type.removeprefix("image/")
-        if image.data and form in _FORMATS:
-            return {"image": {"format": form, "source": {"bytes": image.data}}}
-        if image.url:
-            notes.changed("image", f"{self.name} takes no address of an image: it becomes text")
-            return {"text": f"Image: {image.url}"}
-        notes.dropped("image", f"{self.name} takes none that is {image.media_type or 'of an unknown type'}")
-        return {"text": "An image that cannot be shown."}
-
     def _result(self, result: ToolResult, notes: Notes) -> Json:
         content: list[Json] = []
         if not result.success or result.result is not None:
             structured = result.success and isinstance(result.result, dict)
             content.append({"json": result.result} if structured else {"text": result.text or _NO_CONTENT})
-        content += [self._image(image, notes) for image in result.images]
+        content += [write_image(image, self.name, notes) for image in result.images]
+        content += [write_file(file, self.name, notes, result=True) for file in result.files]
         status = "success" if result.success else "error"
         return {"toolUseId": result.call_id, "content": content or [{"text": _NO_CONTENT}], "status": status}
 
@@ -276,7 +282,6 @@ class BedrockConverse(ProviderApi):
             **read_tools(config.get("tools"), _read_tool),
             tool_choice=_read_choice(config.get("toolChoice") or {}),
             model=body.get("modelId") or "",
-            **read_settings(body.get("inferenceConfig") or {}, _INFERENCE),
         )
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
@@ -289,8 +294,8 @@ class BedrockConverse(ProviderApi):
         match block:
             case {"text": str(text)}:
                 yield TextPart(text)
-            case {"image": {"format": str(form), "source": {"bytes": data}}}:
-                yield ImagePart(_base64(data), f"image/{form}")
+            case {"image": _} | {"document": _} | {"audio": _} | {"video": _}:
+                yield read_media(block) or OpaquePart(_in_base64(dict(block)), self.kind)
             case {"toolUse": use} if use.get("type") != _SERVER:
                 yield ToolCall(use["name"], object_of(use.get("input")), use["toolUseId"], format=self.kind)
             case {"toolResult": result} if not by_model:
@@ -342,10 +347,6 @@ class BedrockConverse(ProviderApi):
         return aws_event({"message": message}, "modelStreamErrorException", exception=True)
 
 
-def _base64(data: Any) -> str:
-    return base64.b64encode(data).decode() if isinstance(data, bytes | bytearray) else str(data)
-
-
 def for_boto3(body: Json) -> Json:
     """Return a body as boto3 takes it: `client.converse(**for_boto3(body))`.
 
@@ -369,7 +370,7 @@ def _in_base64(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _in_base64(inner) for key, inner in value.items()}
     if isinstance(value, bytes | bytearray):
-        return _base64(value)
+        return as_base64(value)
     return [_in_base64(item) for item in value] if isinstance(value, list) else value
 
 
@@ -382,7 +383,7 @@ def _reasoning_part(block: Mapping[str, Any]) -> ReasoningPart:
     content = block["reasoningContent"]
     text = content.get("reasoningText") or {}
     if "redactedContent" in content:
-        data = {"reasoningContent": {"redactedContent": _base64(content["redactedContent"])}}
+        data = {"reasoningContent": {"redactedContent": as_base64(content["redactedContent"])}}
         return ReasoningPart("", "", "bedrock_converse", data)
     signature = text.get("signature") or ""
     return ReasoningPart(text.get("text") or "", signature, "bedrock_converse" if signature else "")
@@ -405,7 +406,7 @@ def _read_choice(choice: Mapping[str, Any]) -> ToolChoice:
 
 def _read_result(result: Mapping[str, Any]) -> ToolResult:
     texts: list[str] = []
-    images: list[ImagePart] = []
+    media: list[ImagePart | FilePart] = []
     values: list[Any] = []
     for block in result.get("content") or ():
         match block:
@@ -414,15 +415,15 @@ def _read_result(result: Mapping[str, Any]) -> ToolResult:
             case {"json": structured}:
                 values.append(structured)
                 texts.append(json.dumps(structured, ensure_ascii=False))
-            case {"image": {"format": str(form), "source": {"bytes": data}}}:
-                images.append(ImagePart(_base64(data), f"image/{form}"))
-            case _:  # a document, a video: shown as JSON
-                texts.append(json.dumps(block, ensure_ascii=False, default=_base64))
+            case _ if (part := read_media(block)) is not None:
+                media.append(part)
+            case _:  # shown as JSON
+                texts.append(json.dumps(block, ensure_ascii=False, default=as_base64))
     text = "\n".join(texts)
     if result.get("status") == "error":
-        return ToolResult(result["toolUseId"], "", error=text, images=tuple(images))
-    value: Any = values[0] if len(values) == len(texts) == 1 else text if texts or not images else None
-    return ToolResult(result["toolUseId"], "", value, images=tuple(images))
+        return ToolResult(result["toolUseId"], "", error=text, images=images_of(media), files=files_of(media))
+    value: Any = values[0] if len(values) == len(texts) == 1 else text if texts or not media else None
+    return ToolResult(result["toolUseId"], "", value, images=images_of(media), files=files_of(media))
 
 
 _USAGE = UsageReader("inputTokens cacheReadInputTokens cacheWriteInputTokens", "outputTokens", "cacheReadInputTokens")

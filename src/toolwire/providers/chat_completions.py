@@ -11,6 +11,8 @@ from typing import Any
 
 from toolwire.events import Event
 from toolwire.messages import (
+    FileKind,
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -37,23 +39,28 @@ from toolwire.providers.chat_parts import (
     with_signature,
     write_usage,
 )
+from toolwire.providers.chat_settings import OPENAI
 from toolwire.providers.chat_stream import ChatStreamReader, ChatStreamWriter
+from toolwire.providers.file_parts import AUDIO_FORMATS, file_name, in_words, media_follow
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, read_tools, text_of
+from toolwire.providers.output_support import OPENAI_CHAT, OutputSupport
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT, Dialect
+from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
 from toolwire.tools import ToolDefinition, as_definition
 
-_SAMPLING = {"temperature": "temperature", "top_p": "top_p", "stop": "stop"}
-_LIMITS = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens"}
 FREE_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """The arguments of a tool whose input is text, not JSON."""
 
 _VISIBLE_40 = Alphabet(r"\x21-\x7e", 40)
+
+
+_AUDIO = {form: media_type for media_type, form in AUDIO_FORMATS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,9 @@ class Facts:
         required: the mode that requires a call.
         whole_calls: whether a stream gives each call in one piece.
         seals: the providers whose signed reasoning can be sent back.
+        output: the structured outputs.
+        settings: the members for settings, other than that maximum.
+        files: the kinds of files that a message of the user may contain.
     """
 
     ids: Alphabet = _VISIBLE_40
@@ -79,6 +89,9 @@ class Facts:
     required: str = "required"
     whole_calls: bool = False
     seals: frozenset[str] = frozenset()
+    output: OutputSupport = OPENAI_CHAT
+    settings: SettingMembers = OPENAI
+    files: frozenset[FileKind] = frozenset()
 
 
 class ChatCompletions(ChatMessages):
@@ -87,7 +100,6 @@ class ChatCompletions(ChatMessages):
     kind = "openai_chat"
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
-    settings: Mapping[str, str] = {**_LIMITS, **_SAMPLING}
     reader = ChatStreamReader
     members = frozenset(
         ("messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "functions", "function_call")
@@ -98,6 +110,9 @@ class ChatCompletions(ChatMessages):
         self.facts = facts
         self.ids = facts.ids
         self.strict_dialect = STRICT if facts.strict else None
+        self._outputs = facts.output
+        limits = dict.fromkeys((facts.max_tokens, "max_tokens", "max_completion_tokens"), "max_tokens")
+        self._settings = replace(facts.settings, paths={**limits, **facts.settings.paths})
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -115,8 +130,7 @@ class ChatCompletions(ChatMessages):
                 body["parallel_tool_calls"] = request.parallel
         if request.stream:
             body["stream"] = True
-        body |= request.settings({self.facts.max_tokens: "max_tokens", **_SAMPLING})
-        return {**body, **request.extra}
+        return self._with_settings(body, request, notes)
 
     def _tool(self, tool: OfferedTool) -> Json:
         if self._is_custom(tool):
@@ -157,9 +171,18 @@ class ChatCompletions(ChatMessages):
 
     def write_result(self, result: ToolResult) -> Json:
         """Return a message that carries one result."""
-        only_images = result.images and result.result is None and result.success
-        content = "The image follows." if only_images else result.told
+        content = media_follow(result) if result.only_media else result.marked_text
         return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+    def file_block(self, part: FilePart, notes: Notes) -> Json:
+        """Return a block for a file: a document, or a recording in one of two formats; text for any other."""
+        if part.kind in self.facts.files and part.data:
+            if part.kind == "document":
+                return {"type": "file", "file": {"filename": part.name or file_name(part), "file_data": part.as_url}}
+            if form := AUDIO_FORMATS.get(part.media_type):
+                return {"type": "input_audio", "input_audio": {"data": part.data, "format": form}}
+        reason = f"{self.name} takes no address of a {part.kind}" if part.url else ""
+        return {"type": "text", "text": in_words(part, self.name, notes, reason=reason).text}
 
     def _marked_blocks(self, parts: Sequence[Part]) -> list[Json]:
         """Return the text as blocks, if any of them has a member of its own, such as a cache mark."""
@@ -257,7 +280,19 @@ class ChatCompletions(ChatMessages):
                 return read_image(block)
             case "thinking":
                 return thinking_part(block, self.kind)
-        return OpaquePart(dict(block), self.kind)
+        return self.read_file(block) or OpaquePart(dict(block), self.kind)
+
+    def read_file(self, block: Mapping[str, Any]) -> FilePart | None:
+        """Parse a block with a file; None for any other, and for one that only this API can express."""
+        part = None
+        match block:
+            case {"type": "file", "file": {"file_data": str(url), **rest}, **other} if url.startswith("data:"):
+                if not other and rest.keys() <= {"filename"}:
+                    part = FilePart(url=url, name=str(rest.get("filename") or ""))
+            case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(form), **rest}, **other}:
+                if not rest and not other and form in _AUDIO:
+                    part = FilePart(data, _AUDIO[form])
+        return part if part is not None and part.kind in self.facts.files else None
 
     def read_result(self, message: Mapping[str, Any]) -> ToolResult:
         """Parse a message that carries a result."""

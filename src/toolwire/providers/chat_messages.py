@@ -1,7 +1,7 @@
 """The list of messages that Chat Completions began, as several APIs read and write it.
 
-Arguments of calls belong to a `function`; results are messages of the role `tool`, which take no images: these follow
-the results of the turn in a message of the user.
+Arguments of calls belong to a `function`; results are messages of the role `tool`, which take neither images nor files:
+these follow the results of the turn in a message of the user.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.messages import ImagePart, Message, OpaquePart, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ToolCall, ToolResult
 from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.file_parts import in_words
 from toolwire.providers.message_parts import Json, note_dropped, object_of, role_of, system_text
 from toolwire.providers.request import ChatRequest, Notes, join_answers, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -41,12 +42,13 @@ class ChatMessages(ProviderApi):
                 return [{"role": "system", "content": self.write_system(message, notes)}]
         results, rest = split_results(message.parts)
         written = [self.write_result(result) for result in results]
-        pictures: list[Part] = []
+        media: list[Part] = []
         for result in results:
-            if result.images:
-                pictures += [TextPart(f"Images of the result of {result.tool_name}:"), *result.images]
-        if pictures:
-            written.append({"role": "user", "content": self.write_content(pictures, notes)})
+            if result.media:
+                title = "Files" if result.files else "Images"
+                media += [TextPart(f"{title} of the result of {result.tool_name}:"), *result.media]
+        if media:
+            written.append({"role": "user", "content": self.write_content(media, notes)})
         if rest or not results:
             written.append({"role": "user", "content": self.write_content(rest, notes)})
         return written
@@ -57,7 +59,7 @@ class ChatMessages(ProviderApi):
 
     @abstractmethod
     def write_result(self, result: ToolResult) -> Json:
-        """Return a message that carries one result, without its images."""
+        """Return a message that carries one result, without its images and files."""
 
     def write_system(self, message: Message, notes: Notes) -> Any:
         """Return the content of a system message."""
@@ -72,6 +74,8 @@ class ChatMessages(ProviderApi):
                     blocks.append(self.text_block(part))
                 case ImagePart():
                     blocks.append({"type": "image_url", "image_url": {"url": part.as_url}})
+                case FilePart():
+                    blocks.append(self.file_block(part, notes))
                 case OpaquePart(data, self.kind):
                     blocks.append(data)
                 case _:
@@ -79,6 +83,10 @@ class ChatMessages(ProviderApi):
         if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
             return blocks[0]["text"]
         return blocks or ""
+
+    def file_block(self, part: FilePart, notes: Notes) -> Json:
+        """Return a block of the user's message for a file; text, where the API takes no such file."""
+        return {"type": "text", "text": in_words(part, self.name, notes).text}
 
     def text_block(self, part: TextPart) -> Json:
         """Return a block of text, with the members that only this API knows."""

@@ -25,7 +25,7 @@ from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import DONE, Frame, sse
 from toolwire.providers.message_parts import Json
 from toolwire.providers.response_builder import ResponseBuilder
-from toolwire.providers.stream_codec import Head, StreamEnd
+from toolwire.providers.stream_codec import WAITING, Head, StreamEnd
 
 
 class ChatStreamReader:
@@ -157,6 +157,9 @@ class ChatStreamWriter:
         """Yield the chunks of these events, the end marker last."""
         yield self._delta({"role": "assistant", "content": ""})
         for event in events:
+            if event is WAITING:
+                yield b""
+                continue
             match event:
                 case ContentDelta(text):
                     yield self._delta({"content": text})

@@ -14,16 +14,20 @@ from typing import Any
 
 from toolwire.events import CallEnd, CallStart
 from toolwire.messages import OpaquePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, ToolResult, Usage
+from toolwire.providers import reasoning_effort
 from toolwire.providers.base import OfferedTool
 from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.content_blocks import BlockWriter
+from toolwire.providers.file_parts import media_follow
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, compact, sse
 from toolwire.providers.identifiers import WORD_64
 from toolwire.providers.message_parts import Json, UsageReader, calls_of, note_dropped, without_seal
+from toolwire.providers.output_support import COHERE
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA
+from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
 from toolwire.tools import as_definition
@@ -134,9 +138,21 @@ class Cohere(ChatMessages):
     kind = "cohere"
     names = WORD_64
     dialect = JSON_SCHEMA
-    settings: Mapping[str, str] = {
-        "max_tokens": "max_tokens", "temperature": "temperature", "p": "top_p", "stop_sequences": "stop",
-    }  # fmt: skip
+    _outputs = COHERE
+    _settings = SettingMembers(
+        {
+            "max_tokens": "max_tokens",
+            "temperature": "temperature",
+            "p": "top_p",
+            "k": "top_k",
+            "seed": "seed",
+            "stop_sequences": "stop",
+            "frequency_penalty": "frequency_penalty",
+            "presence_penalty": "presence_penalty",
+        },
+        reasoning_effort.COHERE,
+        parallel=False,
+    )
     reader, writer = _Reader, _Writer
     members = frozenset(("model", "messages", "tools", "tool_choice", "stream"))
 
@@ -155,10 +171,8 @@ class Cohere(ChatMessages):
             body["tools"] = list(map(self.function_of, tools))
             if choice.mode != "auto":
                 body["tool_choice"] = choice.mode.upper()
-        if request.parallel is not None:
-            notes.dropped("parallel", f"{self.name} has no switch for it")
         body["stream"] = request.stream
-        return {**body, **request.settings(self.settings), **request.extra}
+        return self._with_settings(body, request, notes)
 
     def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
         """Return a message of the model, with its content as blocks."""
@@ -196,8 +210,8 @@ class Cohere(ChatMessages):
             data: Json = {"error": result.error}
         elif isinstance(value, dict) and value and set(value) not in _WRAPPED:
             data = value
-        elif result.images and value is None:
-            data = {"output": "The image follows."}
+        elif result.only_media:
+            data = {"output": media_follow(result)}
         else:
             data = {"output": result.text}
         content = [{"type": "document", "document": {"data": data}}]

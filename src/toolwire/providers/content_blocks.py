@@ -12,12 +12,12 @@ from toolwire.events import (
     CallStart,
     ContentDelta,
     Event,
-    Passed,
+    OpaquePartReceived,
     ReasoningDelta,
     ReasoningEnd,
 )
 from toolwire.messages import OpaquePart, ReasoningPart
-from toolwire.providers.stream_codec import Head, StreamEnd, in_order
+from toolwire.providers.stream_codec import WAITING, Head, StreamEnd, in_order
 
 Block = Literal["text", "reasoning", "call"]
 
@@ -40,6 +40,9 @@ class BlockWriter(ABC):
         """Yield the bytes of these events."""
         yield from self.first()
         for event in in_order(events):
+            if event is WAITING:
+                yield b""
+                continue
             match event:
                 case ContentDelta(text):
                     yield from self.begin("text")
@@ -58,7 +61,7 @@ class BlockWriter(ABC):
                     yield from self.piece(text)
                 case CallEnd():
                     yield from self.close(event)
-                case Passed(part):
+                case OpaquePartReceived(part):
                     yield from self.passed(part)
                 case _:  # no other event has a place in a stream
                     pass

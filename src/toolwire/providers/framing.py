@@ -51,6 +51,10 @@ class Framing(Protocol):
         """Yield the frames that the next bytes complete."""
         ...
 
+    def wrap(self, value: dict[str, Any]) -> Frame:
+        """Return the frame of an object that a client of the provider has cut out already."""
+        ...
+
     def finish(self) -> Iterable[Frame]:
         """End the bytes, and yield the rest."""
         ...
@@ -137,6 +141,10 @@ class ServerSentEvents:
             else:
                 yield from self._whole()
 
+    def wrap(self, value: dict[str, Any]) -> Frame:
+        """Return the frame of an object."""
+        return Frame(value)
+
     def finish(self) -> Iterator[Frame]:
         """End the bytes, and yield the rest."""
         if self._other is not None:
@@ -184,6 +192,10 @@ class JsonLines:
         for line in self._lines.feed(data):
             if line.strip():
                 yield _frame(line)
+
+    def wrap(self, value: dict[str, Any]) -> Frame:
+        """Return the frame of an object."""
+        return Frame(value)
 
     def finish(self) -> Iterator[Frame]:
         """End the bytes, and yield the rest."""
@@ -238,6 +250,10 @@ class JsonObjects:
                     start = pos
         del buffer[:start]
         self._at = pos - start
+
+    def wrap(self, value: dict[str, Any]) -> Frame:
+        """Return the frame of an object."""
+        return Frame(value)
 
     def finish(self) -> Iterator[Frame]:
         """End the bytes, and yield the rest."""
@@ -295,6 +311,11 @@ class AwsEventStream:
             yield _frame(body[12 + headers : -4] or b"{}", self._kind(body[12 : 12 + headers]))
             start += total
         del buffer[:start]
+
+    def wrap(self, value: dict[str, Any]) -> Frame:
+        """Return the frame of an object: botocore puts it under the name of the event."""
+        name, payload = next(iter(value.items()), ("", None))
+        return Frame(payload if len(value) == 1 else value, name if len(value) == 1 else "")
 
     def finish(self) -> Iterator[Frame]:
         """End the bytes, and yield the rest."""

@@ -10,13 +10,13 @@ Source: https://ai.google.dev/api/generate-content
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from toolwire.errors import DefinitionError
-from toolwire.events import CallEnd, ContentDelta, Event, Passed, ReasoningDelta, ReasoningEnd
+from toolwire.events import CallEnd, ContentDelta, Event, OpaquePartReceived, ReasoningDelta, ReasoningEnd
 from toolwire.messages import (
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -28,7 +28,9 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
+from toolwire.providers import reasoning_effort
 from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.gemini_stream import (
     GeminiStreamReader,
@@ -42,14 +44,15 @@ from toolwire.providers.gemini_stream import (
 )
 from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, object_of
-from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, read_settings, split_results
+from toolwire.providers.openapi_schemas import read_openapi_schema
+from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
+from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI
-from toolwire.providers.stream_codec import Head, StreamEnd, in_order
-from toolwire.text.limits import MAX_DEPTH
+from toolwire.providers.setting_members import SettingMembers
+from toolwire.providers.stream_codec import WAITING, Head, StreamEnd, in_order
 from toolwire.tools import ToolDefinition
 
-_SETTINGS = {"maxOutputTokens": "max_tokens", "temperature": "temperature", "topP": "top_p", "stopSequences": "stop"}
 _DECLARED = frozenset(("name", "description", "parameters", "parametersJsonSchema"))
 _SCHEMAS = ("parametersJsonSchema", "parameters")
 _DESCRIPTIVE = frozenset(("type", "title", "description", "$schema"))
@@ -69,12 +72,29 @@ class Gemini(ProviderApi):
 
     kind = "gemini"
     names = Alphabet(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_")
-    members = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model", "stream"))
+    _settings = SettingMembers(
+        {
+            "generationConfig.maxOutputTokens": "max_tokens",
+            "generationConfig.temperature": "temperature",
+            "generationConfig.topP": "top_p",
+            "generationConfig.topK": "top_k",
+            "generationConfig.stopSequences": "stop",
+            "generationConfig.seed": "seed",
+            "generationConfig.frequencyPenalty": "frequency_penalty",
+            "generationConfig.presencePenalty": "presence_penalty",
+            "serviceTier": "service_tier",
+        },
+        reasoning_effort.GEMINI,
+        {"default": "standard", "flex": "flex", "priority": "priority"},
+        parallel=False,
+    )
+    members = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "model", "stream"))
 
     def __init__(self, name: str = "", *, openapi: bool = False) -> None:
         super().__init__(name)
         self.openapi = openapi
         self.dialect = OPENAPI if openapi else JSON_SCHEMA
+        self._outputs: OutputSupport = GEMINI_OPENAPI if openapi else GEMINI
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -96,11 +116,7 @@ class Gemini(ProviderApi):
                 config["functionCallingConfig"] = calling
         if config:
             body["toolConfig"] = config
-        if request.parallel is not None:
-            notes.dropped("parallel", f"{self.name} has no switch for it")
-        if settings := {**extra.pop("generationConfig", {}), **request.settings(_SETTINGS)}:
-            body["generationConfig"] = settings
-        return {**body, **extra}
+        return self._with_settings(body, replace(request, extra=extra), notes)
 
     def _instructions(self, messages: Iterable[Message], notes: Notes) -> Iterator[Json]:
         at_start = True
@@ -148,7 +164,7 @@ class Gemini(ProviderApi):
             match part:
                 case TextPart(text):
                     written.append({"text": text})
-                case ImagePart():
+                case ImagePart() | FilePart():
                     written.append(_media(part))
                 case OpaquePart(data, self.kind):
                     written.append(data)
@@ -176,6 +192,8 @@ class Gemini(ProviderApi):
                     written.append(signer.signed({"functionCall": write_call(part, own_ids=own_ids)}))
                 case ReasoningPart(provider=provider) if provider in ("", self.kind):
                     written += signer.reasoning(part)
+                case ImagePart() | FilePart():
+                    written += [*signer.rest(), _media(part)]
                 case OpaquePart(data, self.kind):
                     written += [*signer.rest(), data]
                 case _:
@@ -194,31 +212,31 @@ class Gemini(ProviderApi):
             tools += [self._definition(camel(item)) for item in listed(tool.pop("functionDeclarations", None))]
             if tool:
                 provider_tools.append(tool)
-        config, settings = camel(body.get("toolConfig")), camel(body.get("generationConfig"))
+        config, generation = camel(body.get("toolConfig")), camel(body.pop("generationConfig", None))
+        if isinstance(generation.get("thinkingConfig"), Mapping):
+            generation["thinkingConfig"] = camel(generation["thinkingConfig"])
+        if generation:
+            body["generationConfig"] = generation
         calling = camel(config.pop("functionCallingConfig", None))
         choice = _read_choice(calling)
         if calling:
             config["functionCallingConfig"] = calling
-        rest = {key: value for key, value in settings.items() if key not in _SETTINGS}
-        extra = {key: value for key, value in body.items() if key not in self.members}
-        extra |= {key: value for key, value in (("toolConfig", config), ("generationConfig", rest)) if value}
         instructions = self._read_instructions(body.get("systemInstruction"))
-        return self._request_of(
+        request = self._request_of(
             body,
             (*instructions, *group_results(self._read_contents(body["contents"]))),
             tools=tuple(tools),
             tool_choice=choice,
-            extra=extra,
             provider_tools=tuple(provider_tools),
-            **read_settings(settings, _SETTINGS),
         )
+        return replace(request, extra={**request.extra, "toolConfig": config}) if config else request
 
     def _definition(self, declared: Json) -> ToolDefinition:
         description, rest = declared.get("description"), declared.keys() - _DECLARED
         key = next((key for key in _SCHEMAS if isinstance(declared.get(key), Mapping) and declared[key]), None)
         schema: Json = {"type": "object", "properties": {}}
         if key is not None:
-            schema = _plain(declared[key]) if key == "parameters" else dict(declared[key])
+            schema = read_openapi_schema(declared[key]) if key == "parameters" else dict(declared[key])
         return ToolDefinition(
             declared["name"],
             description if isinstance(description, str) else "",
@@ -258,15 +276,15 @@ class Gemini(ProviderApi):
                 yield signature_part(signature)
             yield ToolCall(str(call["name"]), object_of(call.get("args")), str(call.get("id") or ""), format=self.kind)
         else:
-            yield _image(part) or OpaquePart(dict(raw), self.kind)
+            yield _read_media(part) or OpaquePart(dict(raw), self.kind)
 
     def _read_result(self, answer: Json) -> Iterator[Part]:
         """Yield a result, and the parts of it that a result has no place for."""
-        images: list[ImagePart] = []
+        media: list[ImagePart | FilePart] = []
         unplaced: list[Part] = []
         for raw in listed(answer.get("parts")):
-            if (image := _image(camel(raw))) is not None:
-                images.append(image)
+            if (part := _read_media(camel(raw))) is not None:
+                media.append(part)
             else:
                 unplaced.append(OpaquePart(dict(raw), self.kind))
         value, error = answer.get("response"), None
@@ -275,7 +293,7 @@ class Gemini(ProviderApi):
             if key == "error":
                 value, error = None, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         call_id, name = str(answer.get("id") or ""), str(answer.get("name") or "")
-        yield ToolResult(call_id, name, value, error, tuple(images))
+        yield ToolResult(call_id, name, value, error, images_of(media), files=files_of(media))
         yield from unplaced
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -304,6 +322,9 @@ class Gemini(ProviderApi):
         """Yield the responses of a stream, each call whole in one of them."""
         signer = Signer()
         for event in in_order(events):
+            if event is WAITING:
+                yield b""
+                continue
             match event:
                 case ContentDelta(text):
                     parts = [signer.signed({"text": text})]
@@ -316,7 +337,7 @@ class Gemini(ProviderApi):
                 case CallEnd():
                     signer = Signer()  # its signature would be on another part
                     continue
-                case Passed(part):
+                case OpaquePartReceived(part):
                     parts = [*signer.rest(), part.data]
                 case _:  # pieces of a call
                     continue
@@ -354,8 +375,8 @@ def _result(result: ToolResult) -> Json:
         response = value if isinstance(value, dict) and set(value) not in _WRAPPED else {"result": value}
     written: Json = {"id": result.call_id} if is_gemini_id(result.call_id) else {}
     written |= {"name": result.tool_name, "response": response}
-    if result.images:
-        written["parts"] = list(map(_media, result.images))
+    if result.media:
+        written["parts"] = list(map(_media, result.media))
     return written
 
 
@@ -373,55 +394,26 @@ def _has_references(value: Any) -> bool:
     return False
 
 
-def _media(image: ImagePart) -> Json:
-    if image.url:
-        return {"fileData": {"fileUri": image.url, **({"mimeType": image.media_type} if image.media_type else {})}}
-    return {"inlineData": {"mimeType": image.media_type or "image/png", "data": image.data}}
+def _media(part: ImagePart | FilePart) -> Json:
+    name = {"displayName": part.name} if isinstance(part, FilePart) and part.name else {}
+    if part.url:
+        type = {"mimeType": part.media_type} if part.media_type else {}
+        return {"fileData": {"fileUri": part.url, **type, **name}}
+    default = "image/png" if isinstance(part, ImagePart) else "application/octet-stream"
+    return {"inlineData": {"mimeType": part.media_type or default, "data": part.data, **name}}
 
 
-def _image(part: Json) -> ImagePart | None:
-    """Return the image that a part consists of; None for any other part."""
+def _read_media(part: Json) -> ImagePart | FilePart | None:
+    """Return the image or the file that a part consists of; None for any other part, or one with other members."""
     key = next((key for key in ("inlineData", "fileData") if isinstance(part.get(key), Mapping)), "")
     blob = camel(part[key]) if key else {}
-    kind = str(blob.get("mimeType") or "")
-    if len(part) > 1 or not kind.startswith("image/"):
+    kind, name = str(blob.pop("mimeType", None) or ""), str(blob.pop("displayName", None) or "")
+    data, url = str(blob.pop("data", None) or ""), str(blob.pop("fileUri", None) or "")
+    if len(part) > 1 or blob or not kind or not (data or url):
         return None
-    return ImagePart(str(blob.get("data") or ""), kind, str(blob.get("fileUri") or ""))
-
-
-_TYPES = ("", "string", "number", "integer", "boolean", "array", "object")
-"""Types by their numbers in the protocol-buffer interface, which some clients write."""
-
-
-def _plain(schema: Any, depth: int = 0) -> Any:
-    """Return a schema of the OpenAPI subset as JSON Schema: types in lower case, `null` as a type, numeric counts."""
-    if depth > MAX_DEPTH:
-        raise DefinitionError("the schema of a tool is nested too deeply")
-    if not isinstance(schema, Mapping):
-        return schema
-    plain: Json = {}
-    for key, value in camel(schema).items():
-        match key, value:
-            case "type", str():
-                plain[key] = value.lower()
-            case "type", int() if 0 < value < len(_TYPES):
-                plain[key] = _TYPES[value]
-            case "properties", Mapping():
-                plain[key] = {name: _plain(inner, depth + 1) for name, inner in value.items()}
-            case "anyOf", list():
-                plain[key] = [_plain(inner, depth + 1) for inner in value]
-            case (("items" | "additionalProperties"), Mapping()):
-                plain[key] = _plain(value, depth + 1)
-            case (("minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties" | "maxProperties"), str()):
-                plain[key] = int(value) if re.fullmatch(r"[0-9]{1,18}", value) else value
-            case _:
-                plain[key] = value
-    if plain.get("nullable") is True and isinstance(plain.get("type"), str):
-        plain["type"] = [plain["type"], "null"]
-        del plain["nullable"]
-        if isinstance(plain.get("enum"), list) and None not in plain["enum"]:
-            plain["enum"] = [*plain["enum"], None]
-    return plain
+    if kind.startswith("image/"):
+        return None if name else ImagePart(data, kind, url)
+    return FilePart(data, kind, url, name)
 
 
 APIS = (Gemini(), Gemini("gemini_openapi", openapi=True))

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from toolwire.messages import ImagePart, Message, OpaquePart, Part, ReasoningPart, Role, TextPart, ToolCall, Usage
+from toolwire.messages import (
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    Role,
+    TextPart,
+    ToolCall,
+    Usage,
+)
 from toolwire.providers.request import Notes
-from toolwire.text.json_scanner import read_json
+from toolwire.text.json_reading import read_json
 from toolwire.text.json_text import JsonError
 from toolwire.tools import ToolDefinition
 
@@ -52,6 +63,8 @@ def note_dropped(part: Part, api: str, notes: Notes) -> None:
             notes.dropped(_kind(part), f"only {part.provider} understands it")
         case ImagePart():
             notes.dropped("image", f"{api} takes no image here")
+        case FilePart():
+            notes.dropped(part.kind, f"{api} takes no file here")
         case _:
             notes.dropped(type(part).__name__, f"{api} has no place for it here")
 
@@ -87,6 +100,10 @@ def read_tools(tools: Iterable[Json] | None, read: Callable[[Json], ToolDefiniti
     }
 
 
+_MAX_TOKENS = 10**12
+"""Maximum number of tokens of one answer that is believed."""
+
+
 class UsageReader:
     """Reads token counts of one API.
 
@@ -99,12 +116,21 @@ class UsageReader:
         self._counts = [[tuple(member.split(".")) for member in members.split()] for members in counts]
 
     def read(self, usage: Mapping[str, Any]) -> Usage:
-        """Return the counts, zero for each that is missing."""
-        return Usage(*(sum(_count(usage, path) for path in paths) for paths in self._counts))
+        """Return the counts, zero for each that is missing.
+
+        Raises:
+            ValueError: a count cannot be one: it is negative, say, and would be subtracted from what a run has used.
+        """
+        counts = [sum(_count(usage, path) for path in paths) for paths in self._counts]
+        read, written, cached, reasoning = (*counts, 0, 0)[:4]  # some APIs do not count cached tokens or reasoning
+        return Usage(read, written, cached, reasoning)
 
 
 def _count(usage: Mapping[str, Any], path: tuple[str, ...]) -> int:
     value: Any = usage
     for name in path:
         value = (value or {}).get(name)
-    return int(value or 0)
+    count = int(value or 0)
+    if not 0 <= count <= _MAX_TOKENS:
+        raise ValueError(f"{'.'.join(path)} is {value!r:.40}, which is no number of tokens")
+    return count

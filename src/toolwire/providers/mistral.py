@@ -8,16 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolwire.messages import Message, ParsedResponse, Part, ReasoningPart, TextPart, ToolResult
+from toolwire.messages import FilePart, Message, ParsedResponse, Part, ReasoningPart, TextPart, ToolResult
 from toolwire.providers.chat_completions import ChatCompletions, Facts
+from toolwire.providers.chat_settings import MISTRAL
+from toolwire.providers.file_parts import in_words
 from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.message_parts import Json, without_seal
+from toolwire.providers.output_support import STRICT_WITHOUT_TOOLS
 from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 
 _FACTS = Facts(
-    ids=Alphabet("a-zA-Z0-9", 9, least=9), strict=False, custom=False, reasoning="", required="any", whole_calls=True
+    ids=Alphabet("a-zA-Z0-9", 9, least=9),
+    strict=False,
+    custom=False,
+    reasoning="",
+    required="any",
+    whole_calls=True,
+    output=STRICT_WITHOUT_TOOLS,
+    settings=MISTRAL,
+    files=frozenset(("document", "audio")),
 )
 
 
@@ -41,6 +52,26 @@ class Mistral(ChatCompletions):
         """Return a message that carries one result, with the tool's name."""
         message = super().write_result(result)
         return {**message, "name": result.tool_name} if result.tool_name else message
+
+    def file_block(self, part: FilePart, notes: Notes) -> Json:
+        """Return a block for a document or a recording; text for a video, and for a document that is text."""
+        if part.kind == "audio":
+            return {"type": "input_audio", "input_audio": part.url or part.data}
+        # Its document reader takes laid-out pages, such as PDF; text is read best as text.
+        if part.kind == "video" or part.text is not None:
+            return {"type": "text", "text": in_words(part, self.name, notes).text}
+        name = {"document_name": part.name} if part.name else {}
+        return {"type": "document_url", "document_url": part.as_url, **name}
+
+    def read_file(self, block: Mapping[str, Any]) -> FilePart | None:
+        """Parse a block with a document, or with a recording whose kind its data shows."""
+        match block:
+            case {"type": "document_url", "document_url": str(url), **rest} if rest.keys() <= {"document_name"}:
+                return FilePart(url=url, name=str(rest.get("document_name") or ""))
+            case {"type": "input_audio", "input_audio": str(data), **rest} if not rest:
+                part = FilePart(data)
+                return part if part.kind == "audio" else None
+        return None
 
     def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
         """Return a message of the model; reasoning is part of its content."""

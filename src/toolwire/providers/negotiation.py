@@ -184,7 +184,8 @@ class FormatNegotiator:
             if not model_profile.api:
                 reason = f"{provider or model_profile.api} has fields for tools. {reason}"
         else:
-            way = calls = model_profile.format
+            # A model without a format of its own is asked for one, and read in any.
+            way, calls = model_profile.prompt_format, model_profile.format
         config = self._config
         if config.definition_format is not None:
             way, reason = configured(config.definition_format), "It was configured."

@@ -15,6 +15,7 @@ from typing import Any
 
 from toolwire.events import CallEnd, ContentDelta, Event, ReasoningDelta
 from toolwire.messages import (
+    FilePart,
     FinishReason,
     ImagePart,
     Message,
@@ -26,18 +27,20 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
+from toolwire.providers import reasoning_effort
 from toolwire.providers.base import OfferedTool
 from toolwire.providers.chat_messages import ChatMessages
+from toolwire.providers.file_parts import images_of, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, JsonLines, json_line
 from toolwire.providers.message_parts import Json, calls_of, note_dropped, text_of, without_seal
-from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, read_settings, split_results
+from toolwire.providers.output_support import OLLAMA
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA
-from toolwire.providers.stream_codec import Head, StreamEnd, in_order
+from toolwire.providers.setting_members import SettingMembers
+from toolwire.providers.stream_codec import WAITING, Head, StreamEnd, in_order
 from toolwire.tools import as_definition
-
-_OPTIONS = {"num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "stop": "stop"}
 
 
 class Ollama(ChatMessages):
@@ -45,25 +48,35 @@ class Ollama(ChatMessages):
 
     kind = "ollama"
     dialect = JSON_SCHEMA
-    members = frozenset(("model", "messages", "tools", "stream", "options"))
+    _outputs = OLLAMA
+    _settings = SettingMembers(
+        {
+            "options.num_predict": "max_tokens",
+            "options.temperature": "temperature",
+            "options.top_p": "top_p",
+            "options.top_k": "top_k",
+            "options.stop": "stop",
+            "options.seed": "seed",
+            "options.frequency_penalty": "frequency_penalty",
+            "options.presence_penalty": "presence_penalty",
+        },
+        reasoning_effort.OLLAMA,
+        parallel=False,
+    )
+    members = frozenset(("model", "messages", "tools", "stream"))
     framing = JsonLines
 
     # -- requests ------------------------------------------------------------------------------------------------
 
     def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
         """Return the body."""
-        extra = dict(request.extra)
         body: Json = {"model": request.model} if request.model else {}
         body["messages"] = self.write_messages(request.messages, notes)
         chosen = self._chosen(request.tool_choice, tools, notes)
         if listed := [*map(self.function_of, chosen), *map(dict, request.provider_tools)]:
             body["tools"] = listed
-        if request.parallel is not None:
-            notes.dropped("parallel", f"{self.name} has no switch for it")
         body["stream"] = request.stream
-        if options := {**extra.pop("options", {}), **request.settings(_OPTIONS)}:
-            body["options"] = options
-        return {**body, **extra}
+        return self._with_settings(body, request, notes)
 
     def _chosen(self, choice: ToolChoice, tools: Sequence[OfferedTool], notes: Notes) -> Sequence[OfferedTool]:
         """Return the tools to offer: the only way to express a choice."""
@@ -84,13 +97,14 @@ class Ollama(ChatMessages):
         if message.role == "assistant":
             return [self.write_answer(message.parts, notes)]
         results, rest = split_results(message.parts)
-        written = [self._with_images(self.write_result(result), result.images, notes) for result in results]
+        written = [self._written_result(result, notes) for result in results]
         if rest or not results:
+            rest = list(self._taken(rest, notes))
             content: Json = {"role": "system" if message.role == "system" else "user", "content": text_of(rest)}
             for part in rest:
                 if not isinstance(part, TextPart | ImagePart):
                     note_dropped(part, self.name, notes)
-            written.append(self._with_images(content, rest, notes))
+            written.append(_with_images(content, rest))
         return written
 
     def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
@@ -113,36 +127,41 @@ class Ollama(ChatMessages):
 
     def write_result(self, result: ToolResult) -> Json:
         """Return a message that carries one result, without its images."""
-        only_images = result.images and result.result is None and result.success
-        message: Json = {"role": "tool", "content": "" if only_images else result.told, "tool_name": result.tool_name}
+        message: Json = {
+            "role": "tool",
+            "content": "" if result.only_media else result.marked_text,
+            "tool_name": result.tool_name,
+        }
         if result.call_id:
             message["tool_call_id"] = result.call_id
         return message
 
-    def _with_images(self, message: Json, parts: Iterable[Part], notes: Notes) -> Json:
-        images = [part for part in parts if isinstance(part, ImagePart)]
-        for image in images:
-            if not image.data:
-                notes.dropped("image", f"{self.name} takes no address of an image")
-        data = [image.data for image in images if image.data]
-        return {**message, "images": data} if data else message
+    def _written_result(self, result: ToolResult, notes: Notes) -> Json:
+        message = self.write_result(result)
+        media = list(self._taken(result.media, notes))
+        content = "\n".join(filter(None, (message["content"], text_of(media))))
+        return _with_images({**message, "content": content}, media)
+
+    def _taken(self, parts: Iterable[Part], notes: Notes) -> Iterator[Part]:
+        """Yield the parts, with text in place of files, which this API does not take, and of addresses of images."""
+        for part in parts:
+            if isinstance(part, FilePart):
+                yield in_words(part, self.name, notes)
+            elif isinstance(part, ImagePart) and not part.data:
+                yield in_words(part, self.name, notes, reason=f"{self.name} takes no address of an image")
+            else:
+                yield part
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
     def read_request(self, body: Json) -> ChatRequest:
         """Parse a body."""
-        options = {**(body.get("options") or {})}
-        limit = options.get("num_predict")
-        unlimited = {"num_predict": limit} if isinstance(limit, int) and limit < 0 else {}
-        rest = {key: value for key, value in options.items() if key not in _OPTIONS} | unlimited
-        request = self._request_of(
+        return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
             tools=tuple(map(as_definition, body.get("tools") or ())),
             stream=body.get("stream") is None or bool(body["stream"]),
-            **{**read_settings(options, _OPTIONS), **({"max_tokens": None} if unlimited else {})},
         )
-        return replace(request, extra={**request.extra, "options": rest}) if rest else request
 
     def read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
         """Yield the messages of a request; results without an id are matched with the calls before them."""
@@ -210,6 +229,9 @@ class Ollama(ChatMessages):
         """Yield the lines of a stream, each call whole in one of them."""
         calls = 0
         for event in in_order(events):
+            if event is WAITING:
+                yield b""
+                continue
             match event:
                 case ContentDelta(text):
                     message: Json = {"content": text}
@@ -229,6 +251,11 @@ class Ollama(ChatMessages):
 def _call(call: ToolCall) -> Json:
     written: Json = {"function": {"name": call.name, "arguments": call.arguments}}
     return {"id": call.id, **written} if call.id else written
+
+
+def _with_images(message: Json, parts: Iterable[Part]) -> Json:
+    data = [image.data for image in images_of(parts)]
+    return {**message, "images": data} if data else message
 
 
 def _images(message: Mapping[str, Any]) -> Iterator[ImagePart]:

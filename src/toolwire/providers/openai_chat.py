@@ -7,30 +7,48 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from toolwire.messages import FileKind
+from toolwire.providers import chat_settings as settings
 from toolwire.providers.chat_completions import ChatCompletions, Facts
 from toolwire.providers.chat_parts import OPENROUTER
 from toolwire.providers.identifiers import Alphabet
+from toolwire.providers.output_support import BEST_EFFORT, JSON_ONLY, OPEN_SERVER, STRICT_WITHOUT_TOOLS
 
-_OPEN = Facts(strict=False, custom=False)
+_OPEN = Facts(strict=False, custom=False, output=OPEN_SERVER)
 """A server of open models: vLLM, SGLang, llama.cpp."""
 
+_VISIBLE_64 = Alphabet(r"\x21-\x7e", 64)
+
+_FILES: frozenset[FileKind] = frozenset(("document", "audio"))
+_AUDIO: frozenset[FileKind] = frozenset(("audio",))
+
 PROVIDERS = {
-    "openai_chat": Facts(reasoning="", max_tokens="max_completion_tokens"),
-    "azure": Facts(reasoning="", max_tokens="max_completion_tokens"),
-    "groq": Facts(reasoning="reasoning", max_tokens="max_completion_tokens"),
-    "deepseek": replace(_OPEN, ids=Alphabet(r"\x21-\x7e", 64)),
-    "xai": Facts(),
-    "openrouter": Facts(reasoning="reasoning", ids=Alphabet(r"\x21-\x7e", 64), seals=frozenset((OPENROUTER,))),
-    "together": _OPEN,
-    "fireworks": _OPEN,
-    "cerebras": Facts(),
-    "moonshot": _OPEN,
-    "vllm": _OPEN,
-    "sglang": _OPEN,
-    "llama_cpp": _OPEN,
+    "openai_chat": Facts(reasoning="", max_tokens="max_completion_tokens", files=_FILES),
+    "azure": Facts(reasoning="", max_tokens="max_completion_tokens", files=_FILES),
+    "groq": Facts(
+        reasoning="reasoning", max_tokens="max_completion_tokens", output=BEST_EFFORT, settings=settings.GROQ
+    ),
+    "deepseek": replace(_OPEN, ids=_VISIBLE_64, output=JSON_ONLY, settings=settings.DEEPSEEK),
+    "xai": Facts(settings=settings.XAI),
+    "openrouter": Facts(
+        reasoning="reasoning",
+        ids=_VISIBLE_64,
+        seals=frozenset((OPENROUTER,)),
+        output=STRICT_WITHOUT_TOOLS,
+        settings=settings.OPENROUTER,
+        files=_FILES,
+    ),
+    "together": replace(_OPEN, settings=settings.TOGETHER),
+    "fireworks": replace(_OPEN, settings=settings.FIREWORKS),
+    "cerebras": Facts(output=STRICT_WITHOUT_TOOLS, settings=settings.CEREBRAS),
+    "moonshot": replace(_OPEN, output=JSON_ONLY, settings=settings.MOONSHOT),
+    "vllm": replace(_OPEN, settings=settings.VLLM, files=_AUDIO),
+    "sglang": replace(_OPEN, settings=settings.SGLANG),
+    "llama_cpp": replace(_OPEN, settings=settings.LLAMA_CPP, files=_AUDIO),
 }
 
-GEMINI_CHAT = ChatCompletions("gemini_chat", replace(_OPEN, reasoning="", seals=frozenset(("gemini",))))
+_GEMINI = replace(_OPEN, reasoning="", seals=frozenset(("gemini",)), output=BEST_EFFORT, settings=settings.GEMINI_CHAT)
+GEMINI_CHAT = ChatCompletions("gemini_chat", _GEMINI)
 """Gemini's own API of this shape, which requires its thought signatures back; passed in place of a name."""
 
 APIS = tuple(ChatCompletions(name, facts) for name, facts in PROVIDERS.items())

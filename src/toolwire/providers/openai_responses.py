@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.messages import (
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -24,16 +25,20 @@ from toolwire.messages import (
     ToolCall,
     ToolResult,
 )
+from toolwire.providers import reasoning_effort
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.chat_completions import custom_tool
+from toolwire.providers.file_parts import file_name, files_of, images_of, in_words
 from toolwire.providers.framing import sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, role_of, system_text
+from toolwire.providers.output_support import OPENAI_RESPONSES
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, pair_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_items import KIND, input_text, output_items, reasoning_part, response_body
 from toolwire.providers.responses_stream import OutputReader, ResponsesStreamWriter
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT
+from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
 from toolwire.tools import ToolDefinition, as_definition
@@ -52,7 +57,18 @@ class OpenAIResponses(ProviderApi):
     ids = Alphabet(r"\x21-\x7e", 64)
     dialect = JSON_SCHEMA
     strict_dialect = STRICT
-    settings: Mapping[str, str] = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
+    _outputs = OPENAI_RESPONSES
+    _settings = SettingMembers(
+        {
+            "max_output_tokens": "max_tokens",
+            "temperature": "temperature",
+            "top_p": "top_p",
+            "service_tier": "service_tier",
+            "metadata": "metadata",
+            "user": "end_user",
+        },
+        reasoning_effort.RESPONSES,
+    )
     reader, writer = OutputReader, ResponsesStreamWriter
     members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))
 
@@ -86,9 +102,7 @@ class OpenAIResponses(ProviderApi):
                 body["parallel_tool_calls"] = request.parallel
         if request.stream:
             body["stream"] = True
-        if request.stop:
-            notes.dropped("stop", f"{self.name} cannot be told where to stop")
-        return {**body, **request.settings(self.settings), **request.extra}
+        return self._with_settings(body, request, notes)
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return the items that one message becomes."""
@@ -174,6 +188,8 @@ class _ItemWriter:
                     blocks.append({"type": "input_text", "text": text})
                 case ImagePart():
                     blocks.append(_image(part))
+                case FilePart():
+                    blocks.append(self._file(part))
                 case OpaquePart(data, provider) if provider == KIND:
                     blocks.append(data)
                 case _:
@@ -227,14 +243,24 @@ class _ItemWriter:
         return item
 
     def _result(self, result: ToolResult) -> Json:
-        output: Any = result.told
-        if result.images:
-            only_images = result.result is None and result.success
-            text = [] if only_images else [{"type": "input_text", "text": output}]
-            output = [*text, *map(_image, result.images)]
+        output: Any = result.marked_text
+        if result.media:
+            text = [] if result.only_media else [{"type": "input_text", "text": output}]
+            output = [*text, *map(_image, result.images), *map(self._file, result.files)]
         free = result.call_id in self._free or result.tool_name in self._custom
         kind = "custom_tool_call" if free else "function_call"
         return {"type": f"{kind}_output", "call_id": result.call_id, "output": output}
+
+    def _file(self, file: FilePart) -> Json:
+        """Return a document; words in place of any other file, because this API takes neither sound nor video."""
+        if file.kind != "document":
+            return {"type": "input_text", "text": in_words(file, self._api, self._notes).text}
+        block: Json = {"type": "input_file"}
+        if file.url:
+            block["file_url"] = file.url
+        else:
+            block |= {"filename": file.name or file_name(file), "file_data": file.as_url}
+        return block
 
 
 def _image(image: ImagePart) -> Json:
@@ -308,8 +334,21 @@ def _blocks(content: Any) -> Iterator[Part]:
                 yield TextPart(str(block["refusal"]))
             case "input_image" if isinstance(block.get("image_url"), str):
                 yield ImagePart(url=block["image_url"])
+            case "input_file" if (file := _read_file(block)) is not None:
+                yield file
             case _:
                 yield OpaquePart(dict(block), KIND)
+
+
+def _read_file(block: Mapping[str, Any]) -> FilePart | None:
+    """Parse a document; None for one that only this API knows, such as that of an uploaded file."""
+    rest = {key for key, value in block.items() if value is not None} - {"type", "filename", "file_data", "file_url"}
+    name, data, url = (str(block.get(key) or "") for key in ("filename", "file_data", "file_url"))
+    if rest or (url and (data or name)):
+        return None
+    if url:
+        return FilePart(url=url)
+    return FilePart(url=data, name=name) if data.startswith("data:") else None
 
 
 def _read_result(id: str, name: str, output: Any) -> Iterator[Part]:
@@ -319,11 +358,11 @@ def _read_result(id: str, name: str, output: Any) -> Iterator[Part]:
         return
     parts = list(_blocks(output))
     texts = [part.text for part in parts if isinstance(part, TextPart)]
-    images = tuple(part for part in parts if isinstance(part, ImagePart))
-    files = [part for part in parts if isinstance(part, OpaquePart)]
-    text = "\n".join(texts) if texts else "The file follows." if files else None if images else ""
-    yield ToolResult(id, name, text, images=images)
-    yield from files
+    images, files = images_of(parts), files_of(parts)
+    unplaced = [part for part in parts if isinstance(part, OpaquePart)]
+    text = "\n".join(texts) if texts else "The file follows." if unplaced else None if images or files else ""
+    yield ToolResult(id, name, text, images=images, files=files)
+    yield from unplaced
 
 
 # -- tools -------------------------------------------------------------------------------------------------------

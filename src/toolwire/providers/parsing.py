@@ -22,7 +22,7 @@ from toolwire.events import (
     ContentDelta,
     Event,
     Finish,
-    Passed,
+    OpaquePartReceived,
     ProblemFound,
     ReasoningDelta,
     ReasoningEnd,
@@ -31,10 +31,12 @@ from toolwire.events import (
 )
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.providers.api_registry import api_of, get_api
-from toolwire.providers.base import ProviderApi, as_dict
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.stream_codec import as_dict
 from toolwire.text.suggest import check_options
 from toolwire.tools import definitions
 from toolwire.wire import stream_parser
+from toolwire.wire.echoes import check_results
 from toolwire.wire.stream_parser import ParseOptions, StreamParser
 
 
@@ -91,7 +93,9 @@ class Merging:
     """The state of `merge_text`, for events that are pushed."""
 
     def __init__(self, **options: Unpack[ParseOptions]) -> None:
-        self._options: ParseOptions = {**options, "tools": definitions(options.get("tools", ()))}  # may be an iterator
+        # These may be iterators, and a parser is made for each stretch of text.
+        tools, results = definitions(options.get("tools", ())), check_results(options.get("results", ()))
+        self._options: ParseOptions = {**options, "tools": tools, "results": results}
         self._parser = StreamParser(**self._options)
         self._merger = _Merger()
         self._finish = Finish(FinishReason.STOP)
@@ -108,7 +112,7 @@ class Merging:
             case Finish():
                 self._finish = event
             case _:
-                if isinstance(event, CallStart | ReasoningDelta | ReasoningEnd | Passed):
+                if isinstance(event, CallStart | ReasoningDelta | ReasoningEnd | OpaquePartReceived):
                     yield from self._settle()
                 self._merger.native(event)
                 yield event
@@ -123,7 +127,7 @@ class Merging:
 
     def _settle(self) -> Iterator[Event]:
         """End the text so far, unless it is in the middle of a call."""
-        if not self._fed or self._merger.reading:
+        if not self._fed or self._merger.reading or self._parser.reading_call:
             return
         yield from self._text(self._parser.finish())
         self._merger.next_text()

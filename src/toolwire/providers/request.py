@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from toolwire._surface import check_type
 from toolwire.errors import DefinitionError
-from toolwire.messages import Message, OpaquePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult, call_id
+from toolwire.messages import (
+    Content,
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    call_id,
+)
+from toolwire.providers.model_settings import Effort, ModelOptions, ModelSettings, checked
+from toolwire.providers.output_schema import OutputSchema
 from toolwire.tools import ToolDefinition, definitions
 
 Mode = Literal["auto", "none", "required"]
@@ -94,24 +108,20 @@ class Notes(list[Note]):
         self.append(Note("quarantined", where, message))
 
 
-class RequestOptions(TypedDict, total=False):
+class RequestOptions(ModelSettings, total=False):
     """Keywords of a request; None or a missing key leaves the choice to the conversation or the API.
 
     Attributes:
         tool_choice: "auto", "none", "required", a tool's name, or a `ToolChoice`.
-        parallel: whether the model may make several calls in one answer.
-        max_tokens: the maximum length of the answer, in tokens.
-        temperature: the sampling temperature.
-        top_p: the share of probability that sampling is limited to.
-        stop: texts that end the answer.
+        output: the schema that the text of the answer must follow.
     """
 
     tool_choice: ToolChoice | str | None
-    parallel: bool | None
-    max_tokens: int | None
-    temperature: float | None
-    top_p: float | None
-    stop: Iterable[str] | None
+    output: OutputSchema | None
+
+
+class AskOptions(RequestOptions, ModelOptions, total=False):
+    """Keywords of a question to a client: those of a request, and additions to it, which count after these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +136,11 @@ class ChatRequest:
         model: the model's name.
         stream: whether the answer is streamed.
         max_tokens: maximum length of the answer, in tokens.
-        temperature, top_p, stop: the sampling parameters of these names.
+        temperature, top_p, top_k, stop, seed, frequency_penalty, presence_penalty: settings of sampling; see
+            `ModelSettings`, as for the next two.
+        reasoning_effort: how much the model reasons, or the maximum number of tokens for it.
+        service_tier, metadata, end_user: settings of the service.
+        output: the schema that the text of the answer must follow; None for free text.
         provider: the API that `extra` and `provider_tools` belong to.
         extra: members of the request's body that no other API has, unchanged.
         provider_tools: tools that the provider runs itself, as the body lists them.
@@ -141,60 +155,59 @@ class ChatRequest:
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
+    top_k: int | None = None
     stop: tuple[str, ...] = ()
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    reasoning_effort: Effort | int | None = None
+    service_tier: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    end_user: str | None = None
+    output: OutputSchema | None = None
     provider: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     provider_tools: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, conversation: ChatRequest | Iterable[Message] | str, fields: Mapping[str, Any]) -> ChatRequest:
+    def of(cls, conversation: ChatRequest | Iterable[Message] | Content, fields: Mapping[str, Any]) -> ChatRequest:
         """Return the request of a conversation; those of the fields that are not None replace what it says.
 
         Raises:
-            DefinitionError: a message or a tool is not one.
+            DefinitionError: a message, a tool or the value of a setting is not one.
         """
         check_type("conversation", conversation, (ChatRequest, Iterable), "messages, text or a ChatRequest")
         request = conversation if isinstance(conversation, ChatRequest) else cls(_messages(conversation))
         converted = {
-            name: _CONVERTERS[name](value) if name in _CONVERTERS else value
+            name: _CONVERTERS[name](value) if name in _CONVERTERS else checked(name, value)
             for name, value in fields.items()
             if value is not None
         }
         return replace(request, **converted)
 
-    def settings(self, members: Mapping[str, str]) -> dict[str, Any]:
-        """Return those of the fields that are set, by the members that an API has for them."""
-        values = {member: getattr(self, name) for member, name in members.items()}
-        return {
-            member: list(value) if isinstance(value, tuple) else value
-            for member, value in values.items()
-            if value is not None and value != ()
-        }
+    def with_defaults(self, settings: ModelSettings) -> ChatRequest:
+        """Return the request with these settings where it has none.
 
-
-def read_settings(data: Mapping[str, Any], members: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a `ChatRequest` that an API's members set; of two members for one field the last counts."""
-    fields = {name: value for member, name in members.items() if (value := data.get(member)) is not None}
-    if "stop" in fields:
-        fields["stop"] = _stop_texts(fields["stop"])
-    return fields
-
-
-def _stop_texts(stop: str | Iterable[str]) -> tuple[str, ...]:
-    return (stop,) if isinstance(stop, str) else tuple(stop)
+        Raises:
+            DefinitionError: a value cannot be one of its setting.
+        """
+        return ChatRequest.of(
+            self, {name: value for name, value in settings.items() if getattr(self, name) in (None, (), {})}
+        )
 
 
 _CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "tools": lambda tools: tuple(definitions(tools).values()),
     "tool_choice": ToolChoice.of,
-    "stop": _stop_texts,
 }
 
 
 def _messages(conversation: Any) -> tuple[Message, ...]:
     if isinstance(conversation, str):
-        return (Message("user", (TextPart(conversation),)),)
+        return (Message("user", conversation),)
     messages = tuple(conversation)
+    if messages and all(isinstance(part, str | TextPart | ImagePart | FilePart | OpaquePart) for part in messages):
+        return (Message("user", messages),)
     for at, message in enumerate(messages):
         if not isinstance(message, Message):
             kind = type(message).__name__
@@ -215,6 +228,16 @@ def split_results(parts: Iterable[Part]) -> tuple[list[ToolResult], list[Part]]:
         else:
             rest.append(part)
     return results, rest
+
+
+def result_texts(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Return the texts of all results in a conversation, which contain no call of the model; see `StreamParser`."""
+    return tuple(
+        part.text
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolResult) or (message.role == "tool" and isinstance(part, TextPart))
+    )
 
 
 def group_results(messages: Iterable[Message]) -> Iterator[Message]:
@@ -310,9 +333,9 @@ class _Turn:
                 yield item
                 continue
             notes.changed(f"result {item.call_id!r}", "it belongs to no call: it becomes text")
-            shown = "" if item.images and item.success and item.result is None else item.text
+            shown = "" if item.only_media else item.text
             text = f"Result of {item.tool_name or 'a tool'}: {shown}".rstrip()
-            yield Message("user", (TextPart(text), *item.images))
+            yield Message("user", (TextPart(text), *item.media))
 
 
 def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
@@ -396,8 +419,8 @@ def note_foreign_members(request: ChatRequest, kind: str, notes: Notes) -> None:
     lost: dict[tuple[str, str], None] = {}
     for message in request.messages:
         for part in message.parts:
-            images = part.images if isinstance(part, ToolResult) else ()
-            for item in (part, *images):
+            media = part.media if isinstance(part, ToolResult) else ()
+            for item in (part, *media):
                 extra = None if isinstance(item, ReasoningPart | OpaquePart) else item.extra
                 if extra is not None and extra.provider != kind:
                     lost.update(((key, extra.provider), None) for key in extra.data)

@@ -18,7 +18,7 @@ from toolwire.events import (
     ContentDelta,
     Event,
     Finish,
-    Passed,
+    OpaquePartReceived,
     ProblemFound,
     ReasoningDelta,
     ReasoningEnd,
@@ -222,7 +222,7 @@ class ResponseBuilder:
 
     def add_opaque(self, data: Mapping[str, Any]) -> None:
         """Add an item of something that the provider did itself."""
-        self._events.append(Passed(OpaquePart(dict(data), self.api)))
+        self._events.append(OpaquePartReceived(OpaquePart(dict(data), self.api)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from toolwire.errors import DefinitionError
 from toolwire.providers.request import Notes
 from toolwire.schema.pointer import json_pointer, resolve
-from toolwire.schema.validation import check_schema
+from toolwire.schema.validation import check_schema, subschemas
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
 
@@ -30,7 +31,9 @@ class Dialect:
         inline: whether references must be inlined.
         nullable: whether null is the keyword `nullable`, not a type.
         text_enums: whether `enum` may contain only text.
+        formats: the accepted values of `format`; empty for all.
         closed: strict mode: whether all properties are required and no others are allowed.
+        sealed: whether objects must allow no other properties, and a schema must not contain itself.
         plain_root: whether alternatives at the root are refused.
     """
 
@@ -39,7 +42,9 @@ class Dialect:
     inline: bool = False
     nullable: bool = False
     text_enums: bool = False
+    formats: frozenset[str] = frozenset()
     closed: bool = False
+    sealed: bool = False
     plain_root: bool = False
 
 
@@ -51,6 +56,8 @@ def lower(definition: ToolDefinition, dialect: Dialect, notes: Notes) -> dict[st
     """
     schema = {"type": "object", **definition.parameters}
     check_schema(schema, definition.name)
+    if dialect.sealed and _contains_itself(schema):
+        raise DefinitionError(f"{dialect.name} has no schemas that contain themselves", tool=definition.name)
     work = _Lowering(definition, dialect, notes)
     lowered = work.schema(schema, "", ())
     if dialect.plain_root:
@@ -102,9 +109,14 @@ class _Lowering:
                 if key not in _ANNOTATIONS:
                     self.lost(f"{pointer}/{key}", f"{key!r} is not taken")
                 continue
+            if key == "format" and self._dialect.formats and value not in self._dialect.formats:
+                self.lost(f"{pointer}/{key}", f"the format {value!r:.40} is not taken")
+                continue
             lowered[key] = self._value(key, value, pointer + json_pointer([key]), inside)
         if self._dialect.closed:
             self._close(lowered, pointer)
+        elif self._dialect.sealed:
+            self._seal(lowered, pointer)
         return lowered
 
     def _value(self, key: str, value: Any, pointer: str, inside: tuple[int, ...]) -> Any:
@@ -219,17 +231,44 @@ class _Lowering:
 
     def _close(self, node: dict[str, Any], pointer: str) -> None:
         """Require every property, make the optional ones nullable, and allow no others, for strict mode."""
-        if node.get("type") != "object" and "properties" not in node:
+        properties = self._seal(node, pointer)
+        if properties is None:
             return
-        properties = node.setdefault("properties", {})
-        if node.get("additionalProperties") not in (None, False) or (not properties and pointer):
-            raise DefinitionError("strict mode has no objects with free keys", tool=self._tool, pointer=pointer)
         required = node.get("required", ())
         for name, inner in properties.items():
             if name not in required and isinstance(inner, dict):
                 _allow_null(inner)
         node["required"] = list(properties)
+
+    def _seal(self, node: dict[str, Any], pointer: str) -> dict[str, Any] | None:
+        """Allow no other properties in an object, and return its own; None if the node is not one."""
+        if node.get("type") != "object" and "properties" not in node:
+            return None
+        properties: dict[str, Any] = node.setdefault("properties", {})
+        if node.get("additionalProperties") not in (None, False) or (not properties and pointer):
+            raise DefinitionError(
+                f"{self._dialect.name} has no objects with free keys", tool=self._tool, pointer=pointer
+            )
         node["additionalProperties"] = False
+        return properties
+
+
+def _contains_itself(root: Mapping[str, Any]) -> bool:
+    """Return whether the references in a schema lead back to a schema that contains them."""
+    targets: dict[int, list[int]] = {}  # of the references in a schema, by its id
+    pending: list[Any] = [root]
+    while pending:
+        node = pending.pop()
+        if id(node) not in targets:
+            references = [inner["$ref"] for _, inner in subschemas(node) if isinstance(inner.get("$ref"), str)]
+            referenced = [resolve(root, reference) for reference in references]
+            targets[id(node)] = list(map(id, referenced))
+            pending += referenced
+    try:
+        TopologicalSorter(targets).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def _allow_null(schema: dict[str, Any]) -> None:
@@ -271,6 +310,21 @@ STRICT = Dialect(
             "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
         )
     ),
+    formats=frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")),
     closed=True,
+    plain_root=True,
+)  # fmt: skip
+SEALED = Dialect(
+    "the subset for structured outputs",
+    keywords=frozenset(
+        (
+            "type", "description", "title", "enum", "const", "properties", "required", "additionalProperties", "items",
+            "anyOf", "allOf", "$ref", "$defs", "definitions", "default", "format",
+        )
+    ),
+    formats=frozenset(
+        ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
+    ),
+    sealed=True,
     plain_root=True,
 )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
+from toolwire.errors import DefinitionError
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
 from toolwire.messages import FinishReason, Usage
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.response_builder import ResponseBuilder
@@ -26,6 +28,11 @@ class Head:
     created: int
 
 
+WAITING: Final[Event] = ContentDelta("")
+"""Stands for an event that has not arrived yet; recognised by identity. Writers answer it with no bytes at once, so
+that an asynchronous caller gets control back instead of being asked for the next event."""
+
+
 @dataclass(slots=True)
 class StreamEnd:
     """The totals of a stream that is being written, complete once its last event has been consumed.
@@ -37,6 +44,18 @@ class StreamEnd:
     reason: FinishReason = FinishReason.STOP
     usage: Usage | None = None
     problem: str = ""
+
+
+_ID_PREFIX: Final = re.compile(r"^(?:chatcmpl-|msg_|resp_)")
+"""Prefixes that writers add to the id of an answer themselves."""
+
+
+class Dumpable(Protocol):
+    """An object of a provider's own client, which pydantic can dump."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Return its members."""
+        ...
 
 
 class FrameReader(Protocol):
@@ -55,17 +74,37 @@ class EventWriter(Protocol):
 
 
 class StreamDecoder:
-    """Decodes one streamed answer: bytes in any split become events."""
+    """Decodes one streamed answer: bytes in any split become events, as do the chunks of a provider's own client.
+
+    Attributes:
+        model: the model's name, as the stream says it; "" until then.
+        id: the answer's id without the prefix of its API; "" until then.
+        created: time of the answer in seconds since 1970; 0 until then.
+    """
 
     def __init__(self, framing: Framing, read: Callable[[Frame], None], builder: ResponseBuilder) -> None:
         self._framing = framing
         self._read = read
         self._builder = builder
+        self.model = ""
+        self.id = ""
+        self.created = 0
 
-    def feed(self, data: bytes) -> list[Event]:
-        """Return the events that the next bytes make certain."""
-        for frame in self._framing.feed(data):
-            self._frame(frame)
+    def feed(self, data: bytes | Mapping[str, Any] | Dumpable) -> list[Event]:
+        """Return the events that the next piece of the stream makes certain.
+
+        Args:
+            data: bytes in any split; or a chunk as a client of the provider yields it, such as a `ChatCompletionChunk`:
+                an object with `model_dump`, or a dict.
+
+        Raises:
+            DefinitionError: it is neither.
+        """
+        if isinstance(data, bytes | bytearray | memoryview):
+            for frame in self._framing.feed(bytes(data)):
+                self._frame(frame)
+        else:
+            self._frame(self._framing.wrap(as_dict(data, "a piece of a stream must be bytes,")))
         return self._builder.take()
 
     def finish(self) -> list[Event]:
@@ -82,11 +121,44 @@ class StreamDecoder:
             why = frame.error or "it is not an object"
             self._builder.add_problem("malformed", f"a part of the stream cannot be read: {why}", frame.raw)
             return
+        if not self.id or not self.model:
+            self._identify(frame.value)
         try:
             self._read(frame)
         except UNREADABLE as error:
             why = f"a part of the stream does not belong to this API: {type(error).__name__} {error}"
             self._builder.add_problem("malformed", why, json_excerpt(frame.value))
+
+    def _identify(self, value: Mapping[str, Any]) -> None:
+        """Note what identifies the answer; some APIs have it in an object of the first frame."""
+        for body in (value, value.get("message"), value.get("response")):
+            if not isinstance(body, Mapping):
+                continue
+            id, model = body.get("id") or body.get("responseId"), body.get("model") or body.get("modelVersion")
+            created = body.get("created") or body.get("created_at")
+            self.id = self.id or (_ID_PREFIX.sub("", id) if isinstance(id, str) else "")
+            self.model = self.model or (model if isinstance(model, str) else "")
+            self.created = self.created or (int(created) if isinstance(created, int | float) else 0)
+
+
+def as_dict(value: Any, expected: str = "a response must be") -> dict[str, Any]:
+    """Return a dict, or the dict that an object of a provider's own client dumps itself to.
+
+    Args:
+        value: the value.
+        expected: begins the message of the error.
+
+    Raises:
+        DefinitionError: it is neither.
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        dumped = dump(mode="json", by_alias=True, exclude_none=True)
+        if isinstance(dumped, Mapping):
+            return dict(dumped)
+    raise DefinitionError(f"{expected} a dict or an object with model_dump, not {type(value).__name__}")
 
 
 def json_excerpt(value: Any) -> str:
@@ -114,6 +186,37 @@ def open_truncated_calls(events: Iterable[Event]) -> Iterator[Event]:
         yield event
 
 
+async def written_async(
+    write: Callable[[Iterable[Event]], Iterator[bytes]], events: AsyncIterable[Event]
+) -> AsyncGenerator[bytes]:
+    """Yield the bytes of events as they arrive.
+
+    Args:
+        write: writes events, and yields no bytes for `WAITING`.
+        events: the events of one stream.
+    """
+    arrived: deque[Event] = deque()
+    ended = False
+
+    def pulled() -> Iterator[Event]:
+        while arrived or not ended:
+            yield arrived.popleft() if arrived else WAITING
+
+    pieces = write(pulled())
+    async for event in events:
+        arrived.append(event)
+        for piece in pieces:
+            if not piece:  # everything that has arrived is written
+                break
+            yield piece
+        else:
+            return  # an error has ended the stream
+    ended = True
+    for piece in pieces:
+        if piece:
+            yield piece
+
+
 class _Slot:
     """The place of a call in the order of events, or of one other event."""
 
@@ -129,6 +232,9 @@ def in_order(events: Iterable[Event]) -> Iterator[Event]:
     slots: deque[_Slot] = deque()
     calls: dict[int, _Slot] = {}
     for event in events:
+        if event is WAITING:
+            yield event
+            continue
         index = event.index if isinstance(event, CallStart | ArgumentsDelta | CallEnd) else None
         slot = calls.get(index) if index is not None else None
         if slot is None:

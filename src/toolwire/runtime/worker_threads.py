@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import os
 import queue
 import threading
@@ -77,7 +78,8 @@ def _start(job: _Job) -> None:
 async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """Call a function in a thread, with the caller's context variables, and return its result.
 
-    If the caller is cancelled, the thread is abandoned.
+    If the caller is cancelled, the thread is abandoned. An awaitable that the function returns is awaited here: it
+    belongs to the event loop, and not to the thread.
 
     Raises:
         Exception, SystemExit: from the function.
@@ -104,7 +106,7 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
         raise error
     if error is not None:
         raise RuntimeError(f"it raised {type(error).__name__}") from error
-    return value
+    return await value if inspect.isawaitable(value) else value
 
 
 def _settle(done: asyncio.Future[tuple[Any, BaseException | None]], value: Any, error: BaseException | None) -> None:

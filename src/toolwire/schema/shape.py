@@ -218,6 +218,19 @@ class Shape:
                 pending += [*reversed(_branches(node, "allOf")), resolve(self._scope.root, node.get("$ref"))]
         return tuple(names)
 
+    @property
+    def lone_property(self) -> str:
+        """The property that a value without a name can only be meant for, or "".
+
+        It is the only required one, the only one, or the only one that admits text, and no other is required.
+        """
+        required, names = self.required, self.property_names
+        texts = tuple(name for name in names if "string" in self.property(name).kinds)
+        for candidates in (required, names, texts):
+            if len(candidates) == 1 and set(required) <= set(candidates):
+                return candidates[0]
+        return ""
+
     def item(self, index: int) -> Shape:
         """Return the shape of the array element at an index."""
         if self._width is None:

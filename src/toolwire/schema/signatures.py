@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import partial, wraps
 from types import NoneType, UnionType
@@ -25,6 +26,8 @@ _REFUSED: dict[Any, str] = {
 }
 
 
+_CONTEXT_NAME = re.compile(r"(?:\w+\.)*ToolContext\b")
+
 ArgumentConverter = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that converts JSON arguments to those that a signature asks for; raises ValueError if it cannot."""
 
@@ -32,8 +35,9 @@ ArgumentConverter = Callable[[dict[str, Any]], dict[str, Any]]
 def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[str, dict[str, Any]]:
     """Return the description and the parameters schema of a function.
 
-    Types come from the annotations, anything that pydantic understands; an unannotated parameter takes any value.
-    Descriptions come from the docstring (Google, NumPy or ReST style), unless `Annotated[..., Field(...)]` has one.
+    Types come from the annotations, anything that pydantic understands; an unannotated parameter takes any value. A
+    parameter that the executor fills, a `ToolContext`, is left out. Descriptions come from the docstring (Google, NumPy
+    or ReST style), unless `Annotated[..., Field(...)]` has one.
 
     Args:
         function: the function that the tool runs; may be a bound method.
@@ -54,6 +58,11 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
             raise DefinitionError(f"the parameter {parameter!r} {reason}", tool=name)
         if position == 0 and parameter in ("self", "cls") and spec.annotation is spec.empty:
             raise DefinitionError("is a method; make a tool of the bound method, object.method", tool=name)
+    context = context_parameter(function)
+    # The executor fills this parameter, and its type may have no JSON Schema.
+    if context:
+        function = _without_parameter(function, context, signature)
+        signature = inspect.signature(function)
     try:
         schema = _adapter(_as_function(function)).json_schema(mode=_MODE)
     except (PydanticUserError, NameError, TypeError) as error:
@@ -88,23 +97,40 @@ def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
     return description, schema
 
 
+def schema_from_type(annotation: Any) -> tuple[str, dict[str, Any]]:
+    """Return the description (a class's docstring) and the JSON Schema of any type that pydantic understands.
+
+    Raises:
+        DefinitionError: it has no JSON Schema.
+    """
+    try:
+        schema = _adapter(annotation).json_schema(mode=_MODE)
+    except (PydanticUserError, NameError, TypeError) as error:
+        raise DefinitionError(f"no JSON Schema for {annotation!r:.80}: {_first_line(error)}") from None
+    if set(schema) == {"$ref", "$defs"}:  # a recursive model
+        schema = {**resolve(schema, schema["$ref"]), "$defs": schema["$defs"]}
+    for _, node in subschemas(schema):
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        node.pop("discriminator", None)  # a hint that JSON Schema does not have
+    description, fields = _read_docstring(schema.pop("description", ""))
+    for field, text in fields.items():
+        if field in schema.get("properties", {}):
+            schema["properties"][field].setdefault("description", text)
+    return description, schema
+
+
 def argument_converter(function: Callable[..., Any]) -> ArgumentConverter | None:
     """Return the converter of JSON arguments to those that a function's annotations ask for: models, dates, enums.
 
     Return None if all of them ask for JSON values, or if the annotations cannot be read.
     """
-    annotated: Any = function
-    if isinstance(function, partial):
-        annotated = function.func
-    elif isinstance(function, type):
-        annotated = vars(function).get("__init__")
-    elif not inspect.isroutine(function):
-        annotated = type(function).__call__
     try:
-        hints = get_type_hints(annotated, include_extras=True)
+        hints = get_type_hints(_annotated(function), include_extras=True)
     except (NameError, TypeError, AttributeError):
         return None
     hints.pop("return", None)
+    hints.pop(context_parameter(function), None)
     adapters = {name: _adapter(hint) for name, hint in hints.items() if not _is_json(hint)}
     if not adapters:
         return None
@@ -122,6 +148,52 @@ def argument_converter(function: Callable[..., Any]) -> ArgumentConverter | None
         return converted
 
     return convert
+
+
+def context_parameter(function: Callable[..., Any]) -> str:
+    """Return the name of the parameter that the executor fills with the context of a call; "" if there is none.
+
+    Raises:
+        DefinitionError: several parameters ask for it.
+    """
+    annotated = _annotated(function)
+    try:
+        hints = get_type_hints(annotated)
+    except (NameError, TypeError, AttributeError):
+        # One annotation that cannot be resolved, such as a class inside a function, hides all others.
+        hints = getattr(annotated, "__annotations__", {})
+    names = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    if len(names) > 1:
+        raise DefinitionError(f"several parameters ask for the context of the call: {', '.join(names)}")
+    return names[0] if names else ""
+
+
+def _is_context(hint: Any) -> bool:
+    if isinstance(hint, str):
+        return _CONTEXT_NAME.match(hint) is not None
+    return getattr(get_origin(hint) or hint, "filled_by_executor", False) is True
+
+
+def _annotated(function: Any) -> Any:
+    """Return the function that has the annotations of a callable."""
+    if isinstance(function, partial):
+        return function.func
+    if isinstance(function, type):
+        return vars(function).get("__init__")
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
+def _without_parameter(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
+    """Wrap a function so that it does not show one of its parameters; pydantic reads the signature and annotations."""
+
+    @wraps(function)
+    def reduced(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    shown_parameters = [spec for parameter, spec in signature.parameters.items() if parameter != name]
+    reduced.__signature__ = signature.replace(parameters=shown_parameters)  # type: ignore[attr-defined]
+    reduced.__annotations__ = {key: hint for key, hint in reduced.__annotations__.items() if key != name}
+    return reduced
 
 
 def _is_json(hint: Any) -> bool:

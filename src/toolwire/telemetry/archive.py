@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from toolwire._surface import check_type
 from toolwire.errors import StateError
 from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.coach import Tally
+from toolwire.telemetry.request_rows import message_numbers
 from toolwire.telemetry.row_codec import SCHEMA, VERSION
 from toolwire.telemetry.run_rows import name_of, number, of_one_name
 
@@ -43,7 +44,7 @@ class Figures:
         worked: number of calls whose tool ran without an error.
         refused: number of calls that the policy or the user did not allow.
         median, p95: seconds of the whole answer.
-        first: seconds to the first event; the median. None if none was recorded.
+        time_to_first_event: seconds; the median. None if none was recorded.
     """
 
     model: str
@@ -60,7 +61,7 @@ class Figures:
     refused: int
     median: float
     p95: float
-    first: float | None
+    time_to_first_event: float | None
 
     @property
     def parse_rate(self) -> float:
@@ -82,6 +83,8 @@ class Recorded:
         run: its own row.
         turns: rows of its turns in order, each with its `calls`, `events`, `repairs` and `problems` as values.
         children: ids of runs that were tool calls of this one.
+        messages: rows of the messages and tool definitions that its requests contain, by their numbers. The `request`
+            of a turn lists these numbers, the tool definitions first. Messages that were deleted are missing.
         namesakes: if several runs began under its id, all of them, the oldest first.
     """
 
@@ -89,6 +92,7 @@ class Recorded:
     turns: tuple[Row, ...]
     children: tuple[str, ...]
     namesakes: tuple[str, ...] = ()
+    messages: Mapping[int, Row] = field(default_factory=dict)
 
 
 class Archive:
@@ -110,7 +114,7 @@ class Archive:
         """
         query = (
             "SELECT runs.*, (SELECT COUNT(*) FROM turns WHERE turns.run = runs.id) AS turns FROM runs "
-            "ORDER BY begun DESC, rowid DESC LIMIT ?"
+            "ORDER BY started_at DESC, rowid DESC LIMIT ?"
         )
         return self._read(query, (last,))
 
@@ -126,7 +130,7 @@ class Archive:
         """
         nth = 0
         if id == LAST:
-            rows = self._read("SELECT * FROM runs WHERE parent = '' ORDER BY begun DESC, rowid DESC LIMIT 1")
+            rows = self._read("SELECT * FROM runs WHERE parent = '' ORDER BY started_at DESC, rowid DESC LIMIT 1")
         else:
             query = "SELECT * FROM runs WHERE substr(id, 1, ?) = ? ORDER BY id != ?, parent != '', id LIMIT 5"
             id, nth = (id[:-2], 1) if id.endswith("#1") else (id, 0)
@@ -153,8 +157,10 @@ class Archive:
             calls.setdefault(call.pop("turn"), []).append({**call, "repairs": call["repairs"].split()})
         turns = self._read("SELECT * FROM turns WHERE run = ? ORDER BY id", key)
         turn_rows = tuple(_turn(turn, calls.get(turn["id"], [])) for turn in turns)
-        children = self._read("SELECT id FROM runs WHERE parent = ? ORDER BY begun, rowid", key)
-        return Recorded(run, turn_rows, tuple(child["id"] for child in children))
+        children = self._read("SELECT id FROM runs WHERE parent = ? ORDER BY started_at, rowid", key)
+        messages = self._read("SELECT id, role, text FROM messages WHERE run = ? ORDER BY id", key)
+        by_number = {message["id"]: message for message in messages}
+        return Recorded(run, turn_rows, tuple(child["id"] for child in children), messages=by_number)
 
     def figures(self, *, model: str = "", format: str = "", since: float = 0.0) -> list[Figures]:
         """Return figures per model and format, sorted by these names.
@@ -167,10 +173,13 @@ class Archive:
         Raises:
             StateError: the file does not exist or cannot be read.
         """
-        where, values = "begun >= ?", [since, *([model] if model else ()), *([format] if format else ())]
+        where, values = "started_at >= ?", [since, *([model] if model else ()), *([format] if format else ())]
         where += (" AND model = ?" if model else "") + (" AND turns.format = ?" if format else "")
         groups: dict[tuple[str, str], list[Row]] = {}
-        query = "SELECT id, model, format, found, good, repairs, problems, first, seconds, finish, error FROM turns"
+        query = (
+            "SELECT id, model, format, formats, good, repairs, problems, time_to_first_event, seconds, finish, error "
+            "FROM turns"
+        )
         for turn in self._read(f"{query} WHERE {where}", values):
             groups.setdefault((turn["model"], turn["format"]), []).append(turn)
         call_totals: dict[tuple[str, str], Row] = {}
@@ -228,10 +237,11 @@ class Archive:
 def _turn(row: Row, calls: list[Row]) -> Row:
     return {
         **row,
-        "found": row["found"].split(),
+        "formats": row["formats"].split(),
         "repairs": _object(row["repairs"]),
         "problems": _object(row["problems"]),
         "events": json.loads(row["events"] or "[]"),
+        "request": message_numbers(row["request"]),
         "calls": calls,
     }
 
@@ -247,10 +257,10 @@ def _figures(key: tuple[str, str], turns: Sequence[Row], called: Row) -> Figures
     for turn in complete:
         repairs.update(_object(turn["repairs"]))
         problems.update(_object(turn["problems"]))
-        mismatches.update(name for name in turn["found"].split() if name != format)
+        mismatches.update(name for name in turn["formats"].split() if name != format)
     judged = [turn["good"] for turn in complete if turn["good"] is not None]
     seconds = sorted(turn["seconds"] for turn in complete)
-    first = sorted(turn["first"] for turn in complete if turn["first"] is not None)
+    first = sorted(turn["time_to_first_event"] for turn in complete if turn["time_to_first_event"] is not None)
     return Figures(
         model=model,
         format=format,
@@ -266,7 +276,7 @@ def _figures(key: tuple[str, str], turns: Sequence[Row], called: Row) -> Figures
         refused=called.get("refused", 0),
         median=_quantile(seconds, 0.5),
         p95=_quantile(seconds, 0.95),
-        first=_quantile(first, 0.5) if first else None,
+        time_to_first_event=_quantile(first, 0.5) if first else None,
     )
 
 

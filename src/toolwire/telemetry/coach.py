@@ -173,9 +173,10 @@ def choose(
     if advice.settled or draw >= explore:
         return Choice(advice.format, False, advice.reason)
     best = next(standing for standing in advice.standings if standing.tally.format == advice.format)
-    others = [standing for standing in advice.standings if standing is not best]
-    rivals = [standing for standing in others if standing.high >= best.low]  # a format that is beaten is not tried
-    least = min(rivals or others, key=lambda standing: standing.tally.tried)
+    other_standings = [standing for standing in advice.standings if standing is not best]
+    # A format that is beaten is not tried.
+    rivals = [standing for standing in other_standings if standing.high >= best.low]
+    least = min(rivals or other_standings, key=lambda standing: standing.tally.tried)
     reason = f"Explored: {least.tally.tried} outcomes are known, and it may be as good as {advice.format}."
     return Choice(least.tally.format, True, reason)
 

@@ -18,6 +18,7 @@ from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.coach import CONFIDENCE, ENOUGH, EXPLORE, Advice, Choice, Tally, advise, choose, drawn
 from toolwire.telemetry.recorder import FILE
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord, asked_for
+from toolwire.wire.format_registry import AUTO
 from toolwire.wire.profiles import profile
 
 RIVALS: Final = (WRITTEN_BY_DEFAULT, "forge_xml", XML_FORMAT)
@@ -97,7 +98,7 @@ class Coach:
 
     def turn(self, turn: TurnRecord, /) -> None:
         """See `Observer`."""
-        if turn.model == self.model and turn.good is not None and not turn.again:
+        if turn.model == self.model and turn.good is not None and not turn.replayed:
             self.learn(turn.format, good=turn.good)
 
     def end(self, end: EndRecord, /) -> None:
@@ -199,7 +200,7 @@ def coached(
 def text_backend(
     source: Source, *, format: str, model: str = "", api: str = "", **coaching: Unpack[CoachedOptions]
 ) -> Backend:
-    """Return a text model with a format or, if the format is `COACH`, with a coach and the evidence on this machine.
+    """Return a text model with a format or, if the format is "coach", with a coach and the evidence on this machine.
 
     Args:
         source: see `TextBackend`.
@@ -215,6 +216,6 @@ def text_backend(
 
 
 def candidates(model: str) -> tuple[str, ...]:
-    """Return the formats that a coach tries with a model: the one that it is known to write, then `RIVALS`."""
-    model_profile = profile(model)
-    return tuple(dict.fromkeys((*((model_profile.format,) if model_profile.known else ()), *RIVALS)))
+    """Return the formats that a coach tries with a model: the one to ask it for by its profile, then `RIVALS`."""
+    first = profile(model).prompt_format
+    return tuple(dict.fromkeys((*((first,) if first != AUTO else ()), *RIVALS)))

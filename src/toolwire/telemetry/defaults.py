@@ -1,7 +1,8 @@
-"""The observers and the archive that every agent has by default.
+"""The observers of agents that name none, and the archive of the recorded runs.
 
-The environment variable TOOLWIRE_TELEMETRY is `on` (the default), `figures` to store no task, text, argument or result,
-or `off`. OpenTelemetry has variables of its own, see `telemetry.otel`.
+A library writes nothing by itself: runs are recorded where a program asks for it, as `toolwire ask` and `chat` do, or
+where the environment variable TOOLWIRE_RECORD does. It is `on`, `figures` to store no task, text, argument or result,
+or `off`, which counts before what programs ask for. OpenTelemetry has variables of its own, see `telemetry.otel`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.recorder import ENOUGH, FILE, Recorder
 from toolwire.telemetry.records import Observer
 
-SWITCH: Final = "TOOLWIRE_TELEMETRY"
-_ON: Final = frozenset({"", "on", "yes", "true", "1"})
+SWITCH: Final = "TOOLWIRE_RECORD"
+_ON: Final = frozenset({"on", "yes", "true", "1"})
+_UNSET: Final = ""
 _OFF: Final = frozenset({"off", "no", "false", "0", "none"})
 _FIGURES: Final = "figures"
 
@@ -27,24 +29,31 @@ _tracings: list[Observer] = []
 _lock = threading.Lock()
 
 
-def standard_observers() -> tuple[Observer, ...]:
-    """Return the default observers of agents: the recorder, and OpenTelemetry if it is configured.
+def standard_observers(telemetry: bool | None = None) -> tuple[Observer, ...]:
+    """Return the default observers of an agent: the recorder if it is asked for, and OpenTelemetry if it is configured.
+
+    Args:
+        telemetry: True to record runs, unless TOOLWIRE_RECORD is `off`; None to record them if TOOLWIRE_RECORD is `on`
+            or `figures`; False for no observer at all.
 
     Raises:
         ConfigurationError: the variable has an unknown value.
     """
     switch = _switch()
-    recorders: tuple[Observer, ...] = () if switch in _OFF else (_recorder(content=switch != _FIGURES),)
+    if telemetry is False:
+        return ()
+    recorded = switch not in _OFF and (switch != _UNSET or telemetry is True)
+    recorders: tuple[Observer, ...] = (_recorder(content=switch != _FIGURES),) if recorded else ()
     return (*recorders, *_tracing())
 
 
 def keeps_content() -> bool:
-    """Return whether texts of runs may be stored on this machine.
+    """Return whether texts of runs may be stored on this machine by a program that records runs.
 
     Raises:
         ConfigurationError: the variable has an unknown value.
     """
-    return _switch() in _ON
+    return _switch() in {*_ON, _UNSET}
 
 
 def standard_archive() -> Archive:
@@ -61,7 +70,7 @@ def flush(timeout: float = ENOUGH) -> None:
 
 def _switch() -> str:
     switch = os.environ.get(SWITCH, "").strip().lower()
-    if switch not in _ON | _OFF | {_FIGURES}:
+    if switch not in _ON | _OFF | {_FIGURES, _UNSET}:
         raise ConfigurationError(f"{SWITCH} can be on, off or figures, not {switch!r:.80}")
     return switch
 

@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -28,8 +28,10 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.util.types import AttributeValue
 
 from toolwire.messages import Usage
+from toolwire.providers.request import ChatRequest
+from toolwire.telemetry.otel_messages import MessageEncoder
 from toolwire.telemetry.records import CallRecord, EndRecord, RunRecord, TurnRecord
-from toolwire.telemetry.row_codec import MAX_RAW, MAX_TEXT, NOT_KEPT, kept, secrets_of
+from toolwire.telemetry.row_codec import MAX_TEXT, NOT_KEPT, kept, secrets_of
 from toolwire.text.redaction import redact_value
 
 CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -68,7 +70,8 @@ class _Open:
     span: Span
     context: Context
     token: Token[Context]
-    secrets: set[str] = field(default_factory=set)
+    encoder: MessageEncoder = field(default_factory=MessageEncoder)
+    answer: str = ""  # the last one, as its message
 
 
 class Tracing:
@@ -117,29 +120,29 @@ class Tracing:
             **_model(run.model, run.api),
         }
         if self._content:
-            attributes["gen_ai.input.messages"] = _messages("user", run.task)
+            attributes["gen_ai.input.messages"] = MessageEncoder().text("user", run.task)
         span = self._tracer.start_span(
-            f"invoke_agent {run.agent}", attributes=attributes, start_time=_nanoseconds(run.begun)
+            f"invoke_agent {run.agent}", attributes=attributes, start_time=_nanoseconds(run.started_at)
         )
         context = trace.set_span_in_context(span)
-        self._open[run.id, run.life] = _Open(run, span, context, contexts.attach(context))
+        self._open[run.id, run.instance] = _Open(run, span, context, contexts.attach(context))
 
     def turn(self, turn: TurnRecord, /) -> None:
         """Implement `Observer`."""
-        run = self._open.get((turn.run, turn.life))
+        run = self._open.get((turn.run, turn.instance))
         if run is None:
             return
         if self._content:
-            run.secrets |= secrets_of(turn)
-        if not turn.again:
+            run.encoder.learn(secrets_of(turn))
+        if not turn.replayed:
             self._chat(run, turn)
-        call_start = turn.begun + turn.seconds
+        call_start = turn.started_at + turn.seconds
         for call in turn.calls:
             self._call(run, call, call_start, turn.offered)
 
     def end(self, end: EndRecord, /) -> None:
         """Implement `Observer`."""
-        run = self._open.pop((end.run, end.life), None)
+        run = self._open.pop((end.run, end.instance), None)
         if run is None:
             return
         attributes: _Attributes = {"gen_ai.agent.name": run.run.agent, "gen_ai.request.model": run.run.model}
@@ -149,8 +152,12 @@ class Tracing:
         run.span.set_attributes(
             {**attributes, **_usage(end.usage), "toolwire.rounds": end.rounds, "toolwire.calls": end.calls}
         )
+        if end.money:
+            run.span.set_attribute("toolwire.cost", end.money)
+        if run.answer:
+            run.span.set_attribute("gen_ai.output.messages", run.answer)
         seconds = end.seconds or None
-        run.span.end(None if seconds is None else _nanoseconds(run.run.begun + seconds))
+        run.span.end(None if seconds is None else _nanoseconds(run.run.started_at + seconds))
         if seconds is not None:
             self._runs.record(seconds, attributes, run.context)
         contexts.detach(run.token)
@@ -166,26 +173,27 @@ class Tracing:
             "gen_ai.response.finish_reasons": (turn.response.finish_reason.value,),
             "toolwire.round": turn.round,
             "toolwire.format.asked": turn.format,
-            "toolwire.format.found": turn.found,
+            "toolwire.format.found": turn.formats,
             "toolwire.repairs": tuple(turn.repairs),
             "toolwire.problems": tuple(turn.problems),
         }
+        if turn.request is not None:
+            attributes |= _settings(turn.request)
         usage = turn.response.usage
         if usage is not None:
             attributes |= _usage(usage)
             self._tokens.record(usage.input_tokens, {**model, "gen_ai.token.type": "input"}, run.context)
             self._tokens.record(usage.output_tokens, {**model, "gen_ai.token.type": "output"}, run.context)
-        if turn.first is not None:
-            attributes["gen_ai.response.time_to_first_chunk"] = turn.first
-            self._first.record(turn.first, model, run.context)
+        if turn.time_to_first_event is not None:
+            attributes["gen_ai.response.time_to_first_chunk"] = turn.time_to_first_event
+            self._first.record(turn.time_to_first_event, model, run.context)
         if self._content:
-            output_text = turn.raw or turn.response.content
-            reason = turn.response.finish_reason.value
-            attributes["gen_ai.output.messages"] = _messages(
-                "assistant", output_text, run.secrets, finish_reason=reason
-            )
+            if turn.request is not None:
+                attributes |= run.encoder.request(turn.request)
+            run.answer = run.encoder.answer(turn.response, turn.raw)
+            attributes["gen_ai.output.messages"] = run.answer
         kind = SpanKind.CLIENT if turn.api else SpanKind.INTERNAL
-        self._span(run, f"chat {turn.model}", kind, attributes, turn.begun, turn.seconds, failed)
+        self._span(run, f"chat {turn.model}", kind, attributes, turn.started_at, turn.seconds, failed)
         self._operation.record(turn.seconds, {**model, **error}, run.context)
         format: _Attributes = {"gen_ai.request.model": turn.model, "toolwire.format.asked": turn.format}
         if not failed:
@@ -214,8 +222,8 @@ class Tracing:
         }
         if self._content:
             arguments = json.dumps(redact_value(one.call.arguments), ensure_ascii=False, default=str)
-            attributes["gen_ai.tool.call.arguments"] = kept(arguments, MAX_TEXT, run.secrets)
-            attributes["gen_ai.tool.call.result"] = kept(one.result.text, MAX_TEXT, run.secrets)
+            attributes["gen_ai.tool.call.arguments"] = kept(arguments, MAX_TEXT, run.encoder.secrets)
+            attributes["gen_ai.tool.call.result"] = kept(one.result.text, MAX_TEXT, run.encoder.secrets)
         self._span(run, f"execute_tool {name}", SpanKind.INTERNAL, attributes, begun, one.seconds, failed)
         self._tools.record(one.seconds, about, run.context)
 
@@ -325,9 +333,18 @@ def _usage(usage: Usage) -> _Attributes:
     return attributes
 
 
-def _messages(role: str, text: str, known: Iterable[str] = (), **more: str) -> str:
-    part: Sequence[Mapping[str, str]] = [{"type": "text", "content": kept(text, MAX_RAW, known)}]
-    return json.dumps([{"role": role, "parts": part, **more}], ensure_ascii=False)
+def _settings(request: ChatRequest) -> _Attributes:
+    settings = {
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "top_k": request.top_k,
+        "seed": request.seed,
+        "frequency_penalty": request.frequency_penalty,
+        "presence_penalty": request.presence_penalty,
+        "stop_sequences": request.stop or None,
+    }
+    return {f"gen_ai.request.{name}": value for name, value in settings.items() if value is not None}
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.sqlite import open_database, transaction
 from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
+from toolwire.telemetry.request_rows import message_secrets
 from toolwire.telemetry.row_codec import SCHEMA, VERSION, end_row, run_row, secrets_of, turn_rows
 from toolwire.telemetry.run_rows import SECRETS, OpenRuns, RunRow, scrub
 
@@ -41,7 +43,9 @@ WAITING: Final = 20_000
 WAITING_BYTES: Final = 32 << 20
 """Approximate maximum size of the queue, in bytes."""
 MOST_BYTES: Final = 64 << 20
+"""Default of the maximum size of the file, in bytes."""
 MOST_DAYS: Final = 30.0
+"""Default of the maximum age of a recorded turn, in days."""
 OUTCOMES: Final = 20_000
 """Maximum number of stored outcomes, of all models together; they are small and outlive their turns."""
 EVICT_EVERY: Final = 2_000
@@ -185,46 +189,55 @@ class Recorder:
 
     def _write(self, connection: sqlite3.Connection, record: _Record) -> None:
         if isinstance(record, RunRecord):
-            life = self._open_runs.begin(connection, record, content=self._content)
-            run = replace(record, id=life.row, parent=self._open_runs.parent(record))
-            _insert(connection, "runs", run_row(run, content=self._content, known=life.known))
+            open_run = self._open_runs.begin(connection, record, content=self._content)
+            run = replace(record, id=open_run.row, parent=self._open_runs.parent(record))
+            _insert(connection, "runs", run_row(run, content=self._content, known=open_run.known))
         elif isinstance(record, EndRecord):
-            life = self._open_runs.end(record)
-            if life.earlier and record.rounds and not _has_turns(connection, life.row):
-                life.merge_into_earlier(connection)  # it had ended already and was only replayed
-            row = end_row(record, content=self._content, known=life.known)
+            open_run = self._open_runs.end(record)
+            if open_run.earlier and record.rounds and not _has_turns(connection, open_run.row):
+                open_run.merge_into_earlier(connection)  # it had ended already and was only replayed
+            row = end_row(record, content=self._content, known=open_run.known)
             names = ", ".join(f"{name} = :{name}" for name in row)
-            connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": life.row})
+            connection.execute(f"UPDATE runs SET {names} WHERE id = :id", {**row, "id": open_run.row})
         elif isinstance(record, TurnRecord):
-            life = self._open_runs.of(record)
-            if record.again and life.earlier:
-                life.merge_into_earlier(connection)
-            if record.run != life.row:
-                record = replace(record, run=life.row)
+            open_run = self._open_runs.of(record)
+            if record.replayed and open_run.earlier:
+                open_run.merge_into_earlier(connection)
+            if record.run != open_run.row:
+                record = replace(record, run=open_run.row)
             if self._content:
-                self._learn(connection, life, secrets_of(record))
-            rows = turn_rows(record, content=self._content, known=life.known)
-            if record.again and (earlier := _earlier(connection, record)) is not None:
+                self._learn(connection, open_run, secrets_of(record))
+            rows = turn_rows(record, content=self._content, known=open_run.known)
+            if record.replayed and (earlier := _earlier(connection, record)) is not None:
                 turn, call_rows = earlier
                 for row in rows.calls:
                     _insert(connection, "calls", {**row, "turn": turn, "position": call_rows + row["position"]})
                 return
-            turn = _insert(connection, "turns", rows.turn)
+            request = self._request(connection, record, open_run) if self._content else ""
+            turn = _insert(connection, "turns", {**rows.turn, "request": request})
             for row in rows.calls:
                 _insert(connection, "calls", {**row, "turn": turn})
             if record.good is not None:
-                outcome = OutcomeRecord(record.model, record.format, record.good, record.begun)
+                outcome = OutcomeRecord(record.model, record.format, record.good, record.started_at)
                 self._write(connection, outcome)
         elif isinstance(record, OutcomeRecord):
             row = {"model": record.model, "format": record.format, "good": record.good, "at": record.at}
             _insert(connection, "outcomes", row)
 
-    def _learn(self, connection: sqlite3.Connection, life: RunRow, found: set[str]) -> None:
+    def _request(self, connection: sqlite3.Connection, turn: TurnRecord, open_run: RunRow) -> str:
+        """Store the request of a turn, and return the numbers of its messages."""
+        if turn.request is None:
+            return ""
+        self._learn(connection, open_run, message_secrets(open_run.messages.unseen(turn.request)))
+        insert = partial(_insert, connection, "messages")
+        return " ".join(map(str, open_run.messages.store(turn.request, open_run.row, open_run.known, insert)))
+
+    def _learn(self, connection: sqlite3.Connection, open_run: RunRow, found: set[str]) -> None:
         """Redact a secret that one call revealed in everything recorded before and afterwards."""
-        new = sorted(found - life.known)[: SECRETS - len(life.known)] if found else []
+        new = sorted(found - open_run.known)[: SECRETS - len(open_run.known)] if found else []
         if new:
-            life.known.update(new)
-            scrub(connection, life.root, new)
+            open_run.known.update(new)
+            scrub(connection, open_run.root, new)
 
     def evict(self, connection: sqlite3.Connection) -> None:
         """Delete turns that are too old or exceed the size."""
@@ -236,21 +249,26 @@ class Recorder:
                 if not most:  # runs that no answer came to
                     table, most = "runs", _count(connection, "runs")
                 at = connection.execute(
-                    f"SELECT begun FROM {table} ORDER BY begun LIMIT 1 OFFSET ?", (max(1, int(most * share)),)
+                    f"SELECT started_at FROM {table} ORDER BY started_at LIMIT 1 OFFSET ?", (max(1, int(most * share)),)
                 ).fetchone()
                 self._evict_older(connection, float("inf") if at is None else at[0])
                 if _count(connection, table) == most:  # all are of one moment
                     self._evict_older(connection, float("inf"))
                 if at is None:
                     break
+            connection.execute(
+                "DELETE FROM messages WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turns.run = messages.run)"
+            )
+            self._open_runs.forget_messages()
             connection.execute("DELETE FROM outcomes WHERE id <= (SELECT MAX(id) FROM outcomes) - ?", (OUTCOMES,))
         connection.execute("PRAGMA incremental_vacuum").fetchall()
 
-    def _evict_older(self, connection: sqlite3.Connection, begun: float) -> None:
-        connection.execute("DELETE FROM calls WHERE turn IN (SELECT id FROM turns WHERE begun < ?)", (begun,))
-        connection.execute("DELETE FROM turns WHERE begun < ?", (begun,))
+    def _evict_older(self, connection: sqlite3.Connection, started_at: float) -> None:
+        connection.execute("DELETE FROM calls WHERE turn IN (SELECT id FROM turns WHERE started_at < ?)", (started_at,))
+        connection.execute("DELETE FROM turns WHERE started_at < ?", (started_at,))
         connection.execute(
-            "DELETE FROM runs WHERE begun < ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.run = runs.id)", (begun,)
+            "DELETE FROM runs WHERE started_at < ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.run = runs.id)",
+            (started_at,),
         )
 
 
@@ -278,6 +296,7 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Message], hurry: thre
             if not complained:
                 complained = True
                 _log.warning("nothing is recorded: %s", error)
+            recorder._open_runs.forget_messages()  # those of the failed transaction are not stored
             if connection is not None:
                 connection.close()
                 connection = None

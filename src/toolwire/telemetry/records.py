@@ -16,6 +16,7 @@ from toolwire.events import Event
 from toolwire.execution.outcomes import Issue
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.providers.api_registry import apis
+from toolwire.providers.request import ChatRequest
 
 NATIVE = "native"
 """Name of native calls, the fields of an API, in place of a format."""
@@ -37,8 +38,8 @@ class RunRecord:
         format: the wire format that it is asked to write; `NATIVE` for fields of an API.
         task: the user's task.
         parent: id of the run that made this one in a tool call, or "".
-        begun: time in seconds since 1970.
-        life: number that distinguishes runs of one id in this process; nested runs share it.
+        started_at: time in seconds since 1970.
+        instance: number that distinguishes runs of one id in this process; nested runs share it.
     """
 
     id: str
@@ -48,8 +49,8 @@ class RunRecord:
     format: str
     task: str
     parent: str
-    begun: float
-    life: int = 0
+    started_at: float
+    instance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +78,27 @@ class CallRecord:
         call: the call as it ran or, if it did not, as it was read.
         result: the result for the model.
         issue: the reason why it did not run; None if it ran.
-        consent: the approval; None if none was requested.
+        approval: the approval; None if none was requested.
         seconds: total time, approval included.
-        stepped: whether a hook of the agent answered it, so that no tool ran.
+        by_hook: whether a hook of the agent answered it, so that no tool ran.
     """
 
     call: ToolCall
     result: ToolResult
     issue: Issue | None
-    consent: ApprovalRecord | None
+    approval: ApprovalRecord | None
     seconds: float
-    stepped: bool = False
+    by_hook: bool = False
 
     @property
     def decision(self) -> str:
         """The reason why it ran or did not, in up to three words."""
-        if self.stepped:
-            return "answered by a step"
-        if self.consent is not None:
-            if self.consent.approved is None:
+        if self.by_hook:
+            return "answered by a hook"
+        if self.approval is not None:
+            if self.approval.approved is None:
                 return "no answer"
-            return f"{'approved' if self.consent.approved else 'refused'} by {self.consent.by}"
+            return f"{'approved' if self.approval.approved else 'refused'} by {self.approval.by}"
         return "allowed" if self.issue is None else self.issue.kind
 
 
@@ -109,21 +110,22 @@ class TurnRecord:
         run: the run's id.
         round: number of the round, from 1.
         attempt: number of the attempt, from 1; further ones follow answers that broke off.
-        agent, model, api, format, life: see `RunRecord`; all but the last may differ from turn to turn.
+        agent, model, api, format, instance: see `RunRecord`; all but the last may differ from turn to turn.
         choice: the reason for this format, if a coach chose it.
-        begun: time in seconds since 1970.
-        first: seconds to the first event of the answer; None if there was none.
+        started_at: time in seconds since 1970.
+        time_to_first_event: seconds; None if there was no event.
         seconds: duration of the whole answer.
         response: the answer as it was read.
         events: events of the answer, in order.
         raw: text of the model if calls are text; else "".
         offered: names of the tools that it could call.
-        found: the formats in which calls were written, each once; also formats that the requested one leaves as text.
+        formats: the formats in which calls were written, each once; also formats that the requested one leaves as text.
         calls: in the order of the answer.
         faults: faults of the answer itself that the agent noticed.
-        told: correction that is part of the next prompt only.
+        correction: correction that is part of the next prompt only.
         error: the reason why there is no answer, or "".
-        again: whether the answer was replayed after the run was resumed; `calls` are those made since.
+        replayed: whether the answer was replayed after the run was resumed; `calls` are those made since.
+        request: the request that was answered: prompt, conversation and tools. None for a replayed answer.
     """
 
     run: str
@@ -134,20 +136,21 @@ class TurnRecord:
     api: str
     format: str
     choice: str
-    begun: float
-    first: float | None
+    started_at: float
+    time_to_first_event: float | None
     seconds: float
     response: ParsedResponse
     events: tuple[Event, ...]
     raw: str
     offered: tuple[str, ...]
-    found: tuple[str, ...]
+    formats: tuple[str, ...]
     calls: tuple[CallRecord, ...] = ()
     faults: tuple[str, ...] = ()
-    told: str = ""
+    correction: str = ""
     error: str = ""
-    again: bool = False
-    life: int = 0
+    replayed: bool = False
+    instance: int = 0
+    request: ChatRequest | None = None
 
     @property
     def repairs(self) -> Mapping[str, int]:
@@ -161,8 +164,8 @@ class TurnRecord:
 
     @property
     def mismatched(self) -> tuple[str, ...]:
-        """Formats in `found` that were not requested."""
-        return tuple(name for name in self.found if name != self.format)
+        """Formats in `formats` that were not requested."""
+        return tuple(name for name in self.formats if name != self.format)
 
     @property
     def answered(self) -> bool:
@@ -182,7 +185,7 @@ class TurnRecord:
         arguments, or if a required call is missing. Repairs do not count against it.
         """
         response = self.response
-        tried = response.tool_calls or response.incomplete or self.problems or self.found or "no_call" in self.faults
+        tried = response.tool_calls or response.incomplete or self.problems or self.formats or "no_call" in self.faults
         if not self.offered or not self.answered or not tried:
             return None
         erred = any(call.issue is not None and call.issue.kind in _MODEL_ERRED for call in self.calls)
@@ -203,7 +206,7 @@ class EndRecord:
         usage: tokens of all answers.
         money: cost of all answers.
         seconds: duration of the whole run.
-        life: see `RunRecord`.
+        instance: see `RunRecord`.
     """
 
     run: str
@@ -215,7 +218,7 @@ class EndRecord:
     usage: Usage = field(default_factory=Usage)
     money: float = 0.0
     seconds: float = 0.0
-    life: int = 0
+    instance: int = 0
 
 
 class Observer(Protocol):

@@ -14,7 +14,7 @@ from toolwire.events import (
     ContentDelta,
     Event,
     Finish,
-    Passed,
+    OpaquePartReceived,
     ProblemFound,
     ReasoningDelta,
     ReasoningEnd,
@@ -43,23 +43,26 @@ _PIECES: Final = frozenset({"content", "reasoning", "arguments"})
 
 SCHEMA: Final = (
     "CREATE TABLE runs (id TEXT PRIMARY KEY, parent TEXT, agent TEXT, model TEXT, api TEXT, format TEXT, task TEXT, "
-    "begun REAL, reason TEXT, good INTEGER, detail TEXT, rounds INTEGER, calls INTEGER, input_tokens INTEGER, "
+    "started_at REAL, reason TEXT, good INTEGER, detail TEXT, rounds INTEGER, calls INTEGER, input_tokens INTEGER, "
     "output_tokens INTEGER, money REAL, seconds REAL)",
-    "CREATE INDEX runs_begun ON runs (begun)",
+    "CREATE INDEX runs_started_at ON runs (started_at)",
     "CREATE TABLE turns (id INTEGER PRIMARY KEY, run TEXT, round INTEGER, attempt INTEGER, agent TEXT, model TEXT, "
-    "api TEXT, format TEXT, choice TEXT, begun REAL, first REAL, seconds REAL, finish TEXT, offered INTEGER, "
-    "found TEXT, good INTEGER, repairs TEXT, problems TEXT, failed TEXT, raw TEXT, events TEXT, told TEXT, error TEXT, "
-    "input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER)",
+    "api TEXT, format TEXT, choice TEXT, started_at REAL, time_to_first_event REAL, seconds REAL, finish TEXT, "
+    "offered INTEGER, formats TEXT, good INTEGER, repairs TEXT, problems TEXT, failed TEXT, raw TEXT, events TEXT, "
+    "request TEXT, correction TEXT, error TEXT, input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER, "
+    "reasoning_tokens INTEGER)",
     "CREATE INDEX turns_run ON turns (run)",
-    "CREATE INDEX turns_begun ON turns (begun)",
+    "CREATE INDEX turns_started_at ON turns (started_at)",
     "CREATE TABLE calls (turn INTEGER, position INTEGER, id TEXT, tool TEXT, arguments TEXT, format TEXT, "
-    "repairs TEXT, confidence REAL, decision TEXT, reason TEXT, asked REAL, ok INTEGER, issue TEXT, error TEXT, "
-    "result TEXT, seconds REAL)",
+    "repairs TEXT, confidence REAL, decision TEXT, reason TEXT, approval_seconds REAL, ok INTEGER, issue TEXT, "
+    "error TEXT, result TEXT, seconds REAL)",
     "CREATE INDEX calls_turn ON calls (turn)",
+    "CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, role TEXT, text TEXT)",
+    "CREATE INDEX messages_run ON messages (run)",
     "CREATE TABLE outcomes (id INTEGER PRIMARY KEY, model TEXT, format TEXT, good INTEGER, at REAL)",
     "CREATE INDEX outcomes_model ON outcomes (model, format)",
 )
-VERSION: Final = 1
+VERSION: Final = 2
 
 Row = Mapping[str, Any]
 
@@ -75,7 +78,7 @@ class TurnRows:
 def run_row(run: RunRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
     """Return the row of a run that begins."""
     task = kept(run.task, MAX_TEXT, known) if content else ""
-    return {**_same(run, "id", "parent", "agent", "model", "api", "format", "begun"), "task": task}
+    return {**_same(run, "id", "parent", "agent", "model", "api", "format", "started_at"), "task": task}
 
 
 def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
@@ -107,17 +110,17 @@ def turn_rows(turn: TurnRecord, *, content: bool, known: Iterable[str] = ()) -> 
     failed = [problem.raw for problem in response.problems]
     row = {
         **_same(turn, "run", "round", "attempt", "agent", "model", "api", "format", "choice"),
-        **_same(turn, "begun", "first", "seconds", "good"),
+        **_same(turn, "started_at", "time_to_first_event", "seconds", "good"),
         **_same(usage, "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
         "finish": response.finish_reason.value,
         "offered": len(turn.offered),
-        "found": " ".join(turn.found),
+        "formats": " ".join(turn.formats),
         "repairs": json.dumps(turn.repairs) if turn.repairs else "",
         "problems": json.dumps(turn.problems) if turn.problems else "",
         "failed": kept("\n".join(failed), MAX_RAW, known) if content else "",
         "raw": kept(turn.raw or written(response), MAX_RAW, known) if content else "",
         "events": _events(turn.events, known) if content else "",
-        "told": kept(turn.told, MAX_WORDS, known) if content else "",
+        "correction": kept(turn.correction, MAX_WORDS, known) if content else "",
         "error": kept(turn.error, MAX_WORDS, known) if content or not turn.error else NOT_KEPT,
     }
     names = frozenset(turn.offered)  # a name that a model makes up is text of the model
@@ -132,8 +135,8 @@ def _same(record: object, *names: str) -> Row:
 
 
 def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str], *, content: bool) -> Row:
-    call, issue, consent = one.call, one.issue, one.consent
-    reason = consent.reason if consent is not None else issue.message if issue is not None else ""
+    call, issue, approval = one.call, one.issue, one.approval
+    reason = approval.reason if approval is not None else issue.message if issue is not None else ""
     return {
         "position": at,
         "id": storable(call.id[:MAX_EVENT]) if content else "",
@@ -144,7 +147,7 @@ def _call(at: int, one: CallRecord, names: frozenset[str], known: Iterable[str],
         "confidence": call.confidence,
         "decision": one.decision,
         "reason": kept(reason, MAX_WORDS, known) if content else "",
-        "asked": None if consent is None else consent.seconds,
+        "approval_seconds": None if approval is None else approval.seconds,
         "ok": one.result.success,
         "issue": "" if issue is None else issue.kind,
         "error": kept(one.result.error or "", MAX_WORDS, known) if content else "",
@@ -232,8 +235,8 @@ def _event(event: Event) -> tuple[str, str]:
             return "usage", f"{usage.input_tokens} in, {usage.output_tokens} out"
         case Finish(reason):
             return "finish", reason.value
-        case Passed():
-            return "passed", ""
+        case OpaquePartReceived():
+            return "opaque part", ""
 
 
 def _json(value: Any) -> str:

@@ -14,9 +14,10 @@ from time import monotonic
 
 from toolwire.events import Event
 from toolwire.execution.outcomes import Outcome
-from toolwire.messages import FinishReason, ParsedResponse, ToolCall
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall, Usage
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.providers.parsing import parse
+from toolwire.providers.request import ChatRequest
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.telemetry.records import (
     ApprovalRecord,
@@ -34,7 +35,9 @@ LOOKED_AT = 4_000
 """Maximum length of prose that is searched for calls in another format, in characters."""
 
 _log = logging.getLogger("toolwire.telemetry")
-_lives = count(1)
+_debug = logging.getLogger("toolwire")
+"""Receives a line for each request, answer and call at the level DEBUG: names and figures, never texts or values."""
+_instances = count(1)
 _running: ContextVar[RunObserver | None] = ContextVar("toolwire_run", default=None)
 
 
@@ -61,8 +64,8 @@ class RunObserver:
         parent = _running.get()
         id = run if parent is None else parent._child(run)
         within = "" if parent is None else parent.run
-        life = next(_lives) if parent is None else parent._run.life
-        self._run: RunRecord = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, life)
+        instance = next(_instances) if parent is None else parent._run.instance
+        self._run: RunRecord = RunRecord(id, agent, model, api, asked_for(format), "", within, 0.0, instance)
         self._answer: PendingTurn | None = None
         self._approvals: list[_Question] = []  # of calls that are not done yet; several may have one id
 
@@ -70,6 +73,11 @@ class RunObserver:
     def run(self) -> str:
         """The id under which the run is reported."""
         return self._run.id
+
+    @property
+    def has_observers(self) -> bool:
+        """True if the run is observed."""
+        return bool(self._observers)
 
     def _child(self, run: str) -> str:
         self._inside[run] += 1
@@ -79,11 +87,12 @@ class RunObserver:
     def begin(self, task: str) -> None:
         """Report that the run begins, in the current task."""
         _running.set(self)
-        self._run = replace(self._run, task=task, begun=time.time())
+        self._run = replace(self._run, task=task, started_at=time.time())
+        _debug.debug("run %s: %s begins, with %s", self.run, self._run.agent, self._run.model or "a model")
         if self._observers:
             self._report("begin", self._run)
 
-    def begin_turn(
+    def pending_turn(
         self,
         round: int,
         attempt: int,
@@ -93,12 +102,27 @@ class RunObserver:
         format: str,
         tools: Sequence[ToolDefinition] = (),
         choice: str = "",
-        again: bool = False,
+        replayed: bool = False,
     ) -> PendingTurn:
-        """Begin a turn, new or replayed, after reporting the turn before it."""
+        """Return a turn, new or replayed, whose time begins now; `watch` begins to report on it."""
+        return PendingTurn(round, attempt, model, api, asked_for(format), tuple(tools), choice, replayed=replayed)
+
+    def watch(self, pending: PendingTurn) -> None:
+        """Report the turn before this one, and this one when it is complete."""
         self.finish_turn()
-        self._answer = PendingTurn(round, attempt, model, api, asked_for(format), tuple(tools), choice, again=again)
-        return self._answer
+        self._answer = pending
+
+    def record_request(self, turn: PendingTurn, request: ChatRequest) -> None:
+        """Note the request of a turn, which is about to be sent."""
+        turn.request = request
+        if _debug.isEnabledFor(logging.DEBUG):
+            _debug.debug("run %s: %s", self.run, turn.request_line(request))
+
+    def record_answer(self, turn: PendingTurn, response: ParsedResponse, events: Sequence[Event]) -> None:
+        """Note the complete answer of a turn."""
+        turn.complete(response, events)
+        if _debug.isEnabledFor(logging.DEBUG):
+            _debug.debug("run %s: %s", self.run, turn.answer_line(response))
 
     def request_approval(self, approval: Approval, by: str) -> None:
         """Note that a call waits for an approval."""
@@ -109,8 +133,8 @@ class RunObserver:
         approved = answer.approved if isinstance(answer, ApprovalAnswer) else answer is True
         for pending in self._approvals:
             if pending.approval is approval:
-                pending.consent = replace(
-                    pending.consent, approved=approved, seconds=monotonic() - pending.consent.seconds
+                pending.record = replace(
+                    pending.record, approved=approved, seconds=monotonic() - pending.record.seconds
                 )
 
     def _take_approval(self, call: ToolCall) -> ApprovalRecord | None:
@@ -123,15 +147,21 @@ class RunObserver:
             (candidate for candidate in candidates if candidate.approval.call == call), candidates[0]
         )
         self._approvals.remove(question)
-        consent = question.consent
-        return consent if consent.approved is not None else replace(consent, seconds=monotonic() - consent.seconds)
+        record = question.record
+        return record if record.approved is not None else replace(record, seconds=monotonic() - record.seconds)
 
-    def record_call(self, outcome: Outcome, seconds: float, *, stepped: bool = False) -> None:
+    def record_call(self, outcome: Outcome, seconds: float, *, by_hook: bool = False) -> None:
         """Add the outcome of a call to the turn."""
-        consent = self._take_approval(outcome.call) if self._approvals else None
+        approval = self._take_approval(outcome.call) if self._approvals else None
+        record = CallRecord(outcome.call, outcome.result, outcome.issue, approval, seconds, by_hook)
         if self._answer is not None:
-            record = CallRecord(outcome.call, outcome.result, outcome.issue, consent, seconds, stepped)
             self._answer.calls.append(record)
+        if _debug.isEnabledFor(logging.DEBUG):
+            # A name that a model makes up is its text, which could be anything.
+            offered = self._answer is None or self._answer.offers(outcome.call.name)
+            name = outcome.call.name if offered else "an unknown tool"
+            success = "succeeded" if outcome.result.success else "failed"
+            _debug.debug("run %s: call of %s: %s, %s in %.3f s", self.run, name, record.decision, success, seconds)
 
     def add_faults(self, kinds: Iterable[str]) -> None:
         """Add a fault of the answer itself."""
@@ -141,12 +171,12 @@ class RunObserver:
     def add_correction(self, text: str) -> None:
         """Add a correction that the next prompt contains."""
         if self._answer is not None:
-            self._answer.told = text
+            self._answer.correction = text
 
     def finish_turn(self) -> None:
         """Report the last turn, which is complete now."""
         answer, self._answer = self._answer, None
-        if answer is not None and self._observers and (answer.calls or not answer.again):
+        if answer is not None and self._observers and (answer.calls or not answer.replayed):
             with capture_errors() as caught:
                 record = answer.record(self._run)
             if caught.error is None:
@@ -157,9 +187,10 @@ class RunObserver:
     def end(self, end: EndRecord | None) -> None:
         """Report the end of the run; None if it was abandoned."""
         self.finish_turn()
+        _debug.debug("run %s: ended: %s", self.run, "stopped" if end is None else _end_line(end))
         if self._observers:
             end = end or EndRecord(self._run.id, "stopped", False)
-            self._report("end", replace(end, life=self._run.life))
+            self._report("end", replace(end, instance=self._run.instance))
 
     def _report(self, what: str, record: RunRecord | TurnRecord | EndRecord) -> None:
         for observer in tuple(self._observers):
@@ -175,7 +206,7 @@ class _Question:
     """A request for approval; until it is answered, `seconds` is the clock time of the request."""
 
     approval: Approval
-    consent: ApprovalRecord
+    record: ApprovalRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -189,10 +220,10 @@ class PendingTurn:
     _format: str
     _tools: tuple[ToolDefinition, ...]
     _choice: str
-    again: bool = False
-    _begun: float = field(default_factory=time.time)
+    replayed: bool = False
+    _started_at: float = field(default_factory=time.time)
     _started: float = field(default_factory=monotonic)
-    _first: float | None = None
+    _time_to_first_event: float | None = None
     _seconds: float | None = None
     _response: ParsedResponse | None = None
     _events: tuple[Event, ...] = ()
@@ -200,11 +231,29 @@ class PendingTurn:
     raw: list[str] = field(default_factory=list)
     calls: list[CallRecord] = field(default_factory=list)
     faults: tuple[str, ...] = ()
-    told: str = ""
+    correction: str = ""
+    request: ChatRequest | None = None
+
+    def offers(self, name: str) -> bool:
+        """Return whether the model can see a tool of this name."""
+        return any(tool.name == name for tool in self._tools)
+
+    def request_line(self, request: ChatRequest) -> str:
+        """Return the figures of the request in one line."""
+        size = f"{len(request.messages)} messages and {len(request.tools)} tools"
+        model = f"{self._model or 'a model'} through {self._api or 'this process'}"
+        return f"round {self._round}, attempt {self._attempt}: {size} for {model}, calls in {self._format}"
+
+    def answer_line(self, response: ParsedResponse) -> str:
+        """Return the figures of the answer in one line."""
+        usage = response.usage or Usage()
+        tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
+        calls = f"{len(response.tool_calls)} calls, {len(response.problems)} problems"
+        return f"round {self._round}: {calls}, {tokens} in {self._seconds or 0.0:.3f} s, {response.finish_reason.value}"
 
     def mark_first_event(self) -> None:
         """Note the time of the first event."""
-        self._first = monotonic() - self._started
+        self._time_to_first_event = monotonic() - self._started
 
     def complete(self, response: ParsedResponse, events: Sequence[Event]) -> None:
         """Note the complete answer."""
@@ -229,20 +278,21 @@ class PendingTurn:
             api=self._api,
             format=self._format,
             choice=self._choice,
-            begun=self._begun,
-            first=self._first,
+            started_at=self._started_at,
+            time_to_first_event=self._time_to_first_event,
             seconds=seconds,
             response=response,
             events=self._events,
             raw="".join(self.raw),
             offered=tuple(tool.name for tool in self._tools),
-            found=self._formats_of(response),
+            formats=self._formats_of(response),
             calls=_in_order(self.calls, response.tool_calls),
             faults=self.faults,
-            told=self.told,
+            correction=self.correction,
             error=self._error,
-            again=self.again,
-            life=run.life,
+            replayed=self.replayed,
+            instance=run.instance,
+            request=self.request,
         )
 
     def _formats_of(self, response: ParsedResponse) -> tuple[str, ...]:
@@ -257,6 +307,11 @@ class PendingTurn:
         return tuple(
             dict.fromkeys(call.format for call in parse(text, tools=tools.values()).tool_calls if call.name in tools)
         )
+
+
+def _end_line(end: EndRecord) -> str:
+    cost = f", {end.money:.4g} money" if end.money else ""
+    return f"{end.reason} after {end.rounds} rounds and {end.calls} calls{cost} in {end.seconds:.3f} s"
 
 
 def _in_order(records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> tuple[CallRecord, ...]:

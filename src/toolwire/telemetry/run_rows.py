@@ -14,18 +14,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
+from toolwire.telemetry.request_rows import StoredMessages
 from toolwire.telemetry.row_codec import MAX_TEXT, kept
 from toolwire.text.redaction import REDACTED, secret_spellings
 
 STOPPED: Final = "stopped"
 """Reason of the end of an abandoned run."""
-LIVES: Final = 5_000
+MAX_OPEN_RUNS: Final = 5_000
 """Maximum number of open runs in memory."""
 SECRETS: Final = 200
 """Maximum number of secrets of one run in memory."""
 _TEXTS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("runs", "id", ("task", "detail")),
-    ("turns", "run", ("raw", "events", "failed", "told", "error")),
+    ("turns", "run", ("raw", "events", "failed", "correction", "error")),
+    ("messages", "run", ("text",)),
 )
 _OF_CALLS: Final = ("arguments", "reason", "error", "result")
 
@@ -39,12 +41,14 @@ class RunRow:
         root: the row of the outermost run around it.
         known: secrets of all runs inside the outermost one.
         earlier: the row of an ended run with the same id; "" if there is none.
+        messages: the messages of its requests that are stored.
     """
 
     row: str
     root: str
     known: set[str] = field(default_factory=set)
     earlier: str = ""
+    messages: StoredMessages = field(default_factory=StoredMessages)
 
     def merge_into_earlier(self, connection: sqlite3.Connection) -> None:
         """Merge this run into the earlier one, which it turned out to resume."""
@@ -61,37 +65,42 @@ class OpenRuns:
 
     def begin(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> RunRow:
         """Add a run that begins or is resumed."""
-        parent = self._open_runs.get((run.parent, run.life)) if run.parent else None
+        parent = self._open_runs.get((run.parent, run.instance)) if run.parent else None
         if parent is not None:
             row = parent.row + run.id.removeprefix(run.parent)
-            life = RunRow(row, parent.root, parent.known)
+            run_row = RunRow(row, parent.root, parent.known)
         else:
             row, earlier = self._row(connection, run, content=content)
-            life = RunRow(row, row, earlier=earlier)
-        self._remember((run.id, run.life), life)
-        return life
+            run_row = RunRow(row, row, earlier=earlier)
+        self._remember((run.id, run.instance), run_row)
+        return run_row
 
     def of(self, record: TurnRecord | EndRecord) -> RunRow:
         """Return the run of a record; a run without a beginning gets a row by its id."""
-        key = record.run, record.life
+        key = record.run, record.instance
         return self._open_runs.get(key) or self._remember(key, RunRow(record.run, record.run))
 
     def end(self, end: EndRecord) -> RunRow:
         """Remove a run that has ended, and return it."""
-        life = self.of(end)
-        del self._open_runs[end.run, end.life]
-        return life
+        run_row = self.of(end)
+        del self._open_runs[end.run, end.instance]
+        return run_row
+
+    def forget_messages(self) -> None:
+        """Store messages anew from now on, since stored ones may be gone."""
+        for run_row in self._open_runs.values():
+            run_row.messages.clear()
 
     def parent(self, run: RunRecord) -> str:
         """Return the row of the parent run."""
-        parent_life = self._open_runs.get((run.parent, run.life))
-        return run.parent if parent_life is None else parent_life.row
+        parent_row = self._open_runs.get((run.parent, run.instance))
+        return run.parent if parent_row is None else parent_row.row
 
-    def _remember(self, key: tuple[str, int], life: RunRow) -> RunRow:
-        self._open_runs[key] = life
-        if len(self._open_runs) > LIVES:
+    def _remember(self, key: tuple[str, int], run_row: RunRow) -> RunRow:
+        self._open_runs[key] = run_row
+        if len(self._open_runs) > MAX_OPEN_RUNS:
             del self._open_runs[next(iter(self._open_runs))]
-        return life
+        return run_row
 
     def _row(self, connection: sqlite3.Connection, run: RunRecord, *, content: bool) -> tuple[str, str]:
         if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
@@ -144,9 +153,9 @@ def scrub(connection: sqlite3.Connection, root: str, found: Iterable[str]) -> No
             connection.execute(f"UPDATE {table} SET {changes} WHERE {where} AND ({holds})", values)
 
 
-def _alike(kept: str, told: str) -> bool:
+def _alike(stored: str, task: str) -> bool:
     """Return whether a task equals a stored one in which secrets may be redacted."""
-    if kept == told or not kept or not told:
+    if stored == task or not stored or not task:
         return True
-    pieces = [re.escape(piece) for piece in kept.split(REDACTED)]
-    return len(pieces) > 1 and re.fullmatch(".*?".join(pieces), told, re.DOTALL) is not None
+    pieces = [re.escape(piece) for piece in stored.split(REDACTED)]
+    return len(pieces) > 1 and re.fullmatch(".*?".join(pieces), task, re.DOTALL) is not None

@@ -25,6 +25,8 @@ class DelimitedScanner(JsonScanner):
     __slots__ = ("_special", "delimiter")
 
     plain_strings = braces_may_double = False
+    comma, colon = ", ", ": "
+    bare_key = re.compile(r"""(?:[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]|[ ])*""")
 
     def __init__(self, delimiter: str) -> None:
         super().__init__(repair=False)

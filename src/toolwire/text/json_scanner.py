@@ -5,19 +5,18 @@ every error at a character, so that any chunking of the same text gives the same
 (`ready`) is always valid JSON; arguments deltas are made of it. A value that is there as a whole is tried once with
 the C scanner of the standard library, under the same rules.
 
-The rules are the same on every Python: at most `MAX_DEPTH` levels, integers of at most `MAX_DIGITS` digits, no
+The rules are the same on every Python: at most `MAX_DEPTH` levels, integers of at most `limits.MAX_DIGITS` digits, no
 infinities or NaN, no lone surrogates, no duplicate keys.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any
 
-from toolwire.text.json_text import FastJsonReader, JsonError, decode
-from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
+from toolwire.text.json_text import FastJsonReader
+from toolwire.text.limits import MAX_DEPTH, number_over_limit
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
@@ -44,9 +43,12 @@ VALUE, FIRST_VALUE, FIRST_KEY, KEY, COLON, NEXT, STRING, NUMBER, WORD, END, BARE
 _SCALARS = frozenset((NUMBER, WORD))
 _KEYS = frozenset((FIRST_KEY, KEY))
 _CLOSING = frozenset((FIRST_KEY, KEY, NEXT))
-_BARE_KEY = re.compile(r"""[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]*""")
 MAX_KEY = 256
 """Maximum length of a key without quotes, in characters."""
+
+
+class OpenTuple(set[str]):
+    """An open parenthesis on the stack; it is empty until its first comma, without which it is not a tuple."""
 
 
 class JsonScanner:
@@ -70,6 +72,8 @@ class JsonScanner:
 
     words = _PYTHON_WORDS
     plain_strings = True  # a string ends at its first quote
+    comma, colon = ",", ":"  # as they are emitted; with a space behind them, white space of the text is not
+    bare_key = re.compile(r"""[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]*""")
 
     def __init__(self, *, repair: bool = True, fast: FastJsonReader | None = None) -> None:
         self.repairing = repair
@@ -156,7 +160,8 @@ class JsonScanner:
         if c in " \t\n\r":
             match = _SPACE.match(text, pos)
             stop = match.end() if match else pos + 1
-            (self.pending or self.out).append(text[pos:stop])
+            if self.comma == ",":
+                (self.pending or self.out).append(text[pos:stop])
             return stop
         state = self.state
         # A model that copies a template such as "{{"name": ...}}" doubles every brace, so the first object decides.
@@ -175,7 +180,7 @@ class JsonScanner:
             if c != (expected := self.after_key()):
                 self.error = f"{'a colon' if expected == ':' else expected} is missing after a key"
                 return pos
-            self._emit(":")
+            self._emit(self.colon)
             self.state = VALUE
             self.on_colon()
             return pos + 1
@@ -200,13 +205,12 @@ class JsonScanner:
         if c == '"' or (c == "'" and self._repair("single_quotes", "strings need double quotes")):
             self._open_string(c, key=False)
         elif c == "{" or c == "[":
-            if len(self.stack) >= MAX_DEPTH:
-                self.limited = True
-                self.error = f"more than {MAX_DEPTH} levels of nesting"
-                return pos
-            self._emit(c)
-            self.stack.append(set() if c == "{" else None)
-            self.state = FIRST_KEY if c == "{" else FIRST_VALUE
+            return self._open(c, set() if c == "{" else None, FIRST_KEY if c == "{" else FIRST_VALUE, pos)
+        elif c == "(" and (self.stack or self.number_starts) and self._repair("python_literal", "a tuple is not JSON"):
+            return self._open("[", OpenTuple(), VALUE, pos)
+        elif c == ")" and self.stack and isinstance(self.stack[-1], OpenTuple):
+            self.pending.clear()
+            return self._close("]", pos)
         elif c in "-0123456789" or c in self.number_starts:
             self.state = NUMBER
             self.run = [c]
@@ -218,16 +222,40 @@ class JsonScanner:
             return pos
         return pos + 1
 
+    def _open(self, bracket: str, level: set[str] | None, state: int, pos: int) -> int:
+        if len(self.stack) >= MAX_DEPTH:
+            self.limited = True
+            self.error = f"more than {MAX_DEPTH} levels of nesting"
+            return pos
+        self._emit(bracket)
+        self.stack.append(level)
+        self.state = state
+        return pos + 1
+
     number_starts = ""
 
     def _after_value(self, c: str, pos: int) -> int:
         top = self.stack[-1]
+        if isinstance(top, OpenTuple):
+            return self._after_tuple_value(top, c, pos)
         if c == ",":
-            self.pending.append(",")
+            self.pending.append(self.comma)
             self.state = VALUE if top is None else KEY
             return pos + 1
         if c == ("]" if top is None else "}"):
             return self._close(c, pos)
+        self.error = "a comma or the closing bracket is missing after a value"
+        return pos
+
+    def _after_tuple_value(self, top: OpenTuple, c: str, pos: int) -> int:
+        if c == ",":
+            top.add(c)
+            self.pending.append(self.comma)
+            self.state = VALUE
+            return pos + 1
+        if c == ")" and top:
+            self.pending.clear()
+            return self._close("]", pos)
         self.error = "a comma or the closing bracket is missing after a value"
         return pos
 
@@ -289,7 +317,7 @@ class JsonScanner:
                 self.out.append('"')
                 self._string_end()
             else:
-                self._emit_string('\\"')
+                self._emit_string('\\"' if c == '"' else c)
                 self.key_escaped = True
             return stop + 1
         if c == "\\":
@@ -312,18 +340,25 @@ class JsonScanner:
 
         None: more text is needed.
         """
-        if self.in_key or not (self.inner_quotes and self.repairing and self.stack and self.quote == '"'):
+        inside = self.stack or self.in_container
+        if self.in_key or not (self.repairing and inside and self.quote in self.inner_quotes):
             return True
-        # A quote that ends a string is followed by a comma, a colon or a bracket. Any other one was not escaped.
-        match = _SPACE.match(text, pos + 1)
+        match = self.blanks.match(text, pos + 1)
         after = match.end() if match else pos + 1
         if after - pos > _FAR:  # looking further for each quote would take quadratic time
             return True
         if after == len(text):
             return True if final else None
+        return self._ends_string(text, after, final)
+
+    def _ends_string(self, text: str, after: int, final: bool) -> bool | None:
+        """Return whether a quote ends a string, by the character `after` it and white space; None as in `_closes`."""
+        # A quote that ends a string is followed by a comma, a colon or a bracket. Any other one was not escaped.
         return text[after] in _AFTER_STRING or not self._repair("inner_quote", "")
 
-    inner_quotes = True
+    inner_quotes = '"'  # the quotes that a model may have forgotten to escape
+    blanks = _SPACE
+    in_container = False  # the caller has read an opening bracket before the value
 
     def _string_end(self) -> None:
         if not self.in_key:
@@ -340,13 +375,13 @@ class JsonScanner:
 
     def _bare_key(self, text: str, pos: int) -> int:
         """Scan a key without quotes, for dialects that have them."""
-        match = _BARE_KEY.match(text, pos, pos + MAX_KEY + 1 - sum(map(len, self.run)))
+        match = self.bare_key.match(text, pos, pos + MAX_KEY + 1 - sum(map(len, self.run)))
         stop = match.end() if match else pos
         self.run.append(text[pos:stop])
         if sum(map(len, self.run)) > MAX_KEY:
             self.error = f"a key of more than {MAX_KEY} characters"
         elif stop < len(text):
-            key = "".join(self.run)
+            key = "".join(self.run).rstrip()
             self.run = []
             if key:
                 self._emit(json.dumps(key, ensure_ascii=False))
@@ -383,13 +418,13 @@ class JsonScanner:
             if end < pos + 6 and not final and all(d in "0123456789abcdefABCDEF" for d in text[pos + 2 : end]):
                 return -1
             if _HEX4.match(text, pos + 2):
-                return self._unicode(text, pos, end, final)
+                return self._unicode(text, pos, final)
         if self._repair("invalid_escape", f"\\{c} is not a JSON escape"):
             self._emit_string("\\\\")
             return pos + 1
         return pos
 
-    def _unicode(self, text: str, pos: int, end: int, final: bool) -> int:
+    def _unicode(self, text: str, pos: int, final: bool) -> int:
         unit = int(text[pos + 2 : pos + 6], 16)
         if not 0xD800 <= unit <= 0xDFFF:
             self._emit_string(text[pos : pos + 6])
@@ -448,17 +483,9 @@ class JsonScanner:
         match = _NUMBER.match(text)
         if match is None:
             return ""
-        # The digits are counted before any conversion: Python takes quadratic time to convert long integers.
-        if match[1] is None and match[2] is None:
-            if len(text.lstrip("-")) > MAX_DIGITS:
-                self.limited = True
-                self.error = f"an integer of more than {MAX_DIGITS} digits"
-                return ""
-        elif math.isinf(float(text)):
-            self.limited = True
-            self.error = "a number out of range"
-            return ""
-        return text
+        self.error = number_over_limit(text, integer=match[1] is None and match[2] is None)
+        self.limited = bool(self.error)
+        return "" if self.error else text
 
     def on_top_key(self, key: str) -> None:
         """Handle a key of the outermost object."""
@@ -468,30 +495,3 @@ class JsonScanner:
 
     def on_top_value(self) -> None:
         """Handle the end of a value directly inside the outermost container."""
-
-
-def broken_limit(text: str) -> str:
-    """Return the limit that a JSON value breaks, or "" if it breaks none or is not JSON."""
-    scanner = JsonScanner()
-    scanner.scan(text, len(text) - len(text.lstrip()), True)
-    scanner.finish()
-    return scanner.error if scanner.limited else ""
-
-
-def read_json(text: str, *, repair: bool = True) -> tuple[Any, list[str]]:
-    """Return the value of JSON text, with white space around it, and the names of the repairs made.
-
-    Raises:
-        JsonError: it is not JSON, even after repairs, or text follows it.
-    """
-    start = len(text) - len(text.lstrip())
-    scanner = JsonScanner(repair=repair, fast=FastJsonReader())
-    end = scanner.scan(text, start, True)
-    scanner.finish()
-    if scanner.error:
-        raise JsonError(scanner.error, end)
-    if not scanner.done:
-        raise JsonError("the text ends inside the value", end)
-    if text[end:].strip():
-        raise JsonError("text follows the value", end)
-    return (scanner.value if scanner.whole else decode("".join(scanner.ready))), scanner.repairs

@@ -6,8 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, JsonScanner
-from toolwire.text.limits import MAX_DEPTH
+from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, JsonScanner, OpenTuple
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
            "a": "\\u0007", "v": "\\u000b"}  # fmt: skip
@@ -15,6 +14,12 @@ _PLAIN = {
     '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+'),
     "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+"""),
 }
+_WORD = re.compile(r"\w*")
+_OPERATORS = frozenset(("and", "else", "for", "if", "in", "is", "not", "or"))
+"""Words that may follow a string in an expression."""
+_LONGEST_OPERATOR = 4
+_PREFIXES = frozenset(("b", "br", "f", "fr", "r", "rb", "rf", "u"))
+_QUOTES = frozenset(("'", '"'))
 _HEX_LENGTH = {"x": 2, "u": 4, "U": 8}
 _OCTAL = re.compile(r"[0-7]{1,3}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -23,22 +28,28 @@ _BASED = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]{1,64})|[oO]([0-7]{1,64})|[bB](
 _FLOAT = re.compile(r"([-+]?)([0-9]*)(?:\.([0-9]*))?([eE][-+]?[0-9]+)?\Z")
 
 
-class _Tuple(set[str]):
-    """An open parenthesis on the stack; it is empty until its first comma, without which it is not a tuple."""
+class _OpenSet(set[str]):
+    """The open brace of a set on the stack."""
 
 
 class PythonScanner(JsonScanner):
-    """A scanner of one Python literal: a string with one or three quotes, number, constant, list, tuple or dict."""
+    """A scanner of one Python literal: a string, number or constant, or a list, tuple, set or dictionary."""
 
-    __slots__ = ("opened", "triple")
+    __slots__ = ("before_brace", "opened", "triple")
 
+    comma, colon = ", ", ": "
     number_starts = "+."
     plain_strings = False
-    inner_quotes = braces_may_double = False
+    braces_may_double = False
+    inner_quotes = "\"'"
+    blanks = re.compile(r"\s*")
 
-    def __init__(self) -> None:
-        super().__init__(repair=True)
+    def __init__(self, *, repair: bool = True) -> None:
+        super().__init__(repair=repair)
         self.opened = self.triple = False
+        # Where the text before a brace went. The brace and what follows it are kept in `out` until its first element
+        # shows whether it is that of a dictionary or of a set, which JSON writes as a list.
+        self.before_brace: list[str] | None = None
 
     @property
     def quick(self) -> Any:
@@ -47,6 +58,49 @@ class PythonScanner(JsonScanner):
 
     def _repair(self, name: str, otherwise: str) -> bool:
         return True  # Python's own spellings are not repairs
+
+    def _open(self, bracket: str, level: set[str] | None, state: int, pos: int) -> int:
+        stop = super()._open(bracket, level, state, pos)
+        if bracket == "{" and stop > pos:
+            self.before_brace, self.out = self.out, [self.out.pop()]
+        return stop
+
+    def _structure(self, text: str, pos: int, final: bool) -> int:
+        c = text[pos]
+        if self.before_brace is not None and not c.isspace():
+            if self.state == FIRST_KEY and (c.isdecimal() or c in "(-+."):
+                self._decide_brace(is_set=True)
+                self.state = VALUE
+            elif self.state == COLON and c in ",}":  # the string was an element
+                self._decide_brace(is_set=True)
+                self.state = NEXT
+            elif self.state == COLON or c == "}":
+                self._decide_brace(is_set=False)
+        if c == "}" and self.state == VALUE and self.pending and isinstance(self.stack[-1], _OpenSet):
+            self.pending.clear()
+            return self._close("]", pos)
+        return super()._structure(text, pos, final)
+
+    def _decide_brace(self, *, is_set: bool) -> None:
+        """Let the text since the open brace through."""
+        assert self.before_brace is not None
+        text, self.out, self.before_brace = self.out, self.before_brace, None
+        if is_set:
+            text[0] = "["
+            self.stack[-1] = _OpenSet()
+        self.out.extend(text)
+
+    def _after_value(self, c: str, pos: int) -> int:
+        if not isinstance(self.stack[-1], _OpenSet):
+            return super()._after_value(c, pos)
+        if c == ",":
+            self.pending.append(self.comma)
+            self.state = VALUE
+            return pos + 1
+        if c == "}":
+            return self._close("]", pos)
+        self.error = "a comma or the closing bracket is missing after a value"
+        return pos
 
     def _open_string(self, quote: str, *, key: bool) -> None:
         super()._open_string(quote, key=key)
@@ -77,6 +131,32 @@ class PythonScanner(JsonScanner):
             self._emit_string(match[0])
             return match.end()
         return super()._string(text, pos, end, final)
+
+    def _ends_string(self, text: str, after: int, final: bool) -> bool | None:
+        """Return whether a quote ends a string, by the text `after` it and white space; None: more text is needed.
+
+        In Python, a quote that ends a string may also come before an operator or another string. There it ends the
+        string, and the expression is an error: what it evaluates to is not guessed.
+        """
+        if text[after] in self._after_string():
+            return True
+        word = _WORD.match(text, after, after + _LONGEST_OPERATOR + 1)
+        stop = word.end() if word else after
+        if stop == len(text) and stop - after <= _LONGEST_OPERATOR and not final:
+            return None
+        name = text[after:stop]
+        if name in _OPERATORS or (name.lower() in _PREFIXES and text[stop : stop + 1] in _QUOTES):
+            return True
+        if not name and text[after] not in ":?":
+            return True
+        if "inner_quote" not in self.repairs:
+            self.repairs.append("inner_quote")
+        return False
+
+    def _after_string(self) -> str:
+        """Return the characters that can follow a string here."""
+        top = self.stack[-1]
+        return ",]" if top is None else ",)" if isinstance(top, OpenTuple) else ",}"
 
     def _escape(self, text: str, pos: int, end: int, final: bool) -> int:
         if pos + 1 >= end:
@@ -110,34 +190,6 @@ class PythonScanner(JsonScanner):
         self._emit_string(json.dumps(chr(code), ensure_ascii=False)[1:-1])
         return stop
 
-    def _value_start(self, c: str, pos: int) -> int:
-        if c == "(" and len(self.stack) < MAX_DEPTH:
-            self._emit("[")
-            self.stack.append(_Tuple())
-            self.state = VALUE
-            return pos + 1
-        if c == ")" and self.stack and isinstance(self.stack[-1], _Tuple):
-            self.pending.clear()
-            self._emit("]")
-            self.stack.pop()
-            self._value_end()
-            return pos + 1
-        return super()._value_start(c, pos)
-
-    def _after_value(self, c: str, pos: int) -> int:
-        top = self.stack[-1]
-        if not isinstance(top, _Tuple):
-            return super()._after_value(c, pos)
-        if c == ",":
-            top.add(c)
-            self.pending.append(",")
-            self.state = VALUE
-            return pos + 1
-        if c == ")" and top:
-            return self._value_start(c, pos)
-        self.error = "a comma or the closing bracket is missing after a value"
-        return pos
-
     def word(self, text: str) -> str:
         """Return the JSON text of True, False and None, and of the JSON words that models mix in."""
         return self.words.get(text, "") or super().word(text)
@@ -159,13 +211,23 @@ class PythonScanner(JsonScanner):
 
 
 class KeywordScanner(PythonScanner):
-    """A scanner of the keyword arguments of a call, `(a=1, b="x")`, as one JSON object."""
+    """A scanner of the keyword arguments of a call, `(a=1, b="x")`, as one JSON object.
 
-    __slots__ = ()
+    A colon in place of the equals sign is repaired.
+    """
+
+    __slots__ = ("_has_colon",)
+
+    def __init__(self, *, repair: bool = True) -> None:
+        super().__init__(repair=repair)
+        self._has_colon = False  # in place of the equals sign that comes next
 
     def after_key(self) -> str:
-        """Return the equals sign between a parameter and its argument."""
-        return "=" if len(self.stack) == 1 else ":"
+        """Return the sign between a parameter and its argument."""
+        return "=" if len(self.stack) == 1 and not self._has_colon else ":"
+
+    def _after_string(self) -> str:
+        return ",)" if len(self.stack) == 1 else super()._after_string()
 
     def _structure(self, text: str, pos: int, final: bool) -> int:
         c = text[pos]
@@ -177,7 +239,12 @@ class KeywordScanner(PythonScanner):
         if self.state in (FIRST_KEY, KEY):
             self._start_bare_key()
             return pos
-        if c == "," or self.state == COLON:
+        if self.state == COLON:
+            self._has_colon = c == ":" and self.repairing
+            if self._has_colon and "bare_key" not in self.repairs:
+                self.repairs.append("bare_key")
+            return super()._structure(text, pos, final)
+        if c == ",":
             return super()._structure(text, pos, final)
         self.error = "a comma or the closing bracket is missing after an argument"
         return pos

@@ -171,7 +171,7 @@ _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
-    """Return a text with `REDACTED` in place of everything that looks like a secret.
+    """Return a text with "[redacted]" in place of everything that looks like a secret.
 
     Args:
         text: text of any kind: prose, JSON, markup, command lines.

@@ -11,12 +11,13 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "messages": "MESSAGE_LIMIT",
         "text.limits": "MAX_DEPTH MAX_DIGITS",
+        "wire.answer_shares": "FormShare",
         "wire.format_registry": "get_format",
         "wire.formats": "FORMATS",
         "wire.leaf_scanners": "NAME_LIMIT SPACE_LIMIT",
         "wire.syntax": (
-            "THINK THINKING AnyOrder Args Call Elements Header Ident JsonCall Key Listing Lit Many Mark Name Node "
-            "OneOf Params PyCalls Server Span Tag TokenArgs Value WireFormat"
+            "THINK THINKING AnyOrder Args Call Elements Header Ident JsonCall Key KeywordArgs Listing Lit Many Mark "
+            "Name Node OneOf Params PyCalls Server Span Tag TokenArgs ToolBody ToolTag Value WireFormat"
         ),
         "wire.xml_scanners": "HEADER_LIMIT",
     },

@@ -3,6 +3,7 @@
 from toolwire.messages import MESSAGE_LIMIT as MESSAGE_LIMIT
 from toolwire.text.limits import MAX_DEPTH as MAX_DEPTH
 from toolwire.text.limits import MAX_DIGITS as MAX_DIGITS
+from toolwire.wire.answer_shares import FormShare as FormShare
 from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.formats import FORMATS as FORMATS
 from toolwire.wire.leaf_scanners import NAME_LIMIT as NAME_LIMIT
@@ -17,6 +18,7 @@ from toolwire.wire.syntax import Header as Header
 from toolwire.wire.syntax import Ident as Ident
 from toolwire.wire.syntax import JsonCall as JsonCall
 from toolwire.wire.syntax import Key as Key
+from toolwire.wire.syntax import KeywordArgs as KeywordArgs
 from toolwire.wire.syntax import Listing as Listing
 from toolwire.wire.syntax import Lit as Lit
 from toolwire.wire.syntax import Many as Many
@@ -30,6 +32,8 @@ from toolwire.wire.syntax import Server as Server
 from toolwire.wire.syntax import Span as Span
 from toolwire.wire.syntax import Tag as Tag
 from toolwire.wire.syntax import TokenArgs as TokenArgs
+from toolwire.wire.syntax import ToolBody as ToolBody
+from toolwire.wire.syntax import ToolTag as ToolTag
 from toolwire.wire.syntax import Value as Value
 from toolwire.wire.syntax import WireFormat as WireFormat
 from toolwire.wire.xml_scanners import HEADER_LIMIT as HEADER_LIMIT
@@ -48,10 +52,12 @@ __all__ = [
     "Args",
     "Call",
     "Elements",
+    "FormShare",
     "Header",
     "Ident",
     "JsonCall",
     "Key",
+    "KeywordArgs",
     "Listing",
     "Lit",
     "Many",
@@ -65,6 +71,8 @@ __all__ = [
     "Span",
     "Tag",
     "TokenArgs",
+    "ToolBody",
+    "ToolTag",
     "Value",
     "WireFormat",
     "get_format",

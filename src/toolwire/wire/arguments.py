@@ -54,11 +54,13 @@ def read_arguments(text: str | None, tool: Any = None) -> ReadArguments:
     reading = text
     try:
         value = _read(reading, repairs)
+        # Some models write the object as a JSON string, that is, encoded twice. Only one such layer is removed.
         if isinstance(value, str):
             reading = value
             value = _read(reading, repairs)
             repairs.append("double_encoded")
     except JsonError as error:
+        # An error at the very end of the text means that the model was cut off, and did not write it wrongly.
         kind: ProblemKind = "truncated" if error.position >= len(reading.rstrip()) > 0 else "malformed"
         return _refuse(kind, f"the arguments are not a JSON object: {error}", text, repairs)
     if not isinstance(value, dict):
@@ -77,10 +79,12 @@ def _read(text: str, repairs: list[str]) -> Any:
     if not scanner.done:
         raise JsonError("the text ends inside them", len(text))
     if rest:
+        # Surplus closers cannot change the value. Any other text could belong to it.
         if rest.strip("}]"):
             raise JsonError("text follows them", end)
         repairs.append("extra_close")
     repairs.extend(scanner.repairs)
+    # The scanner repairs as it goes, so what it wrote is valid JSON, while the text may not be.
     value = scanner.value if scanner.whole else json.loads("".join(scanner.ready))
     if not within_limits(value):
         raise JsonError("they contain half of a surrogate pair", start)
@@ -91,12 +95,13 @@ def _read_python(text: str, start: int, repairs: list[str], otherwise: JsonError
     """Read the text as a Python dict, which is tried last; raise `otherwise` if it is not one."""
     scanner = PythonScanner()
     end = scanner.scan(text, start, True)
+    # The JSON error is reported, because JSON is what the model was asked for.
     if text[start] != "{" or not scanner.done or text[end:].strip():
         raise otherwise
     value = json.loads("".join(scanner.ready))
     if not within_limits(value):
         raise otherwise
-    repairs.append("python_literal")
+    repairs.extend(["python_literal", *scanner.repairs])
     return value
 
 

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.events import Event
+from toolwire.events import Event, ProblemFound
+from toolwire.messages import Problem
 from toolwire.schema.shape import Shape
 from toolwire.text.json_text import FastJsonReader
+from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, CompiledFormat, Step
-from toolwire.wire.leaf_scanners import Leaf, NextMarker, RemainingText, Word, WordUpToMarker
+from toolwire.wire.leaf_scanners import BLANK, Leaf, NextMarker, RemainingText, Word, WordUpToMarker
 from toolwire.wire.marker_sets import MarkerSet
-from toolwire.wire.syntax import Lit, WireFormat
+from toolwire.wire.syntax import WireFormat
 from toolwire.wire.text_buffer import TextBuffer
+from toolwire.wire.tool_names import ToolNames
 
 Control = Generator[Leaf, Any, None]
 """A reader of nodes: yields the leaf that should read on, and is sent the leaf's value."""
 
 
+_SHOWN_MEMBERS = 5
+
+
 def _no_hint(wire: WireFormat, name: str) -> str:
     return ""
+
+
+def _unread(call: CallBuilder) -> str:
+    keys = ", ".join(repr(shorten(key, 60)) for key in list(call.members)[:_SHOWN_MEMBERS])
+    more = f" and {len(call.members) - _SHOWN_MEMBERS} more" if len(call.members) > _SHOWN_MEMBERS else ""
+    return f"The call to {call.name!r} was read without these members beside its arguments: {keys}{more}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +49,17 @@ class ReadOptions:
         seed: goes into the ids of calls.
         deltas: emit arguments deltas; a caller that only collects the calls does not need them.
         fences: respect code fences, where the format does.
+        shared: formats whose shapes are read too, inside the wrappers that they share with the format of the message.
         hint: return the advice that ends a problem's message, for the format and the tool's name ("" if not known).
     """
 
-    tools: dict[str, ToolDefinition]
+    tools: Mapping[str, ToolDefinition]
     reasoning_started: bool = False
     repair: bool = True
     seed: str = ""
     deltas: bool = True
     fences: bool = True
+    shared: tuple[WireFormat, ...] = ()
     hint: Callable[[WireFormat, str], str] = _no_hint
 
 
@@ -56,17 +70,38 @@ class MessageState:
     Attributes:
         wire, compiled, options: the format, its compiled form, and the settings.
         emit: takes events.
+        position: returns the position of the next character.
         fast: number of failed attempts to read JSON the fast way.
+        probing: reading stops where a call is announced.
+        competing: other formats matter from there on, so that position must not depend on the chunking.
+        text, pos: the piece of text that is being read, and the position in it; "" while competing.
+        take: consume the text up to a position.
         announced, complete: number of calls announced, and of calls read to their end.
+        names: the names that may be written for the known tools; None until one is needed.
     """
 
     wire: WireFormat
     compiled: CompiledFormat
     options: ReadOptions
     emit: Callable[[Event], None]
+    take: Callable[[int], None]
+    position: Callable[[], int]
     fast: FastJsonReader = field(default_factory=FastJsonReader)
+    probing: bool = False
+    competing: bool = False
+    text: str = ""
+    pos: int = 0
     announced: int = 0
     complete: int = 0
+    names: ToolNames | None = None
+
+    def known_tool(self, name: str) -> str:
+        """Return the one known tool that a written name can mean, or ""; without repairs only its own name does."""
+        if name in self.options.tools or not self.options.repair:
+            return name if name in self.options.tools else ""
+        if self.names is None:
+            self.names = ToolNames(self.options.tools)
+        return self.names.resolve(name)
 
 
 class BlockReader(ABC):
@@ -76,22 +111,32 @@ class BlockReader(ABC):
         state: the state of the message.
         raw: the text consumed since the block began or a call was taken out; the message reader adds to it.
         call: the call being read.
+        block: the compiled block.
+        marked: the block began with a marker; else only known tools count.
+        reported: a failure is a problem, and not only content.
         empty: the block is a wrapper without calls.
         committed: a marker was read that is more than a hint of a call.
         tag_closed: the last tag closed itself (`<tool name="f"/>`).
+        fence: the fence that the format's own markers opened and did not close yet; "" outside.
         late: readers of elements that came before the call's name, and so before their types were known.
         parameter: name of the parameter whose header was read last.
         mark: how that parameter's value is marked: True for raw text, False for JSON, None for no mark.
+        closed: a closing marker that was read inside what it closes, because closing markers before it are missing.
     """
 
-    def __init__(self, state: MessageState) -> None:
+    def __init__(self, state: MessageState, block: Block, *, heads_line: bool) -> None:
         self.state = state
+        self.block = block
         self.raw = TextBuffer()
         self.call: CallBuilder | None = None
+        self.marked = block.marked
+        self.reported = block.marked or (block.heading and heads_line)
         self.empty = False
         self.committed = False
         self.unwrapped = False  # the wrapper's opener, which is optional, did not come
+        self.closed = ""
         self.tag_closed = False
+        self.fence = ""
         self.late: list[Callable[[], None]] = []
         self.parameter = ""
         self.mark: bool | None = None
@@ -100,25 +145,21 @@ class BlockReader(ABC):
     def node(self, step: Step) -> Control:
         """Read one node."""
 
-    def read(self, block: Block) -> Control:
+    def read(self) -> Control:
         """Read the block up to its last closing marker.
 
         Raises:
             Unreadable: the text is not what it began as.
             EndOfText: the text ends inside the block.
         """
-        *steps, last = block.steps
-        yield from self.sequence(steps)
-        if self.unwrapped and isinstance(last.node, Lit):
-            # A closer without its opener is still markup, but its absence is not worth a repair.
-            yield NextMarker(last.first_set)
-        else:
-            yield from self.node(last)
+        yield from self.sequence(self.block.steps)
         self.end_call()
         if self.empty:
             self.raw.take()
-        # Models repeat closers; the repetitions would otherwise become content.
-        while (yield NextMarker(block.closers)):
+        # Models repeat closers; the repetitions would otherwise become content. After a call without markers, a closer
+        # may belong to an opener that the prompt had written.
+        closers = self.block.closers if self.block.marked else self.state.compiled.closers
+        while (yield from self.marker(closers))[0]:
             self.raw.take()
 
     def sequence(self, steps: Iterable[Step]) -> Control:
@@ -138,6 +179,7 @@ class BlockReader(ABC):
         # A pseudo call is not emitted: its text goes with the next call, so that nothing is lost.
         if self.call is None or not self.call.pseudo:
             self.end_call()
+        container = self.call
         self.call = CallBuilder(
             self.state.emit,
             self.shape_of,
@@ -145,6 +187,9 @@ class BlockReader(ABC):
             repair=self.state.options.repair,
             seed=self.state.options.seed,
         )
+        if container is not None:  # an object around a list of calls, whose text goes with the first of them
+            self.call.members.update(container.members)
+            container.members.clear()
         return self.call
 
     def building(self) -> CallBuilder:
@@ -154,8 +199,14 @@ class BlockReader(ABC):
 
     def set_name(self, call: CallBuilder, name: str) -> None:
         """Set the name of the call, which was just read."""
-        if not self.state.wire.markers and name not in self.state.options.tools:
-            raise Unreadable(f"{name[:60]!r} is not a known tool")
+        if name not in self.state.options.tools:
+            if not self.marked:
+                raise Unreadable(f"{name[:60]!r} is not a known tool")
+            if name and not any(map(str.isalnum, name)):  # such as the dots that prose writes in place of a call
+                raise Unreadable(f"{name[:60]!r} is not a name")
+            if name not in self.state.wire.pseudo and (tool := self.state.known_tool(name)):
+                call.record_repair("name_resolved", "")
+                name = tool
         if name in self.state.wire.pseudo:
             call.silence()
         call.set_name(name)
@@ -185,6 +236,9 @@ class BlockReader(ABC):
         self.call = None
         call.end(raw, self.state.wire.name, self.state.wire.confidence, complete=True)
         self.state.complete += 1
+        if call.members:
+            position = max(0, self.state.position() - len(consumed))
+            self.state.emit(ProblemFound(Problem("unread_members", position, raw, _unread(call))))
 
     def missing_close(self) -> None:
         """Record that the closing marker of a complete call is missing; without repairs the call does not count."""
@@ -200,12 +254,35 @@ class BlockReader(ABC):
         yield RemainingText()
         raise EndOfText
 
+    def marker(
+        self, markers: MarkerSet, *, consume: bool = True, skip_space: bool = True
+    ) -> Generator[Leaf, Any, tuple[str, bool]]:
+        """Read as `NextMarker` does; return the marker, and whether the text was cut before it was certain.
+
+        Where the text of this piece decides, no leaf is needed: a turn of the driver costs more than the comparison.
+        """
+        state = self.state
+        text, start = state.text, state.pos
+        if start < len(text):
+            pos = start
+            if skip_space and text[pos].isspace() and (match := BLANK.match(text, pos)):
+                pos = match.end()
+            if pos < len(text):
+                marker, wait = markers.match(text, pos, False)
+                if not wait:
+                    stop = pos + len(marker) if consume else pos
+                    if stop > start:
+                        state.take(stop)
+                    return marker, False
+        leaf = NextMarker(markers, consume=consume, skip_space=skip_space)
+        marker = yield leaf
+        return marker, leaf.cut
+
     def expect(self, expected: MarkerSet, otherwise: str, *, consume: bool = True) -> Generator[Leaf, Any, str]:
         """Read one of these markers and return it; raise Unreadable with the message `otherwise` for other text."""
-        leaf = NextMarker(expected, consume=consume)
-        marker: str = yield leaf
+        marker, cut = yield from self.marker(expected, consume=consume)
         if not marker:
-            if leaf.cut:
+            if cut:
                 yield from self.cut_here()
             raise Unreadable(otherwise)
         return marker

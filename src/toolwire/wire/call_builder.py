@@ -10,7 +10,8 @@ from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
 from toolwire.messages import ToolCall, call_id
 from toolwire.schema.shape import ANY, Shape
 from toolwire.text.delimited_scanner import DelimitedScanner
-from toolwire.text.json_scanner import JsonScanner, read_json
+from toolwire.text.json_reading import read_json
+from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.wire.leaf_scanners import JsonValue, escape
@@ -48,6 +49,7 @@ class CallBuilder:
         name, id, server: read so far; "" where not.
         index: index of the call in the message; -1 until the call is announced.
         arguments: values read to their end.
+        members: members of the call's object that have no meaning in the format.
         repairs: names of the repairs made.
         payload: name and arguments are complete.
         pseudo: the name stands for no call, so nothing is emitted.
@@ -55,8 +57,8 @@ class CallBuilder:
 
     __slots__ = (
         "_arguments_begun", "_deltas", "_early_text", "_emit", "_json", "_object_open", "_repair", "_seed", "_shape_of",
-        "_text_written", "_waiting", "arguments", "id", "index", "name", "payload", "pseudo", "repairs", "server",
-        "shape",
+        "_text_written", "_waiting", "arguments", "id", "index", "members", "name", "payload", "pseudo", "refusal",
+        "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -81,8 +83,10 @@ class CallBuilder:
         self.index = -1
         self.shape: Shape = ANY
         self.arguments: dict[str, Any] = {}
+        self.members: dict[str, Any] = {}
         self.repairs: list[str] = []
         self.payload = self.pseudo = False
+        self.refusal = ""
 
     # -- repairs -------------------------------------------------------------------------------------------------
 
@@ -156,7 +160,7 @@ class CallBuilder:
 
     def keyword_arguments(self) -> Arguments:
         """Return such a leaf for the keyword arguments of a Python call, parentheses included."""
-        return self._arguments(_KeywordArguments())
+        return self._arguments(_KeywordArguments(repair=self._repair))
 
     def token_arguments(self, token: str) -> Arguments:
         """Return such a leaf for arguments whose strings are between tokens."""
@@ -195,7 +199,7 @@ class CallBuilder:
             self.record_coerced()
             value, text = {**value, **changed}, ""
         self.arguments = value
-        self.json_delta(text or json_text(value))
+        self.json_delta((text or json_text(value)) if self._deltas else "")
 
     def record_coerced(self) -> None:
         """Record that a value was coerced to the type that the schema wants."""
@@ -209,15 +213,49 @@ class CallBuilder:
             self.set_arguments(value, text)
 
     @property
+    def has_arguments(self) -> bool:
+        """True if arguments were read, at least an empty object."""
+        return self._arguments_begun or self._object_open or self._waiting is not None
+
+    def use_members(self) -> None:
+        """Take members that the tool's schema declares as arguments, if there are no others."""
+        declared = {key: value for key, value in self.members.items() if key in self.shape.property_names}
+        if not declared or self._arguments_begun or not self._repair:
+            return
+        self.begin_arguments()
+        self.set_arguments(declared)
+        self.record_repair("flat_arguments", "")
+        for key in declared:
+            del self.members[key]
+
+    @property
     def has_waiting_arguments(self) -> bool:
         """True if arguments wait for the name."""
         return self._waiting is not None
 
     # -- arguments one by one ------------------------------------------------------------------------------------
 
+    def refuse(self, why: str) -> None:
+        """Refuse the call, for a reason found before its end; reading goes on, and fails where the call is complete.
+
+        Were the rest of the call content, a call that one of its values quotes would be read as a call.
+        """
+        self.refusal = self.refusal or why
+
+    def refuse_repeat(self, key: str, repeated: bool) -> None:
+        """Refuse the call if a parameter is given twice."""
+        if repeated:
+            self.refuse(f"the parameter {key[:60]!r} is given twice")
+
+    def _is_repeat(self, key: str) -> bool:
+        """Return whether a refused call gives this parameter again; it shows the first of the values."""
+        return bool(self.refusal) and key in self.arguments
+
     def open_string(self, key: str, keep: Callable[[str], None]) -> Callable[[str], None]:
         """Begin a string value that is streamed; return a function that takes its text, also for `keep`."""
         self._check_key(key)
+        if self._is_repeat(key):
+            return keep
         self._key(key, '"')
         if not self._deltas:
             return keep
@@ -233,6 +271,8 @@ class CallBuilder:
         """End the string value."""
         if not encodable(value):
             raise Unreadable(f"the value of {key[:60]!r} contains half of a surrogate pair")
+        if self._is_repeat(key):
+            return
         self.arguments[key] = value
         if self._deltas:
             self._emit(ArgumentsDelta(self.index, '"'))
@@ -242,6 +282,8 @@ class CallBuilder:
         self._check_key(key)
         if not within_limits(value):
             raise Unreadable(f"the value of {key[:60]!r} contains half of a surrogate pair")
+        if self._is_repeat(key):
+            return
         if self._deltas:
             self._key(key, json.dumps(value, ensure_ascii=False))
         self.arguments[key] = value
@@ -260,9 +302,11 @@ class CallBuilder:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def complete_payload(self) -> None:
-        """Mark the payload as complete."""
+        """Mark the payload as complete; raise Unreadable for a refused call."""
         if not encodable(self.id) or not encodable(self.server):
             raise Unreadable("the id or the server of the call contains half of a surrogate pair")
+        if self.refusal:
+            raise Unreadable(self.refusal)
         if self._object_open:
             self.json_delta("}")
         elif not self._text_written:
@@ -343,6 +387,36 @@ class _KeywordArguments(_ArgumentScanner, KeywordScanner):
 
 class _TokenArguments(_ArgumentScanner, DelimitedScanner):
     """An object whose strings are between tokens."""
+
+    containers: list[Shape]  # shapes of the objects and lists that are open
+    value_shape: Shape  # of the value that comes next
+
+    def begin(self, builder: CallBuilder, shape: Shape) -> Self:
+        self.containers, self.value_shape = [], shape
+        return super().begin(builder, shape)
+
+    def word(self, text: str) -> str:
+        """Return the JSON text of a word without tokens, which is text where the schema admits nothing else."""
+        shape = self.value_shape
+        if shape.typed and shape.kinds == {"string"}:
+            return json.dumps(text.rstrip(), ensure_ascii=False)
+        return super().word(text)
+
+    def _open(self, bracket: str, level: set[str] | None, state: int, pos: int) -> int:
+        self.containers.append(self.value_shape)
+        if bracket == "[":
+            self.value_shape = self.value_shape.items
+        return super()._open(bracket, level, state, pos)
+
+    def _key_end(self, key: str) -> None:
+        self.value_shape = self.containers[-1].property(key)
+        super()._key_end(key)
+
+    def _close(self, c: str, pos: int) -> int:
+        self.containers.pop()
+        if self.containers and self.stack[-2] is None:
+            self.value_shape = self.containers[-1].items
+        return super()._close(c, pos)
 
 
 class Arguments(JsonValue):

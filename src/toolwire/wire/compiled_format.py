@@ -6,16 +6,18 @@ A `Step` is a node together with the markers that it can begin with and those th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from copy import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
+from string import ascii_letters
 from typing import assert_never
 
 from toolwire.errors import DefinitionError
-from toolwire.wire.leaf_scanners import CDATA, ValueEnd
+from toolwire.wire.content_markers import FENCES, ContentMarkers
+from toolwire.wire.leaf_scanners import CDATA
+from toolwire.wire.lookahead import Lookahead, known_tags, next_character
 from toolwire.wire.marker_sets import MarkerSet, marker_set
+from toolwire.wire.raw_values import HeaderPattern, ValueEnd
 from toolwire.wire.syntax import (
-    END_OF_SEQUENCE,
     AnyOrder,
     Args,
     Call,
@@ -24,6 +26,7 @@ from toolwire.wire.syntax import (
     Ident,
     JsonCall,
     Key,
+    KeywordArgs,
     Lit,
     Many,
     Mark,
@@ -33,19 +36,26 @@ from toolwire.wire.syntax import (
     Params,
     PyCalls,
     Server,
-    Span,
     Tag,
     TokenArgs,
+    ToolBody,
+    ToolTag,
     Value,
     WireFormat,
 )
 
 Markers = frozenset[str]
-FENCES = ("```", "~~~")
 TEXT = ""
 """Placeholder for plain text in a set of markers."""
+_ANY_TAG = "<"
+"""Opener of tags that are named after tools: which they are, only the tools say."""
 _BARE = frozenset("{[")
 """Openers that come from JSON, not from a literal of the format."""
+_BRACKETS = frozenset({")", "]", "}", ")]", *FENCES})
+_ARGUMENTS = frozenset({"{", '"', "null"})
+"""Beginnings of arguments as JSON: an object, the text of one in a string, or no object."""
+_ELEMENTS = frozenset(f"<{character}" for character in f"{ascii_letters}_!")
+"""Beginnings of an element, and of a comment before it; not those of closing tags."""
 _TAG_SPACE = (" ", "\n", "\t", "\r")
 
 
@@ -72,18 +82,22 @@ def first_of(node: Node) -> tuple[Markers, bool]:
             return node.spellings, node.need != "required"
         case Tag():
             return tag_openers(node), False
-        case Name() | Header() | Ident() | Server() | Key() | Mark() | Value():
+        case Name() | Header() | Ident() | Server() | Key() | Mark() | Value() | ToolBody():
             return frozenset({TEXT}), False
+        case ToolTag():
+            return frozenset({_ANY_TAG}), False
         case Params(nodes):
             return first(nodes)[0], True
         case Elements(token=token):
-            return frozenset({f"{token}<"}), True
-        case Args(element):
-            return frozenset({TEXT} if element else "{"), False
+            return frozenset({f"{token}<"} if token else _ELEMENTS), True
+        case Args(element=element, until=until):
+            return frozenset({TEXT} if element or until else _ARGUMENTS), False
         case JsonCall():
             return frozenset("{["), False
         case TokenArgs():
             return frozenset("{"), False
+        case KeywordArgs():
+            return frozenset("("), False
         case PyCalls(open=opener, bare=bare, json=json):
             return frozenset({opener, *([TEXT] if bare else []), *("{" if json else "")}), False
         case Many(nodes) | Call(nodes):
@@ -110,6 +124,39 @@ def contains_call(node: Node) -> bool:
             return False
 
 
+def _written(markers: Markers) -> Markers:
+    """Return the markers that are literals of the format."""
+    return markers - _BARE - {TEXT}
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Surroundings of a part of a call.
+
+    Attributes:
+        close: the closing marker of the call, if it has one.
+        closers: closing markers of the wrapper.
+        openers: openers of calls and of blocks.
+    """
+
+    close: Lit | None = None
+    closers: Markers = frozenset()
+    openers: Markers = frozenset()
+
+    @property
+    def call_close(self) -> Markers:
+        """The spellings of the call's closing marker."""
+        return self.close.spellings if self.close is not None else frozenset()
+
+    @property
+    def beyond(self) -> Markers:
+        """Markers that show that the call is over."""
+        return self.closers | self.openers
+
+
+NOTHING = Around()
+
+
 @dataclass(slots=True, eq=False)
 class Step:
     """A node, compiled.
@@ -122,6 +169,9 @@ class Step:
         groups: the sequences of steps in it: one, or one per option or group.
         group_firsts: the markers that each of these begins with.
         empty_group: index of the option that may be empty, or None.
+        around: the call that the node is part of, and what is around it.
+        ends_call: the node is the closing marker of its call.
+        ends_block: nothing of the block comes after the node.
     """
 
     node: Node
@@ -133,19 +183,22 @@ class Step:
     groups: tuple[tuple[Step, ...], ...] = ()
     group_firsts: tuple[Markers, ...] = ()
     empty_group: int | None = None
+    around: Around = NOTHING
+    ends_call: bool = False
+    ends_block: bool = False
 
 
-def _steps(nodes: tuple[Node, ...], follow: Markers, nocase: bool) -> tuple[Step, ...]:
+def _steps(nodes: tuple[Node, ...], follow: Markers, around: Around, nocase: bool) -> tuple[Step, ...]:
     steps: list[Step] = []
     # Backwards, because the markers that can follow a node are those that the nodes after it begin with.
     for node in reversed(nodes):
         begins, may_be_empty = first_of(node)
-        steps.append(_step(node, begins, follow, nocase))
+        steps.append(_step(node, begins, follow, around, nocase))
         follow = begins | follow if may_be_empty else begins
     return tuple(reversed(steps))
 
 
-def _step(node: Node, begins: Markers, follow: Markers, nocase: bool) -> Step:
+def _step(node: Node, begins: Markers, follow: Markers, around: Around, nocase: bool) -> Step:
     step = Step(
         node,
         begins,
@@ -153,23 +206,43 @@ def _step(node: Node, begins: Markers, follow: Markers, nocase: bool) -> Step:
         follow,
         marker_set(follow, nocase),
         marker_set(begins | follow, nocase),
+        around=around,
     )
     match node:
         case Many(nodes=nodes) | Params(nodes=nodes):
             # After one repetition comes the next one, or what follows them all.
-            step.groups = (_steps(nodes, begins | follow, nocase),)
+            step.groups = (_steps(nodes, begins | follow, around, nocase),)
         case Call(nodes):
-            step.groups = (_steps(nodes, follow, nocase),)
+            last = nodes[-1]
+            openers = around.openers | _written(begins)
+            # What opens the next call can follow this one, too, but it does not close anything by itself: a value ends
+            # there only if a call really begins.
+            inner = Around(last if isinstance(last, Lit) else None, _written(follow) - openers, openers)
+            step.groups = (_steps(nodes, follow, inner, nocase),)
+            step.groups[0][-1].ends_call = inner.close is not None
         case OneOf(options):
-            step.groups = tuple(_steps(option, follow, nocase) for option in options)
-            step.group_firsts = tuple(first(option)[0] for option in options)
+            step.groups = tuple(_steps(option, follow, around, nocase) for option in options)
+            # A wrapper without calls ends where one could begin.
+            step.group_firsts = tuple(
+                first(option)[0] | (group[0].follow if isinstance(option[0], Many) else frozenset())
+                for option, group in zip(options, step.groups, strict=True)
+            )
+            step.first_set = marker_set(frozenset().union(*step.group_firsts), nocase)
             step.empty_group = next((at for at, option in enumerate(options) if first(option)[1]), None)
         case AnyOrder(options):
-            step.groups = tuple(_steps(option, begins | follow, nocase) for option in options)
+            step.groups = tuple(_steps(option, begins | follow, around, nocase) for option in options)
             step.group_firsts = tuple(first(option)[0] for option in options)
         case _:
             pass
     return step
+
+
+def _mark_end(steps: tuple[Step, ...]) -> None:
+    """Mark the last steps of a block."""
+    steps[-1].ends_block = True
+    if isinstance(steps[-1].node, OneOf):
+        for group in steps[-1].groups:
+            _mark_end(group)
 
 
 def _closers(nodes: tuple[Node, ...]) -> Markers:
@@ -186,83 +259,62 @@ def _closers(nodes: tuple[Node, ...]) -> Markers:
             closers |= _closers(node.nodes)
         elif isinstance(node, Call):
             last = node.nodes[-1]
+            # The closing marker of the call itself, which its wrapper need not have.
             closers |= last.spellings if isinstance(last, Lit) else frozenset()
         after_call = after_call or contains_call(node)
     return frozenset(closers)
 
 
+def _has_strings(node: Node) -> bool:
+    """Return whether values in this node are between quotes."""
+    match node:
+        case JsonCall() | PyCalls() | KeywordArgs():
+            return True
+        case Args(element=element):
+            return not element
+        case Many(nodes) | Call(nodes):
+            return any(map(_has_strings, nodes))
+        case OneOf(options) | AnyOrder(options):
+            return any(_has_strings(inner) for option in options for inner in option)
+        case _:
+            return False
+
+
+def _heading(node: Node) -> bool:
+    """Return whether a block that begins with this node is meant as a call; code fences hold anything."""
+    if isinstance(node, Call):
+        return _heading(node.nodes[0])
+    return isinstance(node, Lit) and not node.hint and not node.text.startswith(FENCES)
+
+
+def _prose(blocks: Iterable[tuple[Node, ...]]) -> Markers:
+    """Return the markers of ordinary words that blocks begin with."""
+    prose: set[str] = set()
+    for node, *_ in blocks:
+        if isinstance(node, Call):
+            prose |= _prose([node.nodes])
+        elif isinstance(node, Lit) and node.prose:
+            prose |= node.spellings
+    return frozenset(prose)
+
+
 @dataclass(slots=True, eq=False)
 class Block:
-    """One of a format's blocks, compiled."""
+    """One of a format's blocks, compiled.
+
+    Attributes:
+        steps: its nodes.
+        closers: the markers after the first call, at any level.
+        marked: it begins with a marker; else only known tools count in it.
+        heading: it begins with words that mean a call where they begin a line.
+        has_strings: values in it are between quotes, as in JSON and Python.
+    """
 
     steps: tuple[Step, ...]
     closers: MarkerSet
-
-
-class ContentMarkers:
-    """Markers that matter outside blocks.
-
-    Attributes:
-        prose, prose_start: markers that matter in content, and before there is any.
-        reasoning: markers that matter in reasoning, by the span's opener; "" for reasoning that the prompt opened.
-        openers, closes, ends: openers of blocks, closers of spans, end-of-sequence tokens.
-        stray_closers: closers that are dropped where they close nothing.
-        spans: by opener.
-        drops: markers that are dropped from content.
-        frames: by a marker, the markers that matter from it on: a marker that begins the message, or is around
-            reasoning, shows the format. Empty where the format is known.
-        stops: texts after which no block begins.
-        fences: code fences hide what is inside.
-    """
-
-    def __init__(
-        self,
-        *,
-        anywhere: Markers,
-        start: Markers,
-        ending: Markers,
-        spans: Iterable[Span],
-        drops: Markers,
-        stops: Markers,
-        fences: bool,
-        nocase: bool,
-    ) -> None:
-        self.spans = {span.open: span for span in spans}
-        self.openers = anywhere | start
-        self.closes = frozenset(span.close for span in self.spans.values())
-        # A closer of nothing but white space would be found before every message.
-        self.stray_closers = frozenset(close for close in self.closes if not close.isspace())
-        self.ends = frozenset(END_OF_SEQUENCE)
-        self.drops = drops
-        self.frames: dict[str, ContentMarkers] = {}
-        self.stops = stops
-        self.after_stop = marker_set(self.ends, nocase)
-        self.fences = fences
-        self._nocase = nocase
-        opens = frozenset(self.spans)
-        shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
-        self._anywhere = anywhere | shared
-        self._start = self.openers | self.closes | shared
-        self.prose = marker_set(self._anywhere | drops, nocase)
-        self.prose_start = marker_set(self._start | drops, nocase)
-        inside = self.ends | ending | stops
-        self.reasoning = {
-            span.open: marker_set(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
-        }
-        self.reasoning[""] = marker_set(self.closes | opens | inside, nocase)
-
-    def set_frames(self, frames: Mapping[str, Markers]) -> None:
-        """Set, by marker, which markers are dropped from content after it."""
-        by_drops: dict[Markers, ContentMarkers] = {}
-        for marker, drops in frames.items():
-            # Formats with the same drops share one set, because each set costs a regular expression.
-            if drops not in by_drops:
-                inner = by_drops[drops] = copy(self)
-                inner.drops = drops
-                inner.prose = marker_set(self._anywhere | drops, self._nocase)
-                inner.prose_start = marker_set(self._start | drops, self._nocase)
-            self.frames[marker] = by_drops[drops]
-        self.prose_start = marker_set(self._start.union(self.frames), self._nocase)
+    marked: bool
+    heading: bool
+    has_strings: bool
 
 
 def _check(name: str, nodes: tuple[Node, ...]) -> None:
@@ -279,7 +331,10 @@ class CompiledFormat:
         format: the format.
         blocks: by the marker that opens them.
         anywhere: markers that open a block anywhere in content.
+        detected: markers that open a block where the format is not named.
+        ending: markers that open a block in unclosed reasoning, and end it.
         content: markers that matter outside blocks.
+        closers: closing markers of all blocks, without brackets and fences.
     """
 
     def __init__(self, format: WireFormat) -> None:
@@ -288,53 +343,107 @@ class CompiledFormat:
         self.blocks: dict[str, Block] = {}
         for nodes in format.blocks:
             _check(format.name, nodes)
+        around = Around(openers=_written(frozenset().union(*(first(nodes)[0] for nodes in format.blocks))))
+        for nodes in format.blocks:
             # Nothing follows a block: text after it is content, whatever it is.
-            block = Block(_steps(nodes, frozenset(), self._nocase), marker_set(_closers(nodes), self._nocase))
+            begins = first(nodes)[0]
+            # Any answer in JSON begins with a bracket, so a block that does needs more evidence.
+            marked = format.markers and not begins & _BARE
+            block = Block(
+                _steps(nodes, frozenset(), around, self._nocase),
+                marker_set(_closers(nodes), self._nocase),
+                marked,
+                _heading(nodes[0]),
+                any(map(_has_strings, nodes)),
+            )
             # The first of several blocks with one opener wins, so the order in a description matters.
-            for opener in first(nodes)[0]:
+            for opener in begins:
                 self.blocks.setdefault(opener, block)
+            _mark_end(block.steps)
         openers = frozenset(self.blocks)
+        # Without a named format, "Action:" in an answer is prose.
+        self.detected = openers - _prose(format.blocks)
         free = {"anywhere": openers, "start": frozenset[str](), "mixed": openers - _BARE}
         self.anywhere = free[format.at]
+        # Reasoning contains code and JSON that are drafts, so neither a fence nor a bracket ends it.
+        drafts = _BARE | {opener for opener in openers if opener.startswith(FENCES)}
+        self.ending = openers - drafts if format.ends_reasoning else frozenset()
         self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
-            ending=openers if format.ends_reasoning else frozenset(),
+            ending=self.ending,
             spans=format.spans,
             drops=frozenset(format.drop),
             stops=frozenset(format.stop),
             fences=format.fences,
             nocase=self._nocase,
         )
+        self.content.answers = frozenset(format.answers)
+        self.closers = marker_set(frozenset().union(*map(_closers, format.blocks)) - _BRACKETS, self._nocase)
         self._value_ends: dict[int, ValueEnd] = {}  # by identity of the step, which exists as long as this object
 
-    def lookahead(self, names: Iterable[str]) -> dict[str, frozenset[str]]:
-        """Return, by opener, the characters one of which has to follow the opener for a block to begin.
+    def lookahead(self, names: Iterable[str]) -> dict[str, Lookahead]:
+        """Return, by opener, what has to follow the opener for a block to begin.
 
         Python calls without markers begin with `[`, like every link in Markdown. So a block only begins before the
-        first letter of a known tool's name.
+        first letter of a known tool's name. The tag of a tool begins with `<`, like every other.
         """
-        if self.format.markers:
-            return {}
-        after = frozenset({" ", "\t", "\n", "\r", *(name[0] for name in names)})
-        return {node.open: after for nodes in self.format.blocks if isinstance(node := nodes[0], PyCalls)}
+        lookahead: dict[str, Lookahead] = {}
+        if _ANY_TAG in self.blocks:
+            lookahead[_ANY_TAG] = known_tags(tuple(names))
+        if not self.format.markers:
+            for nodes in self.format.blocks:
+                if isinstance(nodes[0], PyCalls):
+                    lookahead[nodes[0].open] = next_character(tuple(names))
+        return lookahead
+
+    def around_elements(self, step: Step) -> dict[str, MarkerSet]:
+        """Return, by closing marker of what these elements are in, the markers that show that it does close it."""
+        around = step.around
+        inside = _written(step.follow) - around.call_close - around.openers
+        beyond = marker_set(around.beyond, self._nocase)
+        closed = marker_set(around.beyond | around.call_close, self._nocase)
+        return dict.fromkeys(inside, closed) | dict.fromkeys(around.call_close, beyond)
 
     def value_end(self, params: Step, node: Value) -> ValueEnd:
         """Return the rules for the end of the value of one of these parameters."""
         rules = self._value_ends.get(id(params))
         if rules is None:
-            openers = frozenset() if node.missing == "never" else params.first
-            stops = openers | {node.close} | ({CDATA} if node.cdata else set())
-            starts = {marker[0] for marker in stops} | ({"\n"} if node.newline else set())
-            rules = self._value_ends[id(params)] = ValueEnd(
-                close=node.close,
-                stops=marker_set(stops, self._nocase),
-                follow=params.either_set,
-                newline=node.newline,
-                line_start=node.missing == "line",
-                special=re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search,
-            )
+            rules = self._value_ends[id(params)] = self._value_end(params, node)
         return rules
+
+    def _value_end(self, params: Step, node: Value) -> ValueEnd:
+        around, openers = params.around, params.first
+        beyond = around.beyond - openers
+        closers = around.call_close | around.closers
+        follow = {closer: marker_set(beyond - {closer}, self._nocase) for closer in closers}
+        follow[node.close] = marker_set(params.first | params.follow | closers | beyond, self._nocase)
+        stops = openers | beyond | follow.keys() | ({CDATA} if node.cdata else set())
+        edge = node.newline + any("\n" in text for text in _between(params, node))
+        starts = {marker[0] for marker in stops} | ({"\n"} if edge else set())
+        header = [step.node for step in params.groups[0][:-1]]
+        return ValueEnd(
+            close=node.close,
+            follow=follow,
+            last=frozenset({node.close}) | (frozenset() if around.closers else around.call_close),
+            call_close=around.call_close,
+            openers=openers,
+            header=HeaderPattern(header),
+            missing=node.missing,
+            calls=beyond - closers,
+            stops=marker_set(frozenset(stops), self._nocase),
+            newline=node.newline,
+            edge=edge,
+            special=re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search,
+        )
+
+
+def _between(params: Step, value: Value) -> Iterable[str]:
+    """Yield the white space that is written between the closing marker of a value and what follows."""
+    yield value.after
+    for node in (params.groups[0][0].node, params.around.close):
+        if isinstance(node, Lit):
+            yield node.before
 
 
 _MAX_COMPILED = 256
@@ -347,6 +456,7 @@ def compile_format(format: WireFormat) -> CompiledFormat:
     """Return the compiled format, made once per value."""
     compiled = _compiled.get(id(format))
     if compiled is None:
+        # Only a program that makes formats without end gets here, and compiling again is cheap enough for it.
         if len(_compiled) >= _MAX_COMPILED:
             _compiled.clear()
         compiled = _compiled[id(format)] = CompiledFormat(format)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
-from toolwire.wire.compiled_format import FENCES, ContentMarkers
+from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.leaf_scanners import Leaf
+from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.text_buffer import TextBuffer
 
 _BLANK = re.compile(r"\s*")
@@ -32,16 +33,18 @@ class ContentScanner(Leaf):
         reasoning: the prompt had opened the reasoning.
         blank: no content but white space came before.
         fences: respect code fences, where the format does.
-        lookahead: by opener, the characters one of which has to follow it for a block to begin.
+        lookahead: by opener, what has to follow it for a block to begin.
 
     Attributes:
         hidden_text: the text inside the fence that is open; None outside fences.
         blank: no content but white space was read.
+        answering: a marker was read that opens the answer.
     """
 
     __slots__ = (
-        "_content", "_count", "_fence", "_fence_char", "_fences", "_last", "_lookahead", "_marker_set", "_run", "_span",
-        "_stopped", "_trail", "_wrap", "at_reasoning_start", "blank", "emit", "hidden_text", "reasoning",
+        "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_fences", "_last", "_lookahead",
+        "_marker_set", "_run", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank",
+        "emit", "hidden_text", "reasoning",
     )  # fmt: skip
 
     def __init__(
@@ -52,7 +55,7 @@ class ContentScanner(Leaf):
         reasoning: bool,
         blank: bool = True,
         fences: bool = True,
-        lookahead: Mapping[str, frozenset[str]],
+        lookahead: Mapping[str, Lookahead],
     ) -> None:
         super().__init__()
         self._content = content
@@ -60,6 +63,7 @@ class ContentScanner(Leaf):
         self._fences = fences and content.fences
         self.emit = emit
         self.blank = blank
+        self.answering = False
         self.reasoning = reasoning
         self.at_reasoning_start = reasoning  # nothing but white space was read since the reasoning began
         self._span = ""
@@ -68,6 +72,7 @@ class ContentScanner(Leaf):
         self._trail: list[tuple[str, bool]] = []
         self._fence = _OUT
         self._fence_char = ""
+        self._closing_fence = ""
         self._count = self._run = 0
         self.hidden_text: TextBuffer | None = None
         self._wrap: Callable[[str], Event] = ReasoningDelta if reasoning else ContentDelta
@@ -90,6 +95,11 @@ class ContentScanner(Leaf):
         )
         self.quick = self._marker_set.find_start if plain else None
 
+    @property
+    def at_line_start(self) -> bool:
+        """True if a line begins here."""
+        return self._last == "\n"
+
     def pass_on(self, text: str) -> None:
         """Take a piece in which no marker begins."""
         self._last = text[-1]
@@ -102,6 +112,11 @@ class ContentScanner(Leaf):
         self._last = ""
         self._choose()
 
+    def use_markers(self, content: ContentMarkers) -> None:
+        """Search for these markers from here on."""
+        self._content = content
+        self._choose()
+
     def leave_reasoning(self) -> None:
         """End the reasoning at a block's opener."""
         self.reasoning = self.at_reasoning_start = False
@@ -109,8 +124,9 @@ class ContentScanner(Leaf):
         self._wrap = ContentDelta
         self._choose()
 
-    def add_content(self, text: str) -> None:
-        """Add text that a block did not use."""
+    def add_content(self, text: str, *, fence: str = "") -> None:
+        """Add text that a block did not use; the next `fence` closes one that the block opened, and opens none."""
+        self._closing_fence = fence
         if text:
             self._text(text)
 
@@ -161,19 +177,39 @@ class ContentScanner(Leaf):
                 if begin < start:
                     # Some markers count at the start of the message only, and that is over: search again without them.
                     start, stop, marker = self._marker_set.search(text, begin + 1, final)
+            opens: bool | None = True
+            if marker in self._lookahead:
+                start, stop, marker, opens = self._look_ahead(text, pos, start, stop, marker, final)
             if start > pos:
                 self._text(text[pos:start])
                 pos = start
-            if not marker:
-                self.waiting = self._marker_set
+            if not marker or opens is None:
+                self.waiting = self._lookahead[marker] if marker else self._marker_set
                 return pos
-            if stop == end and not final and marker in self._lookahead and not self.blank:
-                # The character behind the opener decides, and it has not come yet.
-                return pos
-            pos = self._marker(text, start, stop, marker)
+            if opens:
+                pos = self._marker(text, start, stop, marker)
+            else:
+                self._text(text[pos:stop])
+                pos = stop
             if self.done:
                 return pos
         return pos
+
+    def _look_ahead(
+        self, text: str, pos: int, start: int, stop: int, marker: str, final: bool
+    ) -> tuple[int, int, str, bool | None]:
+        """Return the next marker that counts, from this one on, and whether it does; None if that is not certain yet.
+
+        At the start of the message, a marker that does not count is returned too, because it is the first content.
+        """
+        while (lookahead := self._lookahead.get(marker)) is not None:
+            before = text[start - 1] if start > pos else self._last
+            opens = lookahead.opens(text, start, stop, final=final, blank=self.blank, before=before)
+            if opens is not False or self.blank:
+                return start, stop, marker, opens
+            # It is content like the text around it, and no reason for an event of its own.
+            start, stop, marker = self._marker_set.search(text, stop, final)
+        return start, stop, marker, True
 
     def _begins(self, text: str, pos: int, stop: int) -> int:
         """Return where content that is not white space begins, or `stop`."""
@@ -197,6 +233,9 @@ class ContentScanner(Leaf):
             self._content = content = frame
             self._choose()
         if marker in content.drops and marker not in content.openers and not self.reasoning:
+            if marker in content.answers:
+                self.answering, self.blank = True, False  # the content begins here
+                self._choose()
             return stop
         if marker in content.stops:
             self._stopped = True
@@ -205,10 +244,7 @@ class ContentScanner(Leaf):
             return stop
         # A fence inside a line is inline code; three backticks in reasoning hide nothing.
         if marker in FENCES and self._fences and not self.reasoning:
-            if self._last == "\n":
-                self._fence, self._fence_char, self._run = _OPENING, marker[0], 0
-                self.quick = None
-                self.hidden_text = TextBuffer()
+            if self._opens_fence(marker):
                 return start
         elif marker in content.ends:
             self._trail.append((text[start:stop], True))
@@ -223,10 +259,8 @@ class ContentScanner(Leaf):
                 self.value, self.done = marker, True
                 return start
         elif marker in content.openers:
-            after = self._lookahead.get(marker)
-            if after is None or self.blank or text[stop : stop + 1] in after:
-                self.value, self.done = marker, True
-                return start
+            self.value, self.done = marker, True
+            return start
         elif marker in content.spans:
             self.reasoning = self.at_reasoning_start = True
             self._span = marker
@@ -238,6 +272,19 @@ class ContentScanner(Leaf):
             return stop  # it closes empty reasoning that the prompt opened
         self._text(text[start:stop])
         return stop
+
+    def _opens_fence(self, marker: str) -> bool:
+        """Enter the code fence that this marker opens, if it opens one."""
+        if marker == self._closing_fence:
+            # Read as an opener, it would hide all calls up to the next fence.
+            self._closing_fence = ""
+            return False
+        if self._last != "\n":
+            return False
+        self._fence, self._fence_char, self._run = _OPENING, marker[0], 0
+        self.quick = None
+        self.hidden_text = TextBuffer()
+        return True
 
     def _trailing(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         """Read on after an end-of-sequence token: markup if nothing but white space and others like it follow."""

@@ -1,10 +1,12 @@
-"""Tool definitions as text other than JSON: XML elements, declarations between tokens, TypeScript."""
+"""Tool definitions as text: XML elements, declarations between tokens, TypeScript; and those that a model repeats."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.text.json_text import json_text
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition
@@ -45,6 +47,7 @@ def _capitals(schema: Any, depth: int = 0) -> Any:
         value = schema[key]
         if key == "type":
             capitals[key] = [_upper(kind) for kind in value] if isinstance(value, list) else _upper(value)
+        # Here the keys are names of properties. A property called "type" is not the type of anything.
         elif key in _NAMED and isinstance(value, dict):
             capitals[key] = {name: _capitals(inner, depth + 1) for name, inner in value.items()}
         else:
@@ -125,9 +128,19 @@ def _types(schema: Any, depth: int) -> list[str]:
     if isinstance(options := schema.get("anyOf") or schema.get("oneOf"), list) and options:
         return [name for option in options for name in _types(option, depth + 1)]
     if kinds == "array":
+        # Alternatives need parentheses, because `a | b[]` would be one `a` or a list of `b`.
         items = _types(schema.get("items", {}), depth + 1)
         return [f"({' | '.join(items)})[]" if len(items) > 1 else f"{items[0]}[]"]
     if kinds == "object" and isinstance(properties := schema.get("properties"), dict):
         inner = (_member(key, value, schema.get("required"), depth + 1) for key, value in properties.items())
         return ["{ " + ", ".join(inner) + " }"]
     return [_TYPES.get(str(kinds), "object" if kinds == "object" else "any")]
+
+
+def is_definition(tool: ToolDefinition, arguments: Mapping[str, Any]) -> bool:
+    """Return whether arguments are the schema of the tool, as in a definition that a model repeats."""
+    kind = arguments.get("type")
+    json_type = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
+    # A tool that has a parameter called "type" may be called with it, whatever its value looks like.
+    is_schema = json_type == "object" and "type" not in tool.shape.property_names
+    return is_schema or (bool(arguments) and arguments == tool.parameters)

@@ -2,7 +2,7 @@
 
 The schema decides where it has a type. Elsewhere repeated names and `<item>` make a list, children make an object, and
 anything else is text, whose type may be inferred. Reading is one pass over the tags, without recursion. Tags that do
-not match are text.
+not match are an error where they may be structure, and text elsewhere.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.schema.shape import ReadJson, Shape
-from toolwire.text.json_scanner import broken_limit
+from toolwire.text.json_reading import broken_limit
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 from toolwire.wire.syntax import Elements
 from toolwire.wire.xml_scanners import ascii_lower, unescape
 
-_TOKEN = re.compile(r"<!\[CDATA\[|<!--|<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)(?P<rest>(?:\s[^<>]{0,400}|/)?)>")
+_ATTRIBUTES = r"(?P<rest>(?:\s[^<>]{0,400}|/)?)>"
+_TAG = r"<(?P<close>/?)(?P<name>[A-Za-z_][-\w.:]*)" + _ATTRIBUTES
+_NUMBERED_TAG = r"<(?P<close>/?)(?P<name>[A-Za-z_0-9][-\w.:]*)" + _ATTRIBUTES
+_TOKEN = re.compile(rf"<!\[CDATA\[|<!--|{_TAG}")
+_TOKEN_LITERAL = re.compile(_TAG)
+_TOKEN_NUMBERED = re.compile(rf"<!\[CDATA\[|<!--|{_NUMBERED_TAG}")
 _KEY = re.compile(r"""\sname\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE | re.ASCII)
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z")
@@ -71,9 +76,20 @@ def infer(text: str) -> Any:
     return text
 
 
+def trim_line(text: str) -> str:
+    """Return text without the white space around it, unless it has several lines."""
+    trimmed = text.strip()
+    return text if "\n" in trimmed else trimmed
+
+
 def is_text(shape: Shape) -> bool:
     """Return whether the schema admits a string and nothing else."""
     return shape.typed and shape.kinds == {"string"}
+
+
+def _is_scalar(shape: Shape) -> bool:
+    """Return whether the schema admits numbers and booleans, and no text or structure."""
+    return shape.typed and shape.kinds <= {"integer", "number", "boolean", "null"}
 
 
 def is_list(shape: Shape) -> bool:
@@ -115,6 +131,7 @@ class ElementReader:
         self._node = node
         self._read_json = read_json
         self._amp = self._less = False
+        self.attributes: dict[str, str] = {}  # attributes that have no meaning, by their element's name
 
     @property
     def repairs(self) -> list[str]:
@@ -125,13 +142,14 @@ class ElementReader:
         """Return the value.
 
         Raises:
-            ValueError: too many levels of nesting, or a value given more than once.
+            ValueError: too many levels of nesting, a value given more than once, or tags that do not match.
         """
         root = _Node("", "", shape, 0)
         self._mixed = False
         stack = [root]
         at = pos = 0
-        while (token := _TOKEN.search(raw, pos)) is not None:
+        tokens = _TOKEN_LITERAL if self._node.literal else _TOKEN_NUMBERED if self._node.numbered else _TOKEN
+        while (token := tokens.search(raw, pos)) is not None:
             top = stack[-1]
             pos = token.end()
             if token["name"] is None:
@@ -163,8 +181,7 @@ class ElementReader:
             if self._node.nested and name not in self._node.nested:
                 continue
             if closes and (top is root or name != top.name):
-                # Tags that do not match were never meant as structure.
-                return self._plain(raw, shape)
+                return self._unbalanced(raw, shape, name)
             self._text(top, raw[at : token.start()])
             at = pos
             if closes:
@@ -179,7 +196,7 @@ class ElementReader:
             else:
                 stack.append(child)
         if len(stack) > 1:
-            return self._plain(raw, shape)
+            return self._unbalanced(raw, shape, stack[-1].name)
         self._text(root, raw[at:])
         value, listed = self._value(root, raw, len(raw))
         return (self._resolve(value, raw) if self._mixed else value), listed
@@ -201,6 +218,9 @@ class ElementReader:
     def _child(self, parent: _Node, name: str, rest: str, start: int) -> _Node:
         match = _KEY.search(rest) if name == self._node.tag else None
         key = unescape(match[1] if match[1] is not None else match[2])[0] if match else name
+        attributes = rest.replace(match[0], " ", 1) if match else rest
+        if attributes.strip(" \t\r\n/"):
+            self.attributes[name] = attributes.strip()
         shape = parent.shape
         if is_list(shape):
             items = shape.items
@@ -218,18 +238,30 @@ class ElementReader:
     def _text(self, node: _Node, raw: str) -> None:
         if not raw:
             return
-        text, bare = unescape(raw)
-        self._amp = self._amp or bare
-        self._less = self._less or "<" in raw
-        node.text.append(text)
-        if node.blank and not text.isspace():
+        if self._node.literal:
+            node.text.append(raw)
+        else:
+            text, bare = unescape(raw)
+            self._amp = self._amp or bare
+            self._less = self._less or "<" in raw
+            node.text.append(text)
+        if node.blank and not node.text[-1].isspace():
             node.blank = False
+
+    def _unbalanced(self, raw: str, shape: Shape, name: str) -> Occurrence:
+        """Return markup that does not match as text, where the schema says that it cannot be structure."""
+        # A closing tag that is missing moves what follows into another element. Text before the first tag means that
+        # it is plain text.
+        structured = not shape.typed or shape.kinds & {"object", "array"}
+        if structured and raw.lstrip().startswith("<"):
+            raise ValueError(f"the tag of {name[:60]!r} does not match")
+        return self._plain(raw, shape)
 
     def _plain(self, raw: str, shape: Shape) -> Occurrence:
         """Return all of the markup as text, decoded except inside CDATA."""
         node = _Node("", "", shape, 0)
         pos = 0
-        while (start := raw.find("<![CDATA[", pos)) >= 0:
+        while not self._node.literal and (start := raw.find("<![CDATA[", pos)) >= 0:
             self._text(node, raw[pos:start])
             end = raw.find("]]>", start)
             stop = len(raw) if end < 0 else end
@@ -242,6 +274,8 @@ class ElementReader:
     def _value(self, node: _Node, raw: str, end: int) -> Occurrence:
         if not node.children:
             return self._leaf(node)
+        if node.blank and set(node.children) == {"item"} and len(node.children["item"]) == 1 and _is_scalar(node.shape):
+            return node.children["item"][0]  # a list of one, where the schema admits one value and no list
         if not node.blank or (node.shape.typed and not node.shape.kinds & {"object", "array"}):
             if is_list(node.shape):
                 return self._plain(raw[node.start : end], node.shape)
@@ -262,6 +296,8 @@ class ElementReader:
 
     def _leaf(self, node: _Node) -> Occurrence:
         text, shape = "".join(node.text), node.shape
+        if self._node.trimmed and not node.cdata:
+            text = trim_line(text)
         if not shape.typed:
             return (infer(text) if self._node.infer and not node.cdata else text), False
         if node.blank and not node.cdata:

@@ -1,111 +1,423 @@
-"""Calls that a model wrote without its format's markers: the whole message, bare or in one code fence.
+"""Calls to known tools that a model wrote without the markers of a format, read behind the reader of a format.
 
-A small model may also drop only the opening marker, and write the closing one.
+`FallbackReader` keeps content back as long as the message may be nothing but such calls, and decides at its end. A call
+that the format's own reader finds releases it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Literal, Protocol
 
-from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    ProblemFound,
+    ReasoningDelta,
+    call_events,
+)
+from toolwire.messages import Problem, ProblemKind, ToolCall, call_id
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.dialects import ReadCall
+from toolwire.wire.embedded import EmbeddedCalls, find_calls
+from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
+from toolwire.wire.known_tools import KnownToolsReader, MessageReading
 from toolwire.wire.message_reader import MessageReader
-from toolwire.wire.syntax import Lit, WireFormat
+from toolwire.wire.named_elements import NamedElements, recovered
+from toolwire.wire.prepared_tools import KnownTools
 
-_FENCED = re.compile(r"\s*(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n(?P<inside>.*?)\n?(?P=fence)\s*\Z", re.DOTALL)
-_MAY_BE_A_CALL = "{[`~<"
+FallbackLevel = Literal["none", "whole_message", "embedded"]
+"""Which calls to known tools are read without markers; see `StreamParser`."""
+CONFIDENCE = 0.9
+"""Confidence of a call in a message that is nothing but calls."""
+CONFIDENCE_BEFORE_TEXT = 0.6
+"""Confidence of such a call if text follows the calls."""
+CONFIDENCE_IN_PROSE = 0.4
+"""Confidence of a call amid prose, which is too little for a policy to let it run unasked."""
+_NOT_RUN = "A tool call is written amid prose, so it is only shown and did not run."
+_CUT = "The text ends inside a tool call, which was therefore not run. Send the call again, whole."
+
+_MAX_SETS_OF_FORMATS = 16
+
+_FENCE_OPENS = re.compile(r"(`{3,80}|~{3,80})[^\n`~]{0,80}\n")
+_CLOSED = re.compile(r"(?:</[^<>\s]+>|<[^<>\s]*(?:/|end)[^<>\s]*>|\[/\w+\])\Z")
+_MAY_OPEN = re.compile(r"(?:`{1,2}|~{1,2}|(?:`{3,80}|~{3,80})[^\n`~]{0,80})?\Z")
 
 
-class Fallback:
-    """A filter that holds back content which may be a call, and decides at the end of the message.
+_answers = IdentityCache(_MAX_SETS_OF_FORMATS)
 
-    Content is held only while the message begins like a call. The first call that the parser finds releases it.
+
+class Reader(Protocol):
+    """A reader of one message in one format or any."""
+
+    @property
+    def complete_calls(self) -> int:
+        """Number of calls read to their end."""
+
+    def feed(self, text: str) -> Sequence[Event]:
+        """Read the next piece."""
+
+    def finish(self) -> Sequence[Event]:
+        """Read the end of the text."""
+
+
+class _OnlyCalls(ABC):
+    """A reader of a message that is a format's calls and nothing else, where the format itself reads none.
 
     Args:
-        formats: formats without markers, in the order in which they are tried.
-        named: the expected format, which is tried inside a fence; None if it was not named.
-        options: the settings.
+        new_reader: return a reader of the format; called at the first character that may belong to a call.
+        tools: the known tools.
+
+    Attributes:
+        alive: the message may still be that.
     """
 
-    def __init__(self, formats: Sequence[WireFormat], named: WireFormat | None, options: ReadOptions) -> None:
-        self._formats = formats
-        self._named = named
-        ends = [block[-1] for block in named.blocks] if named is not None else []
-        self._closers = tuple(closer for end in ends if isinstance(end, Lit) for closer in sorted(end.spellings))
-        self._options = replace(options, reasoning_started=False)
+    def __init__(self, new_reader: Callable[[], Reader], tools: Container[str]) -> None:
+        self.alive = True
+        self._new_reader = new_reader
+        self._tools = tools
+        self._reader: Reader | None = None
+        self._before = ""  # text before the calls, while it may go on
+        self._behind: list[str] = []
+        self._events: list[Event] = []
+
+    @abstractmethod
+    def _begin(self, text: str) -> str | None:
+        """Return the text from the first call on, or None if it has not come yet; set `alive` if it cannot come."""
+
+    def feed(self, text: str) -> None:
+        """Read the next piece."""
+        if self._reader is None and self.alive:
+            # White space is dropped, so that each piece is compared with a short beginning alone.
+            self._before = (self._before + text).lstrip()
+            rest = self._begin(self._before)
+            if rest is None:
+                return
+            text, self._reader = rest, self._new_reader()
+        if self._reader is not None and self.alive:
+            self._take(self._reader.feed(text))
+
+    def _take(self, events: Sequence[Event]) -> None:
+        for event in events:
+            match event:
+                case ContentDelta(text):
+                    # Behind the calls only a fence's last line may follow.
+                    self.alive = self.alive and not text.strip(" \t\r\n`~")
+                    self._behind.append(text)
+                case CallEnd(_, call, is_complete):
+                    self.alive = self.alive and is_complete and call.name in self._tools
+                    self._events.append(replace(event, call=recovered(call)))
+                case ProblemFound():
+                    self.alive = False
+                case _:
+                    self._events.append(event)
+
+    def finish(self) -> list[Event]:
+        """Read the end of the message; return the events of its calls, or none if it is not that."""
+        if self._reader is None:
+            return []
+        if self.alive:
+            self._take(self._reader.finish())
+        return self._events if self.alive and self._reader.complete_calls else []
+
+
+class _FencedBlock(_OnlyCalls):
+    """A reader of a message that is calls in one code fence."""
+
+    def _begin(self, text: str) -> str | None:
+        opens = _FENCE_OPENS.match(text)
+        self.alive = opens is not None or bool(_MAY_OPEN.match(text))
+        return text[opens.end() :] if opens is not None else None
+
+    def finish(self) -> list[Event]:
+        """See the base class; the fence has to be closed."""
+        events = super().finish()
+        return events if "".join(self._behind).strip() else []
+
+
+class _TaggedCalls(_OnlyCalls):
+    """A reader of a message that is tags named after known tools, whatever its format.
+
+    Under detection, the format's own reader finds them.
+    """
+
+    def _begin(self, text: str) -> str | None:
+        self.alive = not text or text.startswith("<")
+        return text if text and self.alive else None
+
+
+def _text_of(event: Event) -> str:
+    """Return the text that an event about a call has taken from the content; that of a broken call stays content."""
+    match event:
+        case CallEnd(_, call, True):
+            return call.raw
+        case ProblemFound(problem) if problem.kind == "truncated" and problem.index is not None:
+            return problem.raw
+        case _:
+            return ""
+
+
+class FallbackReader:
+    """A filter over the events of a format's reader, which adds the calls that this reader did not find.
+
+    Args:
+        options: the settings.
+        tools: the known tools.
+        new_reader: return a reader of the format, for a message that is one code fence around its calls.
+        answering: return whether the format's reader has read text that the format marks as the answer. Then nothing
+            in the message is a call without the markers of a format.
+        prose: read calls amid prose too. Then all content is kept back until the end.
+    """
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        tools: KnownTools,
+        new_reader: Callable[[ReadOptions], Reader],
+        *,
+        answering: Callable[[], bool],
+        prose: bool = False,
+    ) -> None:
+        self._options = options
+        self._tools = tools
+        self._new_reader = new_reader
+        self._answering = answering
+        self._prose = prose
         self._held: list[Event] = []  # content, and problems about it
         self._holding = True
-        self._certain = False  # the first character may begin a call
+        self._content: list[str] = []
+        self._has_text = self._has_calls = False
+        self._more_calls = 0  # calls read in addition to those of the format's reader; negative: some were quoted
+        self._quotes_call = False  # the format's reader found a call inside a call without markers
+        self._is_quoted = False  # and the last call that it began is such a one
+        self._calls_before = 0  # number of calls that were read before the first one of the format's reader
+        self._fed: list[str] = []
 
-    def filter(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events that can be passed on now."""
-        if not self._holding or not events:
-            return events
-        out: list[Event] = []
-        for event in events:
-            if not self._holding:
-                out.append(event)
-                continue
-            if isinstance(event, ContentDelta):
-                self._content(event.text)
-            elif isinstance(event, CallStart) or (isinstance(event, ReasoningDelta) and self._certain):
-                self._holding = False  # a call was found, or reasoning interrupts the content
-            if isinstance(event, ContentDelta | ProblemFound):
-                self._held.append(event)
-            if not self._holding:
-                out.extend(self._take())
-            if not isinstance(event, ContentDelta | ProblemFound):
-                out.append(event)
-        return out
+    # Most messages begin with prose or a marker, and a reader costs as much as a short message.
 
-    def _content(self, text: str) -> None:
-        """Decide by the first character that is not white space whether the content may be a call."""
-        text = "" if self._certain else text.lstrip()
+    @cached_property
+    def _known(self) -> KnownToolsReader:
+        formats = self._options.shared
+        answers = _answers.get(lambda: frozenset(marker for wire in formats for marker in wire.answers), (formats,))
+        return KnownToolsReader(self._tools, answers)
+
+    @cached_property
+    def _fenced(self) -> _FencedBlock:
+        return _FencedBlock(self._inside_fence, self._options.tools)
+
+    def _inside_fence(self) -> Reader:
+        return self._new_reader(replace(self._options, reasoning_started=False, fences=False))
+
+    @cached_property
+    def _tagged(self) -> _TaggedCalls:
+        return _TaggedCalls(self._tags, self._options.tools)
+
+    def _tags(self) -> Reader:
+        return MessageReader(TOOL_TAGS, replace(self._options, reasoning_started=False))
+
+    @cached_property
+    def _elements(self) -> NamedElements:
+        return NamedElements(self._options)
+
+    def filter(self, events: Sequence[Event], text: str = "") -> Sequence[Event]:
+        """Return the events that can be passed on now.
+
+        Args:
+            events: the events that the next piece of text made certain.
+            text: that piece.
+        """
+        if self._has_calls:
+            return self._numbered(events)
         if text:
-            self._certain = self._holding = text[0] in _MAY_BE_A_CALL
+            self._fed.append(text)
+        passed: list[Event] = []
+        for event in events:
+            if isinstance(event, ContentDelta):
+                self._content.append(event.text)
+                if self._holding:
+                    self._held.append(event)
+                    if not self._may_be_calls(event.text):
+                        passed.extend(self._release())
+                    continue
+            elif self._holding and (isinstance(event, ProblemFound) or self._is_argument(event)):
+                self._held.append(event)
+                if self._quotes_call and not self._may_be_calls(_text_of(event)):
+                    self._has_calls = True
+                    passed.extend(self._release())
+                continue
+            elif isinstance(event, CallStart) and not self._has_calls:  # the format's reader found a call
+                self._has_calls = True
+                passed.extend(self._before_first_call())
+            elif isinstance(event, ReasoningDelta) and self._has_text and not self._prose:
+                passed.extend(self._release())  # reasoning interrupts the content
+            passed.append(self._moved(event) if self._calls_before else event)
+        return passed
 
-    def _take(self) -> list[Event]:
+    def _is_argument(self, event: Event) -> bool:
+        """Return whether a call of the format's reader is inside a call without markers, as a part of its argument."""
+        if isinstance(event, CallStart):
+            self._is_quoted = self._has_text and self._known.is_in_call
+            self._quotes_call = self._quotes_call or self._is_quoted
+        return self._is_quoted and isinstance(event, CallStart | ArgumentsDelta | CallEnd)
+
+    def _before_first_call(self) -> list[Event]:
+        """Return the calls without markers that the message began with, or the content that was kept back.
+
+        Only a closing tag after them shows that they were meant as calls: the prompt had written the opener. Elements
+        below a tool's name have closing tags of their own.
+        """
+        if self._holding and self._has_text and (events := self._elements.finish(call_follows=True)):
+            self._release()
+            self._precede(sum(isinstance(event, CallEnd) for event in events))
+            return events
+        is_closed = self._holding and self._has_text and _CLOSED.search("".join(self._content).rstrip()[-80:])
+        reading = self._known.finish() if is_closed else None
+        if reading is None or reading.cut or reading.behind:
+            return self._release()
+        self._release()
+        self._precede(len(reading.calls))
+        return self._whole_message(reading)
+
+    def _precede(self, calls: int) -> None:
+        """Count calls that were read before the first one of the format's reader."""
+        self._calls_before += calls
+        self._more_calls += calls
+
+    def _numbered(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return events of the format's reader, with the positions that its calls have in the message."""
+        return [self._moved(event) for event in events] if self._calls_before else events
+
+    def _moved(self, event: Event) -> Event:
+        before = self._calls_before
+        match event:
+            case CallStart(index, name, id):
+                return CallStart(index + before, name, self._id(id, index, name))
+            case ArgumentsDelta(index, text):
+                return ArgumentsDelta(index + before, text)
+            case CallEnd(index, call, complete):
+                return CallEnd(index + before, replace(call, id=self._id(call.id, index, call.name)), complete)
+            case ProblemFound(problem) if problem.index is not None:
+                return ProblemFound(replace(problem, index=problem.index + before))
+            case _:
+                return event
+
+    def _id(self, id: str, index: int, name: str) -> str:
+        """Return the id of a call that was the one at `index`, computed anew unless the model wrote it."""
+        seed = self._options.seed
+        return call_id(seed, index + self._calls_before, name) if id == call_id(seed, index, name) else id
+
+    def _may_be_calls(self, text: str) -> bool:
+        """Take more content; return whether it has to be kept back, because it may be calls."""
+        self._has_text = self._has_text or bool(text.strip())
+        self._known.feed(text)
+        self._fenced.feed(text)
+        self._tagged.feed(text)
+        self._elements.feed(text)
+        readers = (self._known, self._fenced, self._tagged, self._elements)
+        return not self._answering() and (self._prose or any(reader.alive for reader in readers))
+
+    def _release(self) -> list[Event]:
+        if not self._holding:
+            return []
         events, self._held = self._held, []
+        self._holding = False
+        if self._quotes_call and self._known.has_calls:
+            # Whatever follows, the quoted calls were parts of an argument, and do not run.
+            self._calls_before = -sum(isinstance(event, CallStart) for event in events)
+            self._more_calls = -sum(isinstance(event, CallEnd) and event.complete for event in events)
+            texts = (event.text if isinstance(event, ContentDelta) else _text_of(event) for event in events)
+            self._content = [text for text in texts if text]
+            return [ContentDelta(text) for text in self._content]
         return events
 
+    @property
+    def content(self) -> Sequence[Event]:
+        """The content that was read as calls, and the problems about it."""
+        return self._held
+
     def finish(self) -> tuple[Sequence[Event], int]:
-        """Return the calls of the message or the content that was held, and the number of calls."""
-        text = "".join(event.text for event in self._held if isinstance(event, ContentDelta))
-        if self._holding and self._options.tools and text.strip():
-            for wire, candidate in self._candidates(text):
-                events = self._calls(wire, candidate)
-                if events:
-                    return events, sum(isinstance(event, CallEnd) for event in events)
-        return self._take(), 0
+        """Return the calls of the message or the content that was kept back, and by how many calls there are more."""
+        if self._has_calls:
+            return (), self._more_calls
+        if not self._has_text and self._holding:
+            return self._release(), 0
+        if self._holding and not self._answering():
+            reading = self._known.finish()
+            if reading is not None and (reading.calls or self._quotes_call or not reading.cut):
+                quoted = sum(isinstance(event, CallEnd) and event.complete for event in self._held)
+                return self._whole_message(reading), len(reading.calls) - quoted
+            if self._quotes_call:
+                return self._release(), self._more_calls
+            if events := self._fenced.finish() or self._tagged.finish() or self._elements.finish():
+                return events, sum(isinstance(event, CallEnd) for event in events)
+        text = "".join(self._content)
+        places = list(find_calls(text, self._tools))
+        counting = [calls for calls in places if self._prose and calls.is_meant and not self._answering()]
+        if counting:
+            return self._amid_prose(text, counting), sum(len(calls.calls) for calls in counting)
+        return [*self._release(), *self._problems(text, places)], self._more_calls
 
-    def _candidates(self, text: str) -> Iterable[tuple[WireFormat, str]]:
-        fenced = _FENCED.match(text)
-        inside = fenced["inside"] if fenced else self._unclosed(text)
-        if fenced and self._named is not None:
-            yield self._named, inside
-        for wire in self._formats:
-            yield wire, inside
+    def _whole_message(self, reading: MessageReading) -> list[Event]:
+        confidence = CONFIDENCE_BEFORE_TEXT if reading.behind else CONFIDENCE
+        events: list[Event] = []
+        for index, call in enumerate(reading.calls):
+            events.extend(self._call(index, call, confidence))
+        if rest := reading.behind + reading.cut:
+            events.append(ContentDelta(rest))
+        if reading.cut:
+            events.extend(self._quotations("truncated", [reading.cut], _CUT))
+        return events
 
-    def _unclosed(self, text: str) -> str:
-        """Return the text without a closing marker of the named format at its end."""
-        bare = text.rstrip()
-        return next((bare[: -len(closer)] for closer in self._closers if bare.endswith(closer)), text)
+    def _amid_prose(self, text: str, counting: Sequence[EmbeddedCalls]) -> list[Event]:
+        """Return the calls that the text makes, and the text around them as content."""
+        events: list[Event] = []
+        pos = index = 0
+        for place in counting:
+            events.append(ContentDelta(text[pos : place.start]))
+            for call in place.calls:
+                events.extend(self._call(index, call, CONFIDENCE_IN_PROSE))
+                index += 1
+            pos = place.end
+        events.append(ContentDelta(text[pos:]))
+        return [event for event in events if not isinstance(event, ContentDelta) or event.text]
 
-    def _calls(self, wire: WireFormat, text: str) -> list[Event]:
-        """Return the events of calls to known tools if the text contains nothing else, or no events."""
-        reader = MessageReader(wire, self._options)
-        call_events: list[Event] = []
-        for event in [*reader.feed(text), *reader.finish()]:
-            match event:
-                case CallEnd(index, call, True) if call.name in self._options.tools:
-                    call = replace(call, repairs=(*call.repairs, "fallback"), confidence=min(call.confidence, 0.8))
-                    call_events.append(CallEnd(index, call, True))
-                case ContentDelta(content) if not content.strip():
-                    continue
-                case CallEnd() | ContentDelta() | ProblemFound():
-                    return []
-                case _:
-                    call_events.append(event)
-        return call_events if reader.complete_calls else []
+    def _problems(self, text: str, places: Sequence[EmbeddedCalls]) -> list[Event]:
+        """Return a problem for each call that the text makes, though it does not count."""
+        shown = [text[place.start : place.end] for place in places if place.is_meant]
+        return self._quotations("call_in_prose", shown, _NOT_RUN)
+
+    def _quotations(self, kind: ProblemKind, quoted: Sequence[str], message: str) -> list[Event]:
+        """Return a problem for each of these pieces of the content, which are in order."""
+        fed = "".join(self._fed) if quoted else ""
+        end = len(fed)
+        problems: list[Event] = []
+        # From the end, since reasoning that quotes the same call comes before the content.
+        for raw in reversed(quoted):
+            position = fed.rfind(raw, 0, end)
+            end = position if position >= 0 else end
+            problems.append(ProblemFound(Problem(kind, max(0, position), raw, message)))
+        return problems[::-1]
+
+    def _call(self, index: int, read: ReadCall, confidence: float) -> Iterator[Event]:
+        arguments = self._options.tools[read.name].fit(read.arguments)
+        repairs = [*read.repairs, "fallback"]
+        if arguments is not read.arguments:
+            repairs.append("coerced")
+        call = ToolCall(
+            read.name,
+            arguments,
+            call_id(self._options.seed, index, read.name),
+            raw=read.text,
+            format=read.dialect,
+            repairs=tuple(dict.fromkeys(repairs)),
+            confidence=confidence,
+        )
+        return call_events(index, call)

@@ -12,16 +12,22 @@ they may be prose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 
 from toolwire.events import ContentDelta, Event
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.json_text import FastJsonReader
 from toolwire.wire.block_reader import ReadOptions
-from toolwire.wire.compiled_format import ContentMarkers, compile_format
+from toolwire.wire.compiled_format import compile_format
+from toolwire.wire.content_markers import ContentMarkers
 from toolwire.wire.content_scanner import ContentScanner
+from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.message_reader import MessageReader, hidden_by_fence
+from toolwire.wire.shared_openers import Candidate, SharedOpener, candidate
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span, WireFormat
+
+_MAX_OPENERS = 512
+"""Maximum number of spellings of openers that are prepared; some have one for each case of their letters."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,22 +35,42 @@ class MergedFormats:
     """The openers of several formats, merged.
 
     Attributes:
+        formats: the formats.
         content: markers that matter outside blocks.
         owners: by opener in lower case, the formats that have it, each with its own spelling.
     """
 
+    formats: tuple[WireFormat, ...]
     content: ContentMarkers
     owners: dict[str, tuple[tuple[WireFormat, str], ...]]
+    _openers: dict[str, SharedOpener] = field(default_factory=dict)
+
+    def opener(self, written: str) -> SharedOpener:
+        """Return the opener that is written like this, with the formats that allow this spelling."""
+        opener = self._openers.get(written)
+        if opener is None:
+            # Most openers are never met, so each is compared with what can be behind it when it is first met.
+            owners = self.owners[written.lower()]
+            opener = SharedOpener(
+                candidate(wire, spelled) for wire, spelled in owners if wire.nocase or written == spelled
+            )
+            if len(self._openers) < _MAX_OPENERS:
+                self._openers[written] = opener
+        return opener
 
 
-@lru_cache(maxsize=16)
-def _merged(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool) -> MergedFormats:
+_prepared = IdentityCache(256)
+"""Merged formats and lookaheads: making them takes longer than reading a short message."""
+
+
+def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> MergedFormats:
+    formats = tuple(wire for wire in formats if wire.detected and (wire.markers or known_tools))
     spans: dict[str, Span] = {}
     owners: dict[str, list[tuple[WireFormat, str]]] = {}
     frames: dict[str, list[frozenset[str]]] = {}  # by marker, the drops of each format that has it
     anywhere: set[str] = set()
     start: set[str] = set()
-    staying: set[str] = set()  # openers that some format does not let end the reasoning
+    ending: set[str] = set()  # openers that some format lets end the reasoning
     for wire in formats:
         for span in wire.spans:
             if not span.prose:
@@ -56,23 +82,27 @@ def _merged(names: tuple[int, ...], formats: tuple[WireFormat, ...], calls: bool
         if not calls:  # reasoning is still told apart from content
             continue
         compiled = compile_format(wire)
-        for opener in compiled.blocks:
+        for opener in compiled.detected:
             owners.setdefault(opener.lower(), []).append((wire, opener))
             (anywhere if opener in compiled.anywhere else start).add(opener)
-            if not wire.ends_reasoning:
-                staying.add(opener.lower())
+        ending |= compiled.ending & compiled.detected
     content = ContentMarkers(
         anywhere=frozenset(anywhere),
         start=frozenset(start),
-        ending=frozenset(opener for opener in anywhere if opener.lower() not in staying),
+        ending=frozenset(ending & anywhere),
         spans=spans.values(),
         drops=frozenset(),
         stops=frozenset(),
         fences=True,
         nocase=any(wire.nocase for wire in formats),
     )
+    content.answers = frozenset(marker for wire in formats for marker in wire.answers)
     content.set_frames({marker: frozenset().union(*drops) for marker, drops in frames.items() if all(drops)})
-    return MergedFormats(content, {opener: tuple(spellings) for opener, spellings in owners.items()})
+    return MergedFormats(formats, content, {opener: tuple(spellings) for opener, spellings in owners.items()})
+
+
+def _lookahead(formats: Iterable[WireFormat], names: Iterable[str]) -> dict[str, Lookahead]:
+    return {opener: after for wire in formats for opener, after in compile_format(wire).lookahead(names).items()}
 
 
 class FormatDetector:
@@ -88,13 +118,14 @@ class FormatDetector:
         """Take formats without markers only if there are tools, and open no block unless `calls`."""
         self._options = options
         # A probe begins at an opener outside reasoning, or at one that ends it.
-        self._probing = replace(options, reasoning_started=False)
-        chosen = tuple(wire for wire in formats if wire.detected and (wire.markers or options.tools))
-        self._merged = _merged(tuple(map(id, chosen)), chosen, calls)
+        self._probing = replace(options, reasoning_started=False) if options.reasoning_started else options
+        formats, names = tuple(formats), tuple(options.tools)
+        known_tools = bool(names)
+        self._merged = merged = _prepared.get(
+            lambda: _merge(formats, known_tools, calls), (formats,), known_tools, calls
+        )
         self._events: list[Event] = []
-        lookahead = {
-            opener: after for wire in chosen for opener, after in compile_format(wire).lookahead(options.tools).items()
-        }
+        lookahead = _prepared.get(lambda: _lookahead(merged.formats, names), (merged,), names)
         self._content = ContentScanner(
             self._merged.content, self._events.append, reasoning=options.reasoning_started, lookahead=lookahead
         )
@@ -119,6 +150,11 @@ class FormatDetector:
     def complete_calls(self) -> int:
         """Number of calls read to their end."""
         return self._reader.complete_calls if self._reader is not None else 0
+
+    @property
+    def answering(self) -> bool:
+        """True if text that its format marks as the answer was read."""
+        return self._content.answering or (self._reader is not None and self._reader.answering)
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece; return the events that became certain."""
@@ -156,7 +192,7 @@ class FormatDetector:
 
     def _hides_calls(self, text: str) -> bool:
         options = replace(self._probing, deltas=False, fences=False)
-        for wire in {id(wire): wire for spellings in self._merged.owners.values() for wire, _ in spellings}.values():
+        for wire in self._merged.formats:
             if wire.markers:
                 reader = MessageReader(wire, options)
                 reader.feed(text)
@@ -166,6 +202,8 @@ class FormatDetector:
         return False
 
     def _take(self) -> Sequence[Event]:
+        if not self._events:
+            return ()
         events = self._events.copy()
         self._events.clear()
         return events
@@ -184,32 +222,56 @@ class FormatDetector:
                 if self._reader is not None:
                     return ""
                 pos = self._position - start
-            self._content.waiting = None
-            stop = self._content.scan(text, pos, final)
-            self._scanned += stop - pos
-            self._position += stop - pos
-            pos = stop
-            if not self._content.done:
+            if not self._content.done:  # else an opener waits for what comes behind it
+                self._content.waiting = None
+                stop = self._content.scan(text, pos, final)
+                self._scanned += stop - pos
+                self._position += stop - pos
+                pos = stop
+                if not self._content.done:
+                    return text[pos:]
+            if not self._open(text, pos, final):
                 return text[pos:]
-            self._open(text, pos)
             pos = self._position - start
 
-    def _open(self, text: str, pos: int) -> None:
-        """Start a probe for each format that has the opener at `pos`."""
-        opener: str = self._content.value
-        written = text[pos : pos + len(opener)]
-        blank = self._content.blank
-        for wire, spelled in self._merged.owners[opener.lower()]:
-            if (wire.nocase or written == spelled) and (blank or spelled in compile_format(wire).anywhere):
-                probe = MessageReader(
-                    wire, self._probing, probe=spelled, position=self._position, blank=blank, fast=self._fast
-                )
-                self._probes.append(probe)
-        if not self._probes:
-            # The spelling is one that no format allows: a reader of one format would have read over it.
+    def _open(self, text: str, pos: int, final: bool) -> bool:
+        """Start a probe for each format that may read a block at `pos`; return False if more text is needed first."""
+        stop = pos + len(self._content.value)
+        opener = self._merged.opener(text[pos:stop])
+        competing = opener.competing(text, stop, final)
+        if competing is None:
+            return False
+        allowed = [each for each in competing if self._is_allowed(each)]
+        if not allowed:  # then the first one that may begin here reports what is wrong
+            allowed = [each for each in opener.candidates if self._is_allowed(each)][:1]
+        if not allowed:
+            # No format allows the spelling, or one in an answer: a reader of one format would have read over it.
             self._content.resume()
             self._content.add_content(text[pos])
             self._position += 1
+            return True
+        for each in allowed:
+            # Behind a call without a marker, what closes it depends on the formats in which the message may continue.
+            is_competing = len(allowed) > 1 or not each.block.marked
+            probe = MessageReader(
+                each.wire,
+                self._probing,
+                probe=each.opener,
+                competing=is_competing,
+                position=self._position,
+                blank=self._content.blank,
+                fast=self._fast,
+            )
+            self._probes.append(probe)
+        return True
+
+    def _is_allowed(self, candidate: Candidate) -> bool:
+        """Return whether the format's block may begin here; in other formats it is part of the reasoning, or prose."""
+        if self._content.reasoning and not candidate.ends_reasoning:
+            return False
+        if self._content.answering and not candidate.wire.markers:
+            return False  # without markers of a call it is part of the answer
+        return candidate.anywhere or self._content.blank
 
     def _advance_probes(self, text: str, start: int, final: bool) -> bool:
         """Let the probes read on; return whether it is decided what the block is."""
@@ -220,17 +282,19 @@ class FormatDetector:
                     probe.end(text, before - start)
                 else:
                     probe.advance(text, before - start, False)
+        announced = [probe for probe in self._probes if probe.announced]
+        undecided = [probe for probe in self._probes if not (probe.announced or probe.decided or probe.ended)]
+        if not announced:
+            if not undecided:
+                self._reject()
+            return not undecided
         # The position decides before the order of formats: the result must be the same for every chunking.
-        best = min((probe for probe in self._probes if probe.announced), key=_position, default=None)
-        undecided = [probe for probe in self._probes if not probe.announced and not _failed(probe)]
+        best = min(announced, key=_position)
         # A probe that is behind may still announce its call at an earlier position, whatever the chunking.
-        if best is not None and all(probe.position > best.position for probe in undecided):
-            self._choose(best, text[best.position - start :])
-            return True
-        if best is None and not undecided:
-            self._reject()
-            return True
-        return False
+        if undecided and min(map(_position, undecided)) <= best.position:
+            return False
+        self._choose(best, text[best.position - start :])
+        return True
 
     def _choose(self, probe: MessageReader, rest: str) -> None:
         """Let this probe, which found a call, read the rest of the message."""

@@ -24,6 +24,9 @@ GROUP = "toolwire.formats"
 """The group of entry points for formats of other packages."""
 
 
+_SEPARATORS = str.maketrans("", "", "-._")
+
+
 def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
     by_name: dict[str, WireFormat] = {}
     for wire in formats:
@@ -43,6 +46,7 @@ def all_formats() -> tuple[WireFormat, ...]:
 
     all_found = list(FORMATS)
     names_taken = {AUTO, *_index(FORMATS)}
+    # Sorted, because the order of installed packages differs between machines, and detection depends on the order.
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             wire = point.load()
@@ -67,13 +71,30 @@ def _by_name() -> dict[str, WireFormat]:
     return _index(all_formats())
 
 
+def _without_separators(name: str) -> str:
+    return name.lower().translate(_SEPARATORS)
+
+
+@lru_cache(maxsize=1)
+def _by_spelling() -> dict[str, WireFormat | None]:
+    """Return the formats by their names without separators; None where two formats would have one name."""
+    by_spelling: dict[str, WireFormat | None] = {}
+    for name, wire in _by_name().items():
+        key = _without_separators(name)
+        # Two formats that differ in a separator alone: neither may be chosen by guess.
+        by_spelling[key] = wire if by_spelling.get(key, wire) is wire else None
+    return by_spelling
+
+
 def formats() -> tuple[str, ...]:
     """Return the names of all wire formats, without aliases and without "auto"."""
     return tuple(wire.name for wire in all_formats())
 
 
 def get_format(name: str | WireFormat) -> WireFormat:
-    """Return the format with this name or alias, in any case. A format is returned as it is.
+    """Return the format with this name or alias, in any case and with any of "-", "." and "_" between its parts.
+
+    A format is returned as it is.
 
     Raises:
         UnknownFormat: no such format; also a KeyError. "auto" is not a format, it only reads.
@@ -82,7 +103,7 @@ def get_format(name: str | WireFormat) -> WireFormat:
         return name
     check_type("format", name, str, "a format's name or a WireFormat")
     by_name = _by_name()
-    wire = by_name.get(name.lower())
+    wire = by_name.get(name.lower()) or _by_spelling().get(_without_separators(name))
     if wire is None and name.lower() == AUTO:
         raise UnknownFormat(
             name,

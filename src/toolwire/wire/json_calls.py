@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decode_json
 from toolwire.wire.compiled_format import Step
-from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker
+from toolwire.wire.definition_text import is_definition
+from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker, TextUpToMarker, WholeObject
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
-from toolwire.wire.syntax import Args, JsonCall, TokenArgs
+from toolwire.wire.syntax import END_OF_SEQUENCE, Args, JsonCall, TokenArgs
 from toolwire.wire.text_buffer import TextBuffer
 from toolwire.wire.xml_scanners import XmlText
 
@@ -27,14 +29,85 @@ _LIST = marker_set(frozenset({"["}))
 _OBJECT_OR_TEXT = marker_set(frozenset({"{", '"', "null"}))
 _ITEM = marker_set(frozenset({"{", ",", "]"}))
 _EXTRA = marker_set(frozenset({"}", "]"}))
+_IDENTITY = frozenset({"id", "call_id", "tool_call_id", "index"})
+_TYPES = frozenset(("type", value) for value in ("function", "function_call", "tool_call", "tool_use"))
+"""Members around a call in APIs, which say nothing about its arguments."""
+_LINE_END = marker_set(frozenset({"\n"}))
 _EXTRA_BRACE = marker_set(frozenset({"}"}))
 
 
-def only_args(reader: BlockReader) -> Control:
-    """Read arguments outside a JSON object with the name."""
+def only_args(reader: BlockReader, node: Args | None = None, openers: frozenset[str] = frozenset()) -> Control:
+    """Read arguments outside a JSON object with the name; `openers` are markers that begin another call."""
     call = reader.building()
+    if node is not None and node.lone:
+        opening = NextMarker(_OBJECT, consume=False)
+        if not (yield opening):
+            if opening.cut:
+                yield from reader.cut_here()
+            if node.until:
+                yield from _lone_text(reader, call, node.until, openers)
+            else:
+                yield from _lone_argument(reader, call)
+            return
     yield from _args(reader, call)
     yield from _extra(reader, call, _EXTRA_BRACE)
+
+
+def _lone_argument(reader: BlockReader, call: CallBuilder) -> Control:
+    """Read a line that is not a JSON object: the one argument of a tool that needs or has only one.
+
+    A server removes the text at which a model has to stop, and the line break before it. So the end of the message
+    ends the argument too; such a call records that its end is missing.
+    """
+    pieces = TextBuffer()
+    cut: EndOfText | None = None
+    try:
+        yield TextUpToMarker(_LINE_END, pieces.add)
+    except EndOfText as error:
+        cut = error
+    line = pieces.take().strip()
+    while ending := next((token for token in END_OF_SEQUENCE if line.endswith(token)), ""):
+        line = line.removesuffix(ending).rstrip()
+    if not line or line.startswith(reader.state.wire.stop):
+        raise Unreadable("the arguments are missing")
+    value: Any = line
+    with suppress(ValueError):
+        value = call.read_json(line)
+    if isinstance(value, str):  # text in quotes, which may be JSON written once more
+        line = value
+        with suppress(ValueError):
+            value = call.read_json(line)
+    if value is not None and not isinstance(value, dict):
+        value = _only_value(call, line)
+    call.begin_arguments()
+    call.set_arguments(value or {})
+    _announce(reader, call)
+    if cut is not None:
+        call.complete_payload()
+        raise cut
+
+
+def _lone_text(reader: BlockReader, call: CallBuilder, close: str, openers: frozenset[str]) -> Control:
+    """Read text up to its closing marker, which is not a JSON object: the one argument of a tool that takes just one.
+
+    Text with an opener of another call is refused: the opener may be part of it, or follow it without the marker.
+    """
+    pieces = TextBuffer()
+    yield TextUpToMarker(marker_set(openers | {close}), pieces.add)
+    yield from reader.expect(marker_set(frozenset({close})), f"{close} is missing", consume=False)
+    text = pieces.take().strip()
+    value = _only_value(call, text) if text else {}
+    call.begin_arguments()
+    call.set_arguments(value)
+    _announce(reader, call)
+
+
+def _only_value(call: CallBuilder, text: str) -> dict[str, Any]:
+    """Return the arguments of a tool that takes just one, which is written as this text."""
+    key = call.shape.lone_property
+    if not key:
+        raise Unreadable("the arguments are not a JSON object, and the tool does not take just one")
+    return {key: call.shape.property(key).from_text(text, call.read_json)}
 
 
 def token_args(reader: BlockReader, node: TokenArgs) -> Control:
@@ -51,7 +124,14 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
     reader.announce(call)
     call.begin_arguments()
     pieces = TextBuffer()
-    leaf = XmlText(node.element, step.follow_set, nocase=reader.state.wire.nocase, decode=True, put=pieces.add)
+    leaf = XmlText(
+        node.element,
+        step.follow_set,
+        outer=reader.state.compiled.around_elements(step),
+        nocase=reader.state.wire.nocase,
+        decode=True,
+        put=pieces.add,
+    )
     yield leaf
     call.record_unescaped(leaf.bare)
     try:
@@ -60,10 +140,10 @@ def escaped_args(reader: BlockReader, step: Step, node: Args) -> Control:
         raise Unreadable(f"the arguments are not JSON: {error}") from error
 
 
-def _args(reader: BlockReader, call: CallBuilder) -> Control:
+def _args(reader: BlockReader, call: CallBuilder, *, lone: bool = False) -> Control:
     opening = yield from reader.expect(_OBJECT_OR_TEXT, "the arguments are not a JSON object", consume=False)
     # Without markers the object may still turn out to be something else than a call.
-    if reader.state.wire.markers:
+    if reader.marked:
         reader.announce(call)
     if opening == "{" and call.name:
         arguments = call.json_arguments(reader.state.fast)
@@ -75,10 +155,14 @@ def _args(reader: BlockReader, call: CallBuilder) -> Control:
     call.begin_arguments()
     value, text = yield from _value(reader, call)
     if isinstance(value, str):  # arguments as a JSON string are decoded once, as APIs write them
+        string = value
         try:
-            value, text = call.read_json(value) if value.strip() else {}, ""
+            value, text = call.read_json(string) if string.strip() else {}, ""
         except ValueError as error:
-            raise Unreadable(f"the arguments are a string that is not JSON: {error}") from error
+            if not lone:
+                raise Unreadable(f"the arguments are a string that is not JSON: {error}") from error
+        if lone and call.name and not isinstance(value, dict):
+            value, text = _only_value(call, string), ""
     call.set_arguments({} if value is None else value, "" if value is None else text)
     if call.name:
         _announce(reader, call)
@@ -104,14 +188,9 @@ def _unmarked(reader: BlockReader, call: CallBuilder, arguments: Arguments) -> C
 
 def _announce(reader: BlockReader, call: CallBuilder) -> None:
     """Announce a call whose arguments are complete; refuse a tool's definition in a format without markers."""
-    if call.index < 0 and not reader.state.wire.markers:
-        parameters, arguments = reader.state.options.tools[call.name].parameters, call.arguments
-        kind = arguments.get("type")
-        json_type = TYPE_NAMES.get(kind.lower()) if isinstance(kind, str) else None
-        if (json_type == "object" and "type" not in call.shape.property_names) or (
-            arguments and arguments == parameters
-        ):
-            raise Unreadable("the definition of a tool is not a call to it")
+    is_certain = call.index >= 0 or reader.marked
+    if not is_certain and is_definition(reader.state.options.tools[call.name], call.arguments):
+        raise Unreadable("the definition of a tool is not a call to it")
     reader.announce(call)
 
 
@@ -122,10 +201,10 @@ def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
         separator = marker_set(frozenset({node.between.strip()})) if node.between.strip() else None
         while opening == "{":
             yield from _json_call(reader, node, _EXTRA)
-            if separator is not None and (yield NextMarker(separator, consume=False)):
+            if separator is not None and (yield from reader.marker(separator, consume=False))[0]:
                 reader.end_call()  # the separator is not part of the call's text
                 yield NextMarker(separator)
-            opening = yield NextMarker(CONTAINER, consume=False)
+            opening, _ = yield from reader.marker(CONTAINER, consume=False)
         return
     yield from json_list(reader, node)
 
@@ -162,7 +241,7 @@ def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> C
             call.record_repair("trailing_comma", "a comma is before the closing bracket")
         if not nested:
             yield from _extra(reader, call, _EXTRA)
-    elif reader.state.wire.markers:
+    elif reader.marked:
         reader.empty = True
     else:
         raise Unreadable("an empty list is not a call")
@@ -170,18 +249,23 @@ def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> C
 
 def _extra(reader: BlockReader, call: CallBuilder, brackets: MarkerSet) -> Control:
     # White space before a bracket means that it belongs to the text after the call.
-    if call.may_repair and (yield NextMarker(brackets, skip_space=False)):
+    if call.may_repair and (yield from reader.marker(brackets, skip_space=False))[0]:
         call.record_repair("extra_close", "")
 
 
 def _json_call(reader: BlockReader, node: JsonCall, extra: MarkerSet) -> Control:
     call = reader.begin_call()
     reader.committed = True
-    yield from (_keyed(reader, call) if node.keyed else _object(reader, call, node))
+    if not (yield from _whole_call(reader, call, node)):
+        yield from (_keyed(reader, call) if node.keyed else _object(reader, call, node))
     if reader.call is not call:  # the object contained a list of calls, which were built instead
+        if reader.call is not None:
+            reader.call.members.update(call.members)
         return
     if not call.name:
         raise Unreadable("the name of the tool is missing", "missing_name")
+    if not node.needs_args:
+        call.use_members()
     if call.index < 0:
         if node.needs_args:
             raise Unreadable("the arguments are missing")
@@ -190,9 +274,41 @@ def _json_call(reader: BlockReader, node: JsonCall, extra: MarkerSet) -> Control
     yield from _extra(reader, call, extra)
 
 
+def _whole_call(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Generator[Leaf, Any, bool]:
+    """Read a call that is there to its end and has nothing but a name and arguments; return whether there is one.
+
+    This is only faster: reading the object part by part gives the same call.
+    """
+    # Deltas have the white space of the text, a repair that is not allowed is an error at its own place, and a probe
+    # that competes announces its call at the name.
+    state = reader.state
+    if state.options.deltas or state.competing or node.keyed or not (reader.marked and call.may_repair):
+        return False
+    members: dict[str, Any] | None = yield WholeObject(state.fast, partial(_is_plain_call, node))
+    if members is None:
+        return False
+    (name, arguments) = members.values() if next(iter(members)) in node.name else reversed(members.values())
+    reader.set_name(call, name)
+    reader.announce(call)
+    call.begin_arguments()
+    call.set_arguments(arguments)
+    return True
+
+
+def _is_plain_call(node: JsonCall, members: dict[str, Any]) -> bool:
+    """Return whether an object has a name, arguments and nothing else."""
+    if len(members) != 2:
+        return False
+    first, second = members
+    name, args = (first, second) if first in node.name else (second, first)
+    if name not in node.name or args not in node.args or args in node.name:
+        return False
+    return isinstance(members[name], str) and bool(members[name]) and isinstance(members[args], dict)
+
+
 def _object(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Control:
     yield from reader.expect(_OBJECT, "a JSON object should begin here")
-    doubled = call.may_repair and (yield NextMarker(_OBJECT, skip_space=False))
+    doubled = call.may_repair and (yield from reader.marker(_OBJECT, skip_space=False))[0]
     if doubled:  # a model that copies a template doubles its braces
         call.record_repair("doubled_braces", "")
     yield from _members(reader, call, node)
@@ -236,7 +352,7 @@ def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) ->
     if reader.call is not call and (key in node.args or key in node.name):
         raise Unreadable("a call is beside a list of calls")
     if key in node.args:
-        yield from _args(reader, call)
+        yield from _args(reader, call, lone=node.lone)
         return
     if key in node.lists and not call.name and (yield NextMarker(_LIST, consume=False)):
         yield from json_list(reader, replace(node, lists=()), nested=True)
@@ -252,7 +368,7 @@ def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) ->
         if not isinstance(value, str):
             raise Unreadable("the name of the tool is not a string", "missing_name")
         reader.set_name(call, value)
-        if reader.state.wire.markers:
+        if reader.marked:
             reader.announce(call)
         if call.has_waiting_arguments:
             call.use_waiting_arguments()
@@ -261,6 +377,8 @@ def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) ->
         call.id = str(value) or call.id
     elif key in node.server and isinstance(value, str):
         call.server = value
+    elif isinstance(value, (dict, list)) or (key not in _IDENTITY and (key, value) not in _TYPES):
+        call.members[key] = value
 
 
 def _value(reader: BlockReader, call: CallBuilder) -> Generator[Leaf, Any, tuple[Any, str]]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, Protocol
 
 from toolwire.text.json_scanner import JsonScanner
+from toolwire.text.json_text import FastJsonReader
 from toolwire.wire.marker_sets import MarkerSet
 from toolwire.wire.text_buffer import TextBuffer
 
@@ -33,6 +33,12 @@ NAME_LIMIT = 256
 """Maximum length of a name, in code points."""
 SPACE_LIMIT = 4000
 """Maximum white space between a value's closing marker and what follows it, in characters."""
+
+
+def begins_name(character: str) -> bool:
+    """Return whether a name can begin with this character."""
+    match = _NAME.match(character)
+    return bool(match and match[0])
 
 
 class Prefixes(Protocol):
@@ -96,6 +102,7 @@ class NextMarker(Leaf):
             self.done = self.cut = final
             return pos
         marker, wait = self._markers.match(text, pos, final)
+        # The caller compares the next piece with `waiting` first, so that small pieces are not scanned again and again.
         if wait:  # it may become a marker, or a longer one
             self.waiting = self._markers
             return pos
@@ -171,6 +178,7 @@ class WordUpToMarker(Leaf):
         elif self._size > NAME_LIMIT:
             self.error = f"a name of more than {NAME_LIMIT} characters"
         elif 0 <= line == stop:
+            # Without this bound, a missing marker would make a name of the next lines.
             self.error = "a name ends at its line"
         elif final:
             self.done = self.cut = True
@@ -225,6 +233,27 @@ class JsonValue(Leaf):
         self.value = self.text.take()
 
 
+class WholeObject(Leaf):
+    """A JSON object that is there to its end, valid, and accepted; else the value is None, and nothing is read."""
+
+    __slots__ = ("_accepts", "_fast")
+
+    def __init__(self, fast: FastJsonReader, accepts: Callable[[dict[str, Any]], bool]) -> None:
+        super().__init__()
+        self._fast = fast
+        self._accepts = accepts
+
+    def scan(self, text: str, pos: int, final: bool) -> int:
+        """Read all of the object."""
+        self.done = True
+        entry = self._fast.read(text, pos) if pos < len(text) else None
+        # Nothing is consumed then, so that the slower way reads the same text from its start.
+        if entry is None or not isinstance(entry[0], dict) or not self._accepts(entry[0]):
+            return pos
+        self.value, stop = entry
+        return stop
+
+
 class JsonPrefix(Leaf):
     """The raw text of a JSON value, or of as much as is valid JSON."""
 
@@ -258,9 +287,12 @@ class ClosedText(Leaf):
     """Text up to a closing marker, which counts only if something that may follow it comes next, after white space.
 
     So the text may contain its own closing marker: one that does not count is text.
+
+    Attributes:
+        closer: the closing marker that was read last.
     """
 
-    __slots__ = ("_after", "_pending", "_space", "_special")
+    __slots__ = ("_after", "_pending", "_space", "_special", "closer")
 
     def __init__(self, special: Callable[[str], Any]) -> None:
         super().__init__()
@@ -268,17 +300,23 @@ class ClosedText(Leaf):
         self._after = False  # a closing marker was read, and what follows decides whether it counts
         self._pending: list[str] = []
         self._space = 0
+        self.closer = ""
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Read text and closing markers in turn."""
         end = len(text)
         while pos < end:
             pos, wait = self._look(text, pos, final) if self._after else self._read(text, pos, final)
-            if self.done or wait:
+            # A subclass may set `done` and withdraw it in `_finish`, so `error` is looked at, too.
+            if self.done or self.error or wait:
                 return pos
         if final and self._after:
-            # The end of the text may follow a closing marker too.
-            self.done = True
+            # The text may have been cut right behind its closing marker: nothing that follows could tell.
+            if self._may_end():
+                self.done = True
+                self._finish()
+            else:
+                self._continue()
         return pos
 
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
@@ -289,6 +327,13 @@ class ClosedText(Leaf):
         """Return whether the text at `pos` may follow the closing marker, and whether more text is needed."""
         raise NotImplementedError
 
+    def _may_end(self) -> bool:
+        """Return whether the end of the text may follow the closing marker."""
+        return True
+
+    def _finish(self) -> None:
+        """End the text at the closing marker, which counts."""
+
     def _text(self, text: str) -> None:
         """Take more of the text, which must not be empty."""
         raise NotImplementedError
@@ -297,12 +342,13 @@ class ClosedText(Leaf):
         """Take a closing marker that does not count, and the white space after it, as text."""
         self._text(text)
 
-    def _closing(self, marker: str) -> None:
+    def _closing(self, marker: str, written: str) -> None:
         """Wait for what follows a closing marker."""
+        self.closer = marker
         self._after = True
         self._space = 0
         self.quick = None
-        self._pending.append(marker)
+        self._pending.append(written)
 
     def _look(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         match = BLANK.match(text, pos)
@@ -316,121 +362,22 @@ class ClosedText(Leaf):
             if pos == len(text):
                 return pos, True
             self.done, wait = self._follows(text, pos, final)
+            if self.done:
+                self._finish()
             if self.done or wait:
                 return pos, wait
-        # The marker was text. It is passed on and not scanned again, so that floods of markers stay linear.
+        self._continue()
+        return pos, False
+
+    def _continue(self) -> None:
+        """Read on after a closing marker that was text."""
+        # It is passed on and not scanned again, so that floods of markers stay linear.
         self._after = False
         self.quick = self._special
         pending = "".join(self._pending)
         self._pending.clear()
         self._give_back(pending)
-        return pos, False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ValueEnd:
-    """Rules for the end of a parameter's raw value.
-
-    Attributes:
-        close: the closing marker.
-        stops: the closing marker, the openers that can take its place, and the opener of
-            CDATA sections where the format has them.
-        follow: markers that may come after the closing marker.
-        newline: one newline at each end belongs to the format.
-        line_start: an opener takes the place of the closing marker at a line start only.
-        special: search for a character that may begin a stop.
-    """
-
-    close: str
-    stops: MarkerSet
-    follow: MarkerSet
-    newline: bool
-    line_start: bool
-    special: Callable[[str], Any]
-
-
-class RawText(ClosedText):
-    """A value as raw text up to its closing marker, or to the next parameter's opener if the marker is missing.
-
-    Args:
-        rules: where the value ends.
-        put: takes the value's text, piece by piece.
-        before: text of the value that was read already.
-
-    Attributes:
-        missing: an opener stood in for the closing marker.
-    """
-
-    __slots__ = ("_in_cdata", "_newline_held", "_previous", "_put", "_rules", "_started", "missing")
-
-    def __init__(self, rules: ValueEnd, put: Callable[[str], None], before: str = "") -> None:
-        super().__init__(rules.special)
-        self._rules = rules
-        self._put = put
-        self._in_cdata = False
-        self._started = not rules.newline  # the newline at the beginning was dealt with
-        self._newline_held = False  # it is the format's if the value ends here, and the value's if it does not
-        self._previous = "\n"
-        self.missing = False
-        if before:
-            self._text(before)
-
-    def pass_on(self, text: str) -> None:
-        """Take a piece without special characters."""
-        self._started = True
-        self._previous = text[-1]
-        if self._newline_held:
-            self._newline_held = False
-            self._put("\n")
-        self._put(text)
-
-    def _text(self, text: str) -> None:
-        self._previous = text[-1]
-        if self._rules.newline:
-            if not self._started:
-                self._started = True
-                text = text.removeprefix("\n")
-            if text and self._newline_held:
-                self._newline_held = False
-                text = "\n" + text
-            if text.endswith("\n"):
-                # Only what comes next decides whether this newline is the one before the closing marker.
-                self._newline_held = True
-                text = text[:-1]
-        if text:
-            self._put(text)
-
-    def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
-        rules = self._rules
-        stops = CDATA_END if self._in_cdata else rules.stops
-        start, stop, marker = stops.search(text, pos, final)
-        if start > pos:
-            self._text(text[pos:start])
-        if marker == rules.close:
-            self._closing(text[start:stop])
-            return stop, False
-        if marker and (self._in_cdata or marker == CDATA):
-            # The wrapper of a section is not part of the value.
-            self._in_cdata = not self._in_cdata
-            self.quick = CDATA_SPECIAL if self._in_cdata else self._special
-            return stop, False
-        if marker:
-            # Inside a line, the opener may be text that the value quotes.
-            if not rules.line_start or self._previous == "\n":
-                self.missing = self.done = True
-                return start, False
-            self._text(text[start])
-            return start + 1, False
-        if start < len(text):
-            self.waiting = stops
-        return start, start < len(text)
-
-    def _follows(self, text: str, pos: int, final: bool) -> tuple[bool, bool]:
-        follow = self._rules.follow
-        marker, wait = follow.match(text, pos, final)
-        if wait:
-            self.waiting = follow
-        return bool(marker) or (final and follow.is_prefix(text[pos : pos + follow.longest])), wait
+        self.closer = ""
 
 
 class TextUpToMarker(Leaf):

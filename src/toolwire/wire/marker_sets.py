@@ -1,8 +1,8 @@
 """Sets of markers: which one comes next, where is the next one, and may more text change the answer.
 
-Markers are compiled into one trie-shaped regular expression, in which every proper prefix also matches at the end of
-the text. So one search finds the first marker, or the partial one that has to be held back, whichever is earlier. The
-longest marker wins.
+For a search, markers are compiled into one trie-shaped regular expression, in which every proper prefix also matches at
+the end of the text. So one search finds the first marker, or the partial one that has to be held back, whichever is
+earlier. At a known place, markers are looked up by their lengths. The longest marker wins.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 _Trie = dict[str, "_Trie"]
 _END = ""
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+"""Case is ignored in ASCII alone, where each letter has one other form."""
 
 
 def _trie(markers: Iterable[str]) -> _Trie:
@@ -44,7 +47,10 @@ class MarkerSet:
         spelled: the markers as they are written, by their form for comparison.
     """
 
-    __slots__ = ("_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_start_search", "longest", "spelled")
+    __slots__ = (
+        "_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_sizes", "_start_search", "_starts", "longest",
+        "spelled",
+    )  # fmt: skip
 
     def __init__(self, markers: frozenset[str], *, nocase: bool = False) -> None:
         self._nocase = nocase
@@ -55,6 +61,8 @@ class MarkerSet:
         # A letter has two spellings where case is ignored, and `find` searches for one.
         self._lead = "" if nocase and lead.isalpha() else lead
         self._prefixes = frozenset(key[:n] for key in self.spelled for n in range(1, len(key)))
+        self._starts = frozenset(c for key in self.spelled for c in (key[0], key[0].upper() if nocase else key[0]))
+        self._sizes = sorted({len(key) for key in self.spelled}, reverse=True)
         self._open_re: re.Pattern[str] | None = None
         self._final_re: re.Pattern[str] | None = None
         self._start_search: Callable[[str], Any] | None = None
@@ -79,14 +87,12 @@ class MarkerSet:
     def find_start(self) -> Callable[[str], Any]:
         """Search for a character that may begin a marker."""
         if self._start_search is None:
-            starts = {c for key in self.spelled for c in (key[0], key[0].upper() if self._nocase else key[0])}
-            self._start_search = re.compile(
-                "[" + "".join(map(re.escape, sorted(starts))) + "]" if starts else r"(?!)"
-            ).search
+            starts = "".join(map(re.escape, sorted(self._starts)))
+            self._start_search = re.compile(f"[{starts}]" if starts else r"(?!)").search
         return self._start_search
 
     def _key(self, text: str) -> str:
-        return text.lower() if self._nocase else text
+        return text.translate(_LOWER) if self._nocase else text
 
     def search(self, text: str, pos: int, final: bool) -> tuple[int, int, str]:
         """Return start, end and spelling of the next marker from `pos`.
@@ -110,13 +116,15 @@ class MarkerSet:
 
     def match(self, text: str, pos: int, final: bool) -> tuple[str, bool]:
         """Return the marker at `pos`, and whether more text is needed to decide."""
-        match = self._regex(final).match(text, pos)
-        if match is None:
+        if text[pos : pos + 1] not in self._starts:
             return "", False
-        key = self._key(match[0])
-        if not final and match.end() == len(text) and key in self._prefixes:
+        key = self._key(text[pos : pos + self.longest])
+        if not final and len(key) < self.longest and key in self._prefixes:
             return "", True
-        return self.spelled.get(key, ""), False
+        for size in self._sizes:  # the longest wins
+            if (marker := self.spelled.get(key[:size])) is not None:
+                return marker, False
+        return "", False
 
     def is_prefix(self, text: str) -> bool:
         """Return whether `text` is a proper prefix of a marker."""

@@ -24,11 +24,13 @@ from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
 from toolwire.text.json_text import FastJsonReader
 from toolwire.text.truncate import shorten
 from toolwire.wire.block_reader import Control, MessageState, ReadOptions
+from toolwire.wire.broken_calls import RestOfBrokenCall
 from toolwire.wire.call_builder import EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, compile_format
 from toolwire.wire.content_scanner import ContentScanner
 from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.node_readers import NodeReader
+from toolwire.wire.shared_wrappers import after_first_call, with_shared_shapes
 from toolwire.wire.syntax import WireFormat
 from toolwire.wire.text_buffer import TextBuffer
 
@@ -44,6 +46,7 @@ class MessageReader:
         options: the settings.
         probe: for a probe, a block's opener: the reader starts at it, and stops when a call is announced or the block
             is over.
+        competing: for a probe, other formats matter from where its call is announced, so it stops right there.
         position: position of the text's first character; negative for text of the prompt.
         blank: no content but white space came before.
         fast: number of failed attempts to read JSON the fast way, shared by probes over the same text.
@@ -61,16 +64,23 @@ class MessageReader:
         options: ReadOptions,
         *,
         probe: str = "",
+        competing: bool = False,
         position: int = 0,
         blank: bool = True,
         fast: FastJsonReader | None = None,
     ) -> None:
         self.wire = wire
         self._events: list[Event] = []
-        self._state = MessageState(wire, compile_format(wire), options, self._events.append, fast or FastJsonReader())
+        self._unadvised: list[tuple[int, str]] = []  # places of problems among them, and the tools' names
+        shared = () if probe else options.shared
+        compiled = compile_format(with_shared_shapes(wire, shared) if shared else wire)
+        fast = fast or FastJsonReader()
+        self._state = MessageState(
+            wire, compiled, options, self._events.append, self._take, lambda: self.position, fast
+        )
         self._tail = ""
         self.position = position
-        self._probing = bool(probe)
+        self._state.probing, self._state.competing = bool(probe), competing
         self.decided = self.ended = False
         self.scanned = 0
         self._raw: TextBuffer | None = None  # text of the block that is being read
@@ -123,22 +133,33 @@ class MessageReader:
         events = self._events
         if not events:
             return ()
+        if self._unadvised:
+            self._advise()
         taken_events = events.copy()
         events.clear()
         return taken_events
 
+    def _advise(self) -> None:
+        """Add an example of a call to the problems that were found since the last call of `take_events`."""
+        for at, name in self._unadvised:
+            event = self._events[at]
+            assert isinstance(event, ProblemFound)
+            advice = self._state.options.hint(self.wire, name)
+            self._events[at] = ProblemFound(replace(event.problem, message=event.problem.message + advice))
+        self._unadvised.clear()
+
     def advance(self, text: str, pos: int, final: bool) -> int:
         """Read `text` from `pos`; return the position where more text is needed, or a probe is decided."""
+        state = self._state
         while not self.decided:
             leaf = self._leaf
             leaf.waiting = None
             stop = leaf.scan(text, pos, final)
+            state.text, state.pos = text, pos
             if stop > pos:
-                self.scanned += stop - pos
-                if self._raw is not None:
-                    self._raw.add(text[pos - min(0, self.position) : stop])  # not what the prompt had written
-                self.position += stop - pos
-                pos = stop
+                self._take(stop)
+            if state.competing:
+                state.text = ""
             try:
                 if leaf.done:
                     self._leaf = self._control.send(leaf.value)
@@ -149,11 +170,25 @@ class MessageReader:
             except StopIteration:  # only at the end of the text
                 self.ended = True
                 break
-            if self._probing and self._state.announced:
+            finally:
+                pos = state.pos
+            if self._state.probing and self._state.announced:
                 self.decided = True
+        state.text = ""
         if not self.decided:
             self.scanned += min(len(text) - pos, _LOOK)
         return pos
+
+    def _take(self, stop: int) -> None:
+        """Consume the text that is being read up to a position."""
+        state = self._state
+        size = stop - state.pos
+        self.scanned += size
+        if self._raw is not None:
+            begin = state.pos if self.position >= 0 else state.pos - self.position  # not what the prompt had written
+            self._raw.add(state.text[begin:stop])
+        self.position += size
+        state.pos = stop
 
     def end(self, text: str, pos: int) -> int:
         """Read `text` from `pos` as the end of the message; return the position where reading stopped."""
@@ -178,12 +213,20 @@ class MessageReader:
 
     def stop_probing(self) -> None:
         """Read on as the reader of the whole message."""
-        self._probing = self.decided = False
+        self._state.probing = self._state.competing = self.decided = False
+        if self._state.options.shared:  # the blocks after this one may have other shapes
+            self._state.compiled = compile_format(after_first_call(self.wire, self._state.options.shared))
+            self._content.use_markers(self._state.compiled.content)
 
     @property
     def complete_calls(self) -> int:
         """Number of calls read to their end."""
         return self._state.complete
+
+    @property
+    def answering(self) -> bool:
+        """True if text that its format marks as the answer was read."""
+        return self._content.answering
 
     @property
     def held(self) -> int:
@@ -204,12 +247,13 @@ class MessageReader:
                 if hidden and self._hides_calls(hidden):
                     self._events.extend(hidden_by_fence(hidden, self.position))
                 return
+            heads_line = prose.at_line_start
             prose.resume()
             try:
-                yield from self._block(self._state.compiled.blocks[opener])
+                yield from self._block(self._state.compiled.blocks[opener], heads_line=heads_line)
             except EndOfText:
                 return
-            if self._probing:
+            if self._state.probing:
                 self.decided = True
             opener = ""
 
@@ -221,47 +265,57 @@ class MessageReader:
         reader.finish()
         return reader.complete_calls > 0
 
-    def _block(self, block: Block) -> Control:
-        reader = NodeReader(self._state)
+    def _block(self, block: Block, *, heads_line: bool) -> Control:
+        reader = NodeReader(self._state, block, heads_line=heads_line)
         self._raw = reader.raw
         self._announced_before = self._state.announced
         try:
-            yield from reader.read(block)
+            yield from reader.read()
         except Unreadable as error:
-            self._end_broken(reader, error)
+            text = self._end_broken(reader, error)
+            if reader.committed:
+                yield from self._rest_of_broken(block, text)
         except EndOfText:
             self._end_cut(reader)
-            self._leave_block(committed=reader.committed)
+            self._leave_block(committed=reader.committed, heading=not reader.marked and reader.reported)
             raise
-        self._leave_block(committed=reader.committed)
+        self._leave_block(committed=reader.committed, heading=not reader.marked and reader.reported, fence=reader.fence)
 
-    def _leave_block(self, *, committed: bool) -> None:
+    def _rest_of_broken(self, block: Block, text: str) -> Control:
+        """Read on up to the end of a broken call's text, so that no call is read in the strings that it contains."""
+        rest = RestOfBrokenCall(text, frozenset(self._state.compiled.blocks).union(block.closers.spelled))
+        if block.has_strings and rest.is_inside:
+            with contextlib.suppress(EndOfText):
+                yield rest
+
+    def _leave_block(self, *, committed: bool, heading: bool = False, fence: str = "") -> None:
         """Turn the text that the block did not use into content."""
         rest = self._raw.take() if self._raw is not None else ""
         self._raw = None
-        if self._block_called and self._content.reasoning:
+        if (self._block_called or (heading and committed)) and self._content.reasoning:
             self._content.leave_reasoning()
-        if not (committed or self._block_called or self._probing):
+        if not (committed or self._block_called or self._state.probing):
             # The block's opener may also be a marker around content, which is dropped elsewhere too.
             drops = [drop for drop in self._state.compiled.content.drops if rest.startswith(drop)]
             rest = rest.removeprefix(max(drops, key=len, default=""))
-        self._content.add_content(rest)
+        self._content.add_content(rest, fence=fence)
 
     @property
     def _block_called(self) -> bool:
         """True if a call was announced in the block; without one, a marker in reasoning is only mentioned."""
         return self._state.announced > self._announced_before
 
-    def _end_broken(self, reader: NodeReader, error: Unreadable) -> None:
-        """End a block that is not what it began as: its text is content, and a problem."""
+    def _end_broken(self, reader: NodeReader, error: Unreadable) -> str:
+        """End a block that is not what it began as: its text, which is returned, is content, and a problem."""
         reader.end_call()
         text = reader.raw.take()
         reader.raw.add(text)
         name = reader.call.name if reader.call is not None else ""
         index = self._abandon(reader, text)
-        if (self.wire.markers and reader.committed) or index is not None:
+        if (reader.reported and reader.committed) or index is not None:
             kind: ProblemKind = "missing_name" if error.kind == "missing_name" else "malformed"
             self._problem(kind, text, _sentence(str(error), text), name, index)
+        return text
 
     def _end_cut(self, reader: NodeReader) -> None:
         """End a block in which the text ended: a complete call lacks its closing marker, any other is incomplete."""
@@ -269,7 +323,7 @@ class MessageReader:
             reader.missing_close()
             reader.end_call()
             return
-        if reader.call is not None and self.wire.markers:
+        if reader.call is not None and reader.marked:
             # Users see an incomplete call whose name was read, even where announcing it would have waited.
             reader.announce(reader.call)
         text = reader.raw.take()
@@ -280,7 +334,7 @@ class MessageReader:
             self._problem("truncated", text, why, name, index)
             return
         pseudo = reader.call is not None and reader.call.pseudo
-        if self.wire.markers and reader.committed and text.strip() and not pseudo:
+        if reader.reported and reader.committed and text.strip() and not pseudo:
             why = "The text ends inside a tool call, before its name. Send the call again, whole."
             self._problem("truncated", text, why, "")
         reader.raw.add(text)
@@ -294,11 +348,13 @@ class MessageReader:
         return call.index
 
     def _problem(self, kind: ProblemKind, raw: str, message: str, name: str, index: int | None = None) -> None:
-        if self._content.reasoning and not self._block_called:
-            return  # reasoning may mention a marker
+        # Reasoning may mention a marker. In ReAct, whose thoughts have no end of their own, it means it.
+        if self._content.reasoning and not self._block_called and self.wire.markers:
+            return
         if self.position < 0 and index is None:
             return  # the problem is in the prompt's text, which was not fed
-        message += self._state.options.hint(self.wire, name)
+        # An example takes longer than the rest of a short message, and most probes' problems are thrown away.
+        self._unadvised.append((len(self._events), name))
         self._events.append(ProblemFound(Problem(kind, max(0, self.position - len(raw)), raw, message, index)))
 
 

@@ -7,10 +7,12 @@ from typing import assert_never
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import Unreadable
 from toolwire.wire.compiled_format import Step
+from toolwire.wire.content_markers import FENCES
 from toolwire.wire.json_calls import escaped_args, json_calls, only_args, token_args
-from toolwire.wire.leaf_scanners import NextMarker
+from toolwire.wire.leaf_scanners import NextMarker, RemainingText
+from toolwire.wire.marker_sets import marker_set
 from toolwire.wire.parameters import elements, params, token_elements
-from toolwire.wire.python_calls import python_calls
+from toolwire.wire.python_calls import keyword_args, python_calls
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -20,6 +22,7 @@ from toolwire.wire.syntax import (
     Ident,
     JsonCall,
     Key,
+    KeywordArgs,
     Lit,
     Many,
     Mark,
@@ -30,8 +33,11 @@ from toolwire.wire.syntax import (
     Server,
     Tag,
     TokenArgs,
+    ToolBody,
+    ToolTag,
     Value,
 )
+from toolwire.wire.tool_tag_readers import tool_body, tool_tag
 from toolwire.wire.xml_scanners import Attributes
 
 
@@ -49,13 +55,19 @@ class NodeReader(BlockReader):
             case Elements():
                 return token_elements(self, step, node) if node.token else elements(self, step, node)
             case Args():
-                return escaped_args(self, step, node) if node.element else only_args(self)
+                return escaped_args(self, step, node) if node.element else only_args(self, node, step.around.openers)
             case TokenArgs():
                 return token_args(self, node)
+            case KeywordArgs():
+                return keyword_args(self)
             case JsonCall():
                 return json_calls(self, step, node)
             case PyCalls():
                 return python_calls(self, step, node)
+            case ToolTag():
+                return tool_tag(self)
+            case ToolBody():
+                return tool_body(self, node)
             case Many():
                 return self._many(step)
             case OneOf():
@@ -92,18 +104,28 @@ class NodeReader(BlockReader):
     # -- markers and names ---------------------------------------------------------------------------------------
 
     def _lit(self, step: Step, node: Lit) -> Control:
-        leaf = NextMarker(step.first_set)
-        marker = yield leaf
+        if self.closed:  # this marker, or one after it
+            self.closed = "" if self.closed in step.first else self.closed
+            return
+        marker, cut = yield from self.marker(step.first_set)
         if marker:
             self.committed = self.committed or not node.hint
-            while node.repeats and (yield NextMarker(step.first_set)):
+            if marker.startswith(FENCES):
+                self.fence = "" if self.fence else marker[:3]
+            while node.repeats and (yield from self.marker(step.first_set))[0]:
                 pass
         elif self.call is not None and self.call.payload:
             # After a complete call everything is wrapper, and a wrapper that is missing takes no call away.
-            if node.need != "optional":
+            # A closer without its opener is still markup, but its absence is not worth a repair.
+            if node.need != "optional" and not (self.unwrapped and step.ends_block):
                 self.missing_close()
-        elif leaf.cut and (node.need == "required" or self.call is not None):
+            # A text that is cut inside the marker ends with half of it, which is markup too.
+            if cut:
+                yield RemainingText()
+        elif cut and (node.need == "required" or self.call is not None):
             yield from self.cut_here()
+        elif step.ends_call and node.need == "required":
+            yield from self._unclosed(step, node)
         elif node.need == "required":
             raise Unreadable(f"{node.text} is missing")
         elif self.call is None:
@@ -117,6 +139,18 @@ class NodeReader(BlockReader):
                 raise Unreadable(f"{node.text} is missing")
             self.call.record_repair("missing_close", f"{node.text} is missing")
 
+    def _unclosed(self, step: Step, node: Lit) -> Control:
+        """End a call whose closing marker is missing, if the end of its wrapper or another call comes next."""
+        call = self.building()
+        following = NextMarker(marker_set(step.around.beyond, self.state.wire.nocase), consume=False)
+        follows = yield following
+        if following.cut:
+            yield from self.cut_here()
+        # A name alone may be prose, unless it is the name of a tool.
+        if not follows or not (call.has_arguments or call.name in self.state.options.tools):
+            raise Unreadable(f"{node.text} is missing")
+        call.record_repair("missing_close", f"{node.text} is missing")
+
     def _tag(self, step: Step, node: Tag) -> Control:
         yield from self.expect(step.first_set, f"the tag <{node.name} {node.attribute}=...> is missing")
         self.committed = True
@@ -124,6 +158,12 @@ class NodeReader(BlockReader):
         value = attributes.get(node.attribute)
         if value is None:
             raise Unreadable(f"the attribute {node.attribute!r} of <{node.name}> is missing")
+        value = value.strip()
+        mark = node.mark.attribute if node.mark is not None else ""
+        meaningful = {node.attribute, mark, "id"}
+        if attributes.get(node.counted, "").isdecimal():
+            meaningful.add(node.counted)
+        self.building().members.update((key, item) for key, item in attributes.items() if key not in meaningful)
         if node.role == "key":
             self.parameter = value
             written = attributes.get(node.mark.attribute) if node.mark is not None else None
@@ -136,12 +176,19 @@ class NodeReader(BlockReader):
 
     def _name(self, node: Name) -> Control:
         text = yield from self.word("the name of the tool", "missing_name", phrase=node.phrase)
+        # Before the bracket of a tag, a slash means that the tag closes itself.
+        if node.phrase and text.endswith("/"):
+            text = text[:-1].rstrip()
+            self.tag_closed = True
         call = self.building()
         name = text.removeprefix(node.prefix)
         if node.is_id:
             head, colon, number = name.rpartition(":")
-            name = head if colon and number.isdecimal() else name
+            # A mere index is the end of an id whose name the model left out.
+            name = head if colon and number.isdecimal() else "" if name.isdecimal() else name
             call.id = text
+        if node.known and not self.state.known_tool(name):
+            raise Unreadable(f"{name[:60]!r} is not a known tool")
         self.set_name(call, name)
 
     def _key(self, step: Step, node: Key) -> Control:
@@ -166,31 +213,31 @@ class NodeReader(BlockReader):
     def _many(self, step: Step) -> Control:
         count = 0
         while True:
-            leaf = NextMarker(step.either_set, consume=False)
-            marker = yield leaf
+            marker, cut = yield from self.marker(step.either_set, consume=False)
             if marker and marker in step.first:
                 yield from self.sequence(step.groups[0])
                 count += 1
+                if self.closed:
+                    return
                 continue
             if count:
                 return
             if marker:
                 self.empty = True
                 return
-            if leaf.cut:
+            if cut:
                 yield from self.cut_here()
             raise Unreadable("a tool call should begin here")
 
     def _one_of(self, step: Step) -> Control:
-        leaf = NextMarker(step.first_set, consume=False)
-        marker = yield leaf
+        marker, cut = yield from self.marker(step.first_set, consume=False)
         for group, begins in zip(step.groups, step.group_firsts, strict=True):
             if marker in begins:
-                if leaf.cut:
+                if cut:
                     yield from self.cut_here()
                 yield from self.sequence(group)
                 return
-        if leaf.cut:
+        if cut:
             yield from self.cut_here()
         if step.empty_group is None:
             raise Unreadable("what follows is not a tool call")
@@ -199,9 +246,8 @@ class NodeReader(BlockReader):
     def _any_order(self, step: Step) -> Control:
         read: set[int] = set()
         while True:
-            leaf = NextMarker(step.either_set, consume=False)
-            marker = yield leaf
-            if leaf.cut:
+            marker, cut = yield from self.marker(step.either_set, consume=False)
+            if cut:
                 yield from self.cut_here()
             at = next((i for i, begins in enumerate(step.group_firsts) if marker in begins and i not in read), None)
             if at is None:
@@ -217,7 +263,7 @@ class NodeReader(BlockReader):
         self.late.clear()
         for inner in step.groups[0]:
             yield from self.node(inner)
-            if self.tag_closed:
+            if self.tag_closed and not isinstance(inner.node, Name):  # the tag's bracket follows the name
                 break
         if not call.name:
             raise Unreadable("the name of the tool is missing", "missing_name")

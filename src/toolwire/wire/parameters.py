@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from toolwire.schema.shape import Shape
-from toolwire.text.json_scanner import JsonScanner, broken_limit
+from toolwire.text.json_reading import broken_limit
+from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, waits_for_end
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
-from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, RawText, TextUpToMarker
+from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, TextUpToMarker
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
+from toolwire.wire.raw_values import RawText
 from toolwire.wire.syntax import Elements, Value
 from toolwire.wire.text_buffer import TextBuffer
 from toolwire.wire.xml_scanners import ELEMENT_NAME, ElementStart, XmlText, escape_text
@@ -26,15 +28,25 @@ def params(reader: BlockReader, step: Step) -> Control:
     header, value = step.groups[0][:-1], step.groups[0][-1]
     listed: dict[str, list[Occurrence]] = {}  # values whose parameter may come again, as items of a list
     try:
-        while (marker := (yield NextMarker(step.either_set, consume=False))) in step.first:
+        while (marker := (yield from reader.marker(step.either_set, consume=False))[0]) in step.first:
             reader.announce(call)
             yield from reader.sequence(header)
+            _put_written_lists(call, listed, reader.parameter)
             yield from _value(reader, call, reader.parameter, step, value, listed)
+            if reader.closed:
+                return
         if marker:
             reader.announce(call)
     finally:
         for key, occurrences in listed.items():
             call.put_value(key, combine(occurrences, call.shape.property(key)))
+
+
+def _put_written_lists(call: CallBuilder, listed: dict[str, list[Occurrence]], next_key: str) -> None:
+    """Add the lists that were written as such, and whose parameter does not come next: those have all their items."""
+    for key, occurrences in list(listed.items()):
+        if key != next_key and all(is_whole for _, is_whole in occurrences):
+            call.put_value(key, combine(listed.pop(key), call.shape.property(key)))
 
 
 def _value(
@@ -45,20 +57,29 @@ def _value(
     shape = call.shape.property(key)
     several = is_list(shape)
     raw, json = reader.mark is True, reader.mark is False
-    _once(key, key in call.arguments or (key in listed and not several))
+    call.refuse_repeat(key, key in call.arguments or (key in listed and not several))
     before = ""
     # A value that is known to be JSON is scanned as JSON first, so that a closing marker in one of its strings is text.
     structured = shape.typed and shape.kinds <= {"object", "array", "null"} and not raw
-    if (json or structured) and (yield NextMarker(CONTAINER, consume=False)):
+    if (json or structured) and (yield from reader.marker(CONTAINER, consume=False))[0]:
         before = yield JsonPrefix(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
     # Only strings are streamed: the text of any other value depends on its type, and so on its end.
     stream = not json and (shape.keeps_text or (raw and not waits_for_end(shape)))
     pieces = TextBuffer()
     add_text = call.open_string(key, pieces.add) if stream else pieces.add
-    leaf = RawText(reader.state.compiled.value_end(step, node), add_text, before)
+
+    def is_next(name: str, certain: bool) -> bool:
+        # A parameter that was given before is rather mentioned in the text of this one than given again.
+        if (name == key and not several) or name in call.arguments:
+            return False
+        return certain or name in call.shape.property_names
+
+    rules = reader.state.compiled.value_end(step, node)
+    leaf = RawText(rules, add_text, before, is_next=is_next, unwrapped=reader.unwrapped)
     yield leaf
-    if leaf.missing:
+    if leaf.closer != node.close:
         call.record_repair("missing_close", f"{node.close} is missing")
+        reader.closed = leaf.closer
     text = pieces.take()
     if stream:
         call.close_string(key, text)
@@ -68,16 +89,12 @@ def _value(
         shape = shape.items
     read = _marked(call, shape, text, json=json) if raw or json else shape.from_text(text, call.read_json)
     if read is text and not raw and shape.typed and "string" not in shape.kinds and (broken := broken_limit(text)):
-        raise Unreadable(f"the parameter {key[:60]!r}: {broken}")
+        call.refuse(f"the parameter {key[:60]!r}: {broken}")
+        return
     if several:
         listed.setdefault(key, []).append((read, isinstance(read, list)))
     else:
         call.put_value(key, read)
-
-
-def _once(key: str, twice: bool) -> None:
-    if twice:
-        raise Unreadable(f"the parameter {key[:60]!r} is given twice")
 
 
 def _marked(call: CallBuilder, shape: Shape, text: str, *, json: bool) -> Any:
@@ -94,7 +111,7 @@ def _marked(call: CallBuilder, shape: Shape, text: str, *, json: bool) -> Any:
     return fitted
 
 
-class _ElementArguments:
+class ElementArguments:
     """Arguments of one call that are written as elements; values that may be items of a list wait for the end."""
 
     def __init__(self, call: CallBuilder, node: Elements) -> None:
@@ -113,8 +130,10 @@ class _ElementArguments:
         try:
             occurrence = reader.read(raw, self.call.shape.property(key))
         except ValueError as error:
-            raise Unreadable(f"the parameter {key[:60]!r}: {error}") from error
+            self.call.refuse(f"the parameter {key[:60]!r}: {error}")
+            return
         self.call.record_unescaped(reader.repairs)
+        self.call.members.update(reader.attributes)
         self._occurrences.setdefault(key, []).append(occurrence)
 
     def put_values(self) -> None:
@@ -138,16 +157,21 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     """Read elements up to the closer of their parent."""
     call = reader.building()
     reader.announce(call)
-    arguments = _ElementArguments(call, node)
+    nocase = reader.state.wire.nocase
+    arguments = ElementArguments(call, node)
+    outer = reader.state.compiled.around_elements(step)
+    # Without an element around all of them, the next call would be an element too.
+    beyond = step.around.beyond if step.around.call_close & step.follow else frozenset()
+    closers = marker_set(step.follow | step.around.call_close | beyond, nocase)
     try:
         while True:
-            start = ElementStart(step.follow_set, nocase=reader.state.wire.nocase)
+            start = ElementStart(closers, nocase=nocase)
             element = yield start
             if start.cut:
                 yield from reader.cut_here()
             if element is None:
                 break
-            yield from _element(arguments, step, element, nocase=reader.state.wire.nocase)
+            yield from _element(arguments, element, closers, outer, nocase=nocase)
     except EndOfText:
         # The call is incomplete, and shows the parameters that were read.
         arguments.put_values()
@@ -159,17 +183,28 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
 
 
 def _element(
-    arguments: _ElementArguments, step: Step, element: tuple[str, dict[str, str], bool], *, nocase: bool
+    arguments: ElementArguments,
+    element: tuple[str, dict[str, str], bool],
+    closers: MarkerSet,
+    outer: Mapping[str, MarkerSet],
+    *,
+    nocase: bool,
 ) -> Control:
     call, node = arguments.call, arguments.node
     name, attributes, closed = element
-    key = attributes.get("name", name) if node.tag and name.lower() == node.tag else name
+    if node.literal and attributes:
+        # The attribute may be the name of the parameter, whose element is then not named after it.
+        call.refuse(f"the element <{name[:60]}> has attributes")
+    named = bool(node.tag) and name.lower() == node.tag
+    key = attributes.get("name", name) if named else name
+    call.members.update((other, value) for other, value in attributes.items() if not (named and other == "name"))
     stream = bool(call.name) and arguments.may_stream(key)
-    _once(key, key in call.arguments)
+    call.refuse_repeat(key, key in call.arguments)
     pieces = TextBuffer()
     add_text = call.open_string(key, pieces.add) if stream else pieces.add
     if not closed:
-        leaf = XmlText(name, step.follow_set, nocase=nocase, decode=stream, put=add_text)
+        decode = stream and not node.literal
+        leaf = XmlText(name, closers, outer=outer, nocase=nocase, decode=decode, put=add_text)
         yield leaf
         call.record_unescaped(leaf.bare)
     text = pieces.take()
@@ -191,7 +226,7 @@ def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     opener, closer = f"{node.token}<", f"{node.token}</"
     tags = marker_set(frozenset({opener, closer}))
     opener_or_follow = marker_set(step.follow | {opener, closer})
-    arguments = _ElementArguments(call, node)
+    arguments = ElementArguments(call, node)
     try:
         while True:
             marker = NextMarker(opener_or_follow, consume=False)
@@ -205,7 +240,7 @@ def token_elements(reader: BlockReader, step: Step, node: Elements) -> Control:
         arguments.put_values()
 
 
-def _token_element(reader: BlockReader, arguments: _ElementArguments, tags: MarkerSet) -> Control:
+def _token_element(reader: BlockReader, arguments: ElementArguments, tags: MarkerSet) -> Control:
     """Read one parameter; rewrite nested elements as plain XML, which has a reader."""
     call, node = arguments.call, arguments.node
     token = marker_set(frozenset({node.token}))
@@ -228,7 +263,7 @@ def _token_element(reader: BlockReader, arguments: _ElementArguments, tags: Mark
         if not key:
             key = name
             stream = arguments.may_stream(key)
-            _once(key, key in call.arguments)
+            call.refuse_repeat(key, key in call.arguments)
             if stream:
                 add_text = call.open_string(key, text.add)
         else:

@@ -1,4 +1,4 @@
-"""Profiles of model families: the wire format in which a model was trained to write calls.
+"""Profiles of model families: the wire format in which a model was trained to write calls, and what it writes.
 
 The table is data, one line per family. A name is a hub name, an Ollama tag or a provider's model id. The first family
 whose pattern matches counts, so special families come before general ones.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from toolwire.wire.answer_shares import FormShare, form_shares, measured_answers, nearest_format, plain_name
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
 from toolwire.wire.result_text import PLACE
 from toolwire.wire.syntax import Lit, Span, Tag, Value, WireFormat, as_written
@@ -25,7 +26,12 @@ class Profile:
         reasoning_started: the chat template opens the reasoning, at least with thinking switched on.
         reason: the reason for this choice, in a sentence.
         api: the API of the model's maker, where calls are in fields of their own; "" if it depends on the server.
-        quirks: special requirements of the API or the chat template, as keys of `QUIRKS`.
+        quirks: special requirements of the API or the chat template, as short names.
+        prompt_format: the wire format to ask for in a prompt: `format`, or else the one that measured answers were
+            nearest to; "auto" if there are none.
+        forms: shares of the formats and dialects in measured answers to a prompt, the most frequent first. If the model
+            itself was not measured, the answers are of other models in its family.
+        answers: number of these answers; 0 if nothing was measured.
     """
 
     name: str
@@ -35,6 +41,14 @@ class Profile:
     reason: str
     api: str = ""
     quirks: tuple[str, ...] = ()
+    prompt_format: str = AUTO
+    forms: tuple[FormShare, ...] = ()
+    answers: int = 0
+
+    @property
+    def dialects(self) -> tuple[str, ...]:
+        """The dialects that it fell into in at least one of a hundred measured answers, the most frequent first."""
+        return tuple(share.form for share in self.forms if share.dialect and share.share >= _NOTABLE)
 
     @property
     def known(self) -> bool:
@@ -105,9 +119,12 @@ FAMILIES = (
     _Family("Nemotron Nano", r"nemotron-nano|nemotron-h", "nemotron", started=True),
     _Family("Groq Llama tool use", r"llama-?3.*tool-use", "functionary_v3_1"),
     _Family("FireFunction", r"firefunction", "firefunction"),
-    _Family("Functionary v3.2", r"functionary.*v?3-2", "functionary_v3_2"),
+    _Family("Functionary v2.5", r"functionary.*v2-5#", "functionary_v2_5"),
+    _Family("Functionary v2", r"functionary.*v2#", "functionary_v2"),
+    _Family("Functionary v3.0 and v3.2", r"functionary.*v?3-[02]#", "functionary_v3_2"),
     _Family("Functionary v3.1", r"functionary", "functionary_v3_1"),
     _Family("xLAM", r"xlam", "xlam"),
+    _Family("DeepSeek Coder", r"deepseek-?coder(?!-?v?2)", AUTO),
     _Family("DeepSeek V4.1", r"deepseek-?v?4-1#", "deepseek_v4_1", started=True, quirks=("reasoning_goes_back",)),
     _Family("DeepSeek V4", r"deepseek-?v?4#", "deepseek_dsml", started=True, quirks=("reasoning_goes_back",)),
     _Family(
@@ -136,6 +153,9 @@ FAMILIES = (
     _Family("GLM-4.5 and later", r"-glm-?(4-?[5-9]|5)#", "glm4", started=True),
     _Family("Ling 3", r"-[lr]ing-?3#", "glm4"),
     _Family("Spark 2.5", r"-spark-?2-5#", "glm4"),
+    _Family("IQuest Q1", r"iquest-?q1", "glm4"),
+    _Family("IQuest Coder V2", r"iquest-?coder-?v2", "iquest_coder_v2"),
+    _Family("TeleChat4, Xing 4.0", r"telechat-?(4#|3.*coder)|-xing-?4#", "telechat4"),
     _Family("Laguna", r"laguna", "laguna"),
     _Family("InternLM", r"internlm|intern-s1", "internlm"),
     _Family("Jamba", r"jamba", "jamba"),
@@ -154,6 +174,8 @@ FAMILIES = (
     _Family("Seed-OSS", r"seed-?oss", "seed_oss"),
     _Family("Command R7B and Command A", r"command-(r7b|a)-|cohere2moe", "cohere_action"),
     _Family("Command R", r"command-r-", "cohere_json"),
+    _Family("GigaChat 3.5 Reasoning", r"gigachat-?3-5#.*reasoning", "gigachat35", started=True),
+    _Family("GigaChat 3.5", r"gigachat-?3-5#", "gigachat35"),
     _Family("GigaChat", r"gigachat", "gigachat"),
     _Family("FunctionGemma", r"functiongemma", "functiongemma"),
     _Family("Gemma 4", r"gemma-?4#", "gemma4"),
@@ -164,11 +186,18 @@ FAMILIES = (
     _Family("gpt-oss", r"-gpt-?oss", "harmony"),
     _Family("MiniCPM", r"minicpm-?[45]#", "minicpm5"),
     _Family("Muse Glimmer", r"-(muse|glimmer)-", "glimmer"),
+    _Family("Gorilla OpenFunctions", r"gorilla-openfunctions", AUTO),
+    _Family("Snowflake Arctic", r"snowflake-arctic(?!-embed)", AUTO),
     _Family("Inkling", r"-inkling", "inkling"),
     _Family("dots", r"-dots-", "dots"),
     _Family("K2 Horizon", r"k2-horizon", "k2_horizon"),
     _Family("PLaMo 3", r"plamo-?3#", "plamo3"),
+    _Family("Solar Open 2", r"solar-open-?2#", "solar_open2", started=True),
     _Family("Solar Open", r"solar-open", "solar_open"),
+    _Family("Sarashina", r"sarashina", "sarashina"),
+    _Family("RWKV-7", r"-rwkv-?7#", "rwkv"),
+    _Family("Code World Model", r"-cwm-", "cwm"),
+    _Family("Beam 1", r"-beam-?1#", "beam"),
     _Family("Claude", r"-claude", "anthropic_xml", api="anthropic_messages", quirks=("signed_reasoning",)),
     _Family("Gemini 3", r"-gemini-?3#", AUTO, api="gemini", quirks=("signed_reasoning",)),
     _Family("Gemini", r"-gemini", AUTO, api="gemini"),
@@ -188,20 +217,45 @@ QUIRKS = {
 }
 """Special requirements of a family, by key."""
 
-_SEPARATORS = re.compile(r"[-_./: ]+")
+_NOTABLE = 0.01
+"""Smallest share of a dialect that is worth a mention."""
 
 
 def profile(name: str) -> Profile:
     """Return the profile for a hub name, an Ollama tag or a provider's model id; "auto" if the family is not known."""
-    plain = f"-{_SEPARATORS.sub('-', name.strip().lower())}-"
+    family, words = _family_of(name)
+    if family is None:
+        reason = f"No known family has a name like {name!r}: the format is detected from the text."
+        return Profile(name, "", AUTO, False, reason)
+    if family.format != AUTO:
+        does = f"writes {family.format}"
+    elif family.api:
+        does = f"calls by fields of {family.api}"
+    else:
+        does = "has no format of its own"
+    measured = measured_answers(name, lambda other: _family_of(other)[0] is family)
+    shares = form_shares(measured)
+    return Profile(
+        name,
+        family.name,
+        family.format,
+        family.started,
+        f"{words!r} in the name says {family.name}, which {does}.",
+        family.api,
+        family.quirks,
+        prompt_format=family.format if family.format != AUTO else nearest_format(shares) or AUTO,
+        forms=shares,
+        answers=sum(model.answers for model in measured),
+    )
+
+
+def _family_of(name: str) -> tuple[_Family | None, str]:
+    """Return the family of a model and the part of the name that says so, or None and ""."""
+    plain = plain_name(name)
     for family in FAMILIES:
         if words := family.found_in(plain):
-            does = f"writes {family.format}" if family.format != AUTO else f"calls by fields of {family.api}"
-            reason = f"{words!r} in the name says {family.name}, which {does}."
-            return Profile(name, family.name, family.format, family.started, reason, family.api, family.quirks)
-    return Profile(
-        name, "", AUTO, False, f"No known family has a name like {name!r}: the format is detected from the text."
-    )
+            return family, words
+    return None, ""
 
 
 def detect_from_template(template: str) -> Profile:
@@ -217,17 +271,21 @@ def detect_from_template(template: str) -> Profile:
     for wire in all_formats():
         if wire.blocks and wire.markers:
             required, more = _written(wire)
+            # All of them, because single markers such as `<tool_call>` belong to several formats.
             if required and all(marker in template for marker in required):
                 markers = required | {marker for marker in more | _around(wire) if marker in template}
                 spaced = sum(marker in template for marker in _spaced(wire))
+                # By length and not by number: a long marker is unlikely to be in a template by chance.
                 if (score := (sum(map(len, markers)), spaced, wire.detected)) > most:
                     best, most = wire, score
     spans = (best or get_format("plain")).spans
+    # Only at the end: templates also mention reasoning where they remove it from earlier turns.
     started = any(span.close not in rest for span in spans for rest in template[-_END:].split(span.open)[1:])
     if best is None:
         reason = "The template has no format's markers: the format is detected from the text."
         return Profile("", "", AUTO, started, reason)
-    return Profile("", "", best.name, started, f"The template has the markers of {best.name}.")
+    reason = f"The template has the markers of {best.name}."
+    return Profile("", "", best.name, started, reason, prompt_format=best.name)
 
 
 _END = 200

@@ -46,7 +46,7 @@ def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: 
 
 
 def render_results(results: Iterable[ToolResult], *, format: str | WireFormat) -> str:
-    """Render the results of one turn in order, with markup inside them made inert (see `wire.result_text`).
+    """Render the results of one turn in order; no markup inside them can be read as a call or as the end of a result.
 
     Raises:
         UnknownFormat: no such format.

@@ -16,11 +16,11 @@ from toolwire.errors import DefinitionError, RenderError
 from toolwire.events import collect
 from toolwire.messages import ToolCall, call_id
 from toolwire.schema.shape import ANY, Shape
-from toolwire.text.json_text import json_text, within_limits
+from toolwire.text.json_text import equal_json, json_text, within_limits
 from toolwire.tools import ToolDefinition
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.definition_text import declaration, definition_elements, tokens, typescript
-from toolwire.wire.element_values import infer
+from toolwire.wire.element_values import infer, trim_line
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.syntax import (
     AnyOrder,
@@ -31,6 +31,7 @@ from toolwire.wire.syntax import (
     Ident,
     JsonCall,
     Key,
+    KeywordArgs,
     Listing,
     Lit,
     Many,
@@ -43,6 +44,8 @@ from toolwire.wire.syntax import (
     Server,
     Tag,
     TokenArgs,
+    ToolBody,
+    ToolTag,
     Value,
     WireFormat,
     as_written,
@@ -54,6 +57,10 @@ _CDATA_FROM = 1000
 _CDATA_ESCAPES = 5
 """Number of special characters, from which text of any length is written as CDATA."""
 Definitions = Mapping[str, ToolDefinition]
+_Part = (
+    Lit | Tag | ToolTag | ToolBody | Name | Header | Ident | Server | Params | Elements | Args | TokenArgs | KeywordArgs
+    | Key | Mark | Value
+)  # fmt: skip
 
 
 def _python(value: Any) -> str:
@@ -69,8 +76,12 @@ def _python(value: Any) -> str:
             return json_text(value)
 
 
+def _keyword_args(call: ToolCall) -> str:
+    return f"({', '.join(f'{key}={_python(value)}' for key, value in call.arguments.items())})"
+
+
 def _python_call(call: ToolCall) -> str:
-    return f"{call.name}({', '.join(f'{key}={_python(value)}' for key, value in call.arguments.items())})"
+    return call.name + _keyword_args(call)
 
 
 class _CallWriter:
@@ -96,10 +107,10 @@ class _CallWriter:
 
     def _node(self, node: Node, calls: Sequence[ToolCall]) -> str:
         match node:
-            case Many(nodes, together):
+            case Many(nodes, together, between):
                 # Without `together`, `message` writes a block for each call and has set the index.
                 each = self._each(nodes, calls) if together else (self._sequence(nodes, [call]) for call in calls)
-                return "".join(each)
+                return between.join(each)
             case Call(nodes):
                 return self._sequence(nodes, calls)
             case OneOf(options):
@@ -114,17 +125,15 @@ class _CallWriter:
             case _:
                 return self._part(node, calls[0])
 
-    def _part(
-        self,
-        node: Lit | Tag | Name | Header | Ident | Server | Params | Elements | Args | TokenArgs | Key | Mark | Value,
-        call: ToolCall,
-    ) -> str:
+    def _part(self, node: _Part, call: ToolCall) -> str:
         """Write one part of a call."""
         match node:
             case Lit():
                 return node.before + node.text + node.after if node.written else ""
             case Tag():
                 return self._tag(node, call.name, "")
+            case ToolTag() | ToolBody():
+                return self._tool_element(node, call)
             case Name():
                 return self._name(node, call)
             case Header():
@@ -143,13 +152,29 @@ class _CallWriter:
                 )
             case Args():
                 text = json_text(call.arguments)
-                return f"{escape_text(text)}</{node.element}>" if node.element else text
+                return f"{escape_text(text)}</{node.element}>" if node.element else self._lone(node, call) or text
             case TokenArgs(token):
                 return tokens(call.arguments, token)
+            case KeywordArgs():
+                return _keyword_args(call)
             case Key() | Mark() | Value():
                 raise AssertionError("a key or a value outside parameters")
             case _:
                 assert_never(node)
+
+    def _lone(self, node: Args, call: ToolCall) -> str:
+        """Return the text of the only argument if it can be read as nothing else, or ""."""
+        shape = self._shape(call)
+        key = shape.lone_property if node.until else ""
+        value = call.arguments.get(key)
+        if not isinstance(value, str) or len(call.arguments) > 1 or not shape.property(key).keeps_text:
+            return ""
+        return "" if value != value.strip() or value.startswith("{") or "<" in value else value
+
+    def _tool_element(self, node: ToolTag | ToolBody, call: ToolCall) -> str:
+        if not ELEMENT_NAME.match(call.name):
+            raise RenderError(f"{self._wire.name} cannot write {call.name!r} as the name of an element")
+        return f"<{call.name}>" if isinstance(node, ToolTag) else f"{self._part(node.elements, call)}\n</{call.name}>"
 
     def _shape(self, call: ToolCall) -> Shape:
         definition = self._tools.get(call.name)
@@ -167,6 +192,7 @@ class _CallWriter:
         if not node.is_id:
             return node.prefix + call.name + node.after
         start = f"{node.prefix}{call.name}:"
+        # The id is part of the name here. An id from elsewhere does not fit, so the index takes its place.
         number = call.id.removeprefix(start) if call.id.startswith(start) else ""
         return start + (number if number.isdecimal() else str(self._index))
 
@@ -205,6 +231,7 @@ class _CallWriter:
                     text = value if isinstance(value, str) else json_text(value)
                     if inner.cdata and isinstance(value, str) and "<" in text and "]]>" not in text:
                         text = f"<![CDATA[{text}]]>"
+                    # The parser removes exactly these line breaks, so the value keeps its own.
                     edge = "\n" if inner.newline else ""
                     parts.append(f"{edge}{text}{edge}{inner.close}{inner.after}")
                 case _:
@@ -230,7 +257,7 @@ class _CallWriter:
                 inner = "".join(self._element(node, "item", item, shape.items, indent + "  ") for item in value)
                 inner += indent if value else ""
             case str():
-                inner = value if node.token else self._text(node, value, shape)
+                inner = value if node.token or node.literal else self._text(node, value, shape)
             case _:
                 inner = json_text(value)
         return f"{indent}{start}{inner}{node.token}</{name}>"
@@ -243,6 +270,8 @@ class _CallWriter:
             other = "string" in shape.kinds and shape.from_text(text, json.loads) != text
         else:
             other = node.infer and infer(text) is not text
+        if node.trimmed and trim_line(text) != text:
+            return f"<![CDATA[]]>{escape_text(text)}"
         heavy = special >= _CDATA_ESCAPES or (special and len(text) >= _CDATA_FROM)
         if (other or heavy) and "]]>" not in text:
             return f"<![CDATA[{text}]]>"
@@ -281,27 +310,6 @@ def _together(nodes: Iterable[Node]) -> bool:
     return False
 
 
-def equal(a: Any, b: Any) -> bool:
-    """Return whether two JSON values are equal; booleans are not numbers."""
-    stack = [(a, b)]
-    while stack:
-        x, y = stack.pop()
-        if isinstance(x, bool) or isinstance(y, bool):
-            if x is not y:
-                return False
-        elif isinstance(x, dict) and isinstance(y, dict):
-            if x.keys() != y.keys():
-                return False
-            stack.extend((x[key], y[key]) for key in x)
-        elif isinstance(x, list) and isinstance(y, list):
-            if len(x) != len(y):
-                return False
-            stack.extend(zip(x, y, strict=True))
-        elif x != y or (type(x) is not type(y) and not (isinstance(x, (int, float)) and isinstance(y, (int, float)))):
-            return False
-    return True
-
-
 def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions) -> str:
     """Return the text in which a model of this format writes these calls.
 
@@ -326,6 +334,8 @@ def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions
 
 def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text: str) -> None:
     try:
+        # What is written is read back, whatever the rules of escaping promise: a call in an example or a history that
+        # reads as another one would teach the model to write it so.
         definitions = {call.name: tools.get(call.name) or ToolDefinition(call.name) for call in calls}
     except DefinitionError as error:  # the name comes from a model
         raise RenderError(f"no tool can have such a name: {error}") from error
@@ -333,12 +343,13 @@ def _check(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions, text
     response = collect([*reader.feed(text), *reader.finish()])
     for at, call in enumerate(calls):
         parsed = response.tool_calls[at] if at < len(response.tool_calls) else None
-        if parsed is None or parsed.name != call.name or not equal(parsed.arguments, call.arguments):
+        if parsed is None or parsed.name != call.name or not equal_json(parsed.arguments, call.arguments):
             shown = "nothing" if parsed is None else f"{parsed.name} with {json_text(parsed.arguments)[:120]}"
             raise RenderError(
                 f"the format {wire.name!r} cannot write the call to {call.name!r}: it would be read as {shown}. "
                 "A value holds the format's own markers, or the tool's schema does not say its type."
             )
+    # Text beside the calls would be shown to a user, and a further call would run.
     if len(response.tool_calls) != len(calls) or response.problems or response.content.strip():
         raise RenderError(f"the format {wire.name!r} cannot write these calls: the parser would read more than them")
 

@@ -8,13 +8,19 @@ from functools import lru_cache
 
 from toolwire.messages import ToolResult
 from toolwire.wire.compiled_format import compile_format
-from toolwire.wire.marker_sets import marker_set
+from toolwire.wire.format_registry import all_formats
+from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.syntax import WireFormat
+from toolwire.wire.template_tokens import TEMPLATE_TOKEN
 
-_BREAK = "\u2060"
+BREAK = "\u2060"
 """Word joiner, which makes a marker inside a tool's result inert and leaves the text readable."""
+_MARKUP = re.compile(r"[<\[\]]|[^\x00-\x7f]|(?:```|~~~)\w")
+"""The beginning of a marker that ordinary text does not contain."""
 PLACE = re.compile(r"\{name\}|\{id\}")
 """Placeholder for a fact of the call in a marker."""
+MEDIA_FOLLOW = "The file follows."
+"""The text of a result that consists of images and files alone."""
 _TOKEN = re.compile(r"<[^<>\n]+>|\[/?[A-Z_]+\]")
 """The part of a marker that is markup, and not prose."""
 
@@ -22,9 +28,7 @@ _TOKEN = re.compile(r"<[^<>\n]+>|\[/?[A-Z_]+\]")
 def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
     """Render the results in order, each between the format's markers; errors say so.
 
-    Markup inside a result is made inert, so that a model that echoes the result makes no call: every opener, closer,
-    reasoning tag and result marker of the format, and every end-of-sequence token, gets a word joiner (U+2060) after
-    its first character. Openers of a single character, which formats without markers have, stay as they are.
+    Markup inside a result is made inert, so that a model that echoes the result makes no call; see `inert`.
     """
     return "\n".join(_result(wire, result) for result in results)
 
@@ -32,28 +36,58 @@ def render_results(wire: WireFormat, results: Sequence[ToolResult]) -> str:
 def _result(wire: WireFormat, result: ToolResult) -> str:
     values = {"{name}": inert(wire, result.tool_name), "{id}": inert(wire, result.call_id)}
     start, end = (PLACE.sub(lambda place: values[place[0]], edge) for edge in wire.result)
-    return start + inert(wire, result.told) + end
+    text = MEDIA_FOLLOW if result.only_media else result.marked_text
+    return start + inert(wire, text) + end
 
 
 def inert(wire: WireFormat, text: str) -> str:
-    """Return the text with every marker of the format made inert."""
+    """Return the text with all markup for models made inert: a word joiner (U+2060) follows its first character.
+
+    Markup is every opener, closer and reasoning tag of this format and of all that are detected, since an answer may be
+    read in any of them; the markers around this format's results; and every control token of a chat template. Openers
+    of a single character, which formats without markers have, stay as they are. So do the other formats' markers that
+    are words or code fences, because ordinary text has those too.
+    """
+    markup = _markup(wire)
+    parts: list[str] = []
+    pos = 0
+    while True:
+        # One character further, and not behind the marker: markers may overlap.
+        start, _, marker = markup.search(text, pos, True)
+        parts.append(text[pos:start])
+        if not marker:
+            break
+        parts.append(text[start] + BREAK)
+        pos = start + 1
+    # There is no list of the control tokens of all chat templates, so a pattern finds them.
+    return TEMPLATE_TOKEN.sub(_break, "".join(parts))
+
+
+def _break(token: re.Match[str]) -> str:
+    return token[0][0] + BREAK + token[0][1:]
+
+
+@lru_cache(maxsize=128)
+def _markup(wire: WireFormat) -> MarkerSet:
+    """Return the markers that are made inert in a result of this format."""
+    edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
+    markers = _markers(wire) | {edge for edge in edges if len(edge) > 1} | _tokens(wire)
+    for other in all_formats():
+        # An answer may be read in any detected format, and a model may copy a result into it. Words and fences of
+        # other formats are left, because ordinary results are full of them.
+        if other.detected and other.markers:
+            markers |= {marker for marker in _markers(other) if _MARKUP.match(marker)}
+    return marker_set(frozenset(markers), True)
+
+
+@lru_cache(maxsize=256)
+def _markers(wire: WireFormat) -> frozenset[str]:
+    """Return the markers of a format that are longer than a character."""
     compiled = compile_format(wire)
     around = compiled.content
     closers = (marker for block in compiled.blocks.values() for marker in block.closers.spelled.values())
     markers = {*around.openers, *around.spans, *around.closes, *around.drops, *around.ends, *closers}
-    markers = {marker for marker in markers if len(marker) > 1}
-    edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
-    markers |= {edge for edge in edges if len(edge) > 1} | _tokens(wire)
-    markup = marker_set(frozenset(markers), wire.nocase)
-    parts: list[str] = []
-    pos = 0
-    while True:
-        start, _, marker = markup.search(text, pos, True)
-        parts.append(text[pos:start])
-        if not marker:
-            return "".join(parts)
-        parts.append(text[start] + _BREAK)
-        pos = start + 1
+    return frozenset(marker for marker in markers if len(marker) > 1)
 
 
 def unframed(wire: WireFormat, text: str) -> str:
@@ -70,6 +104,7 @@ def _frames(wire: WireFormat) -> tuple[re.Pattern[str] | None, re.Pattern[str]]:
     """Return patterns for a framed result whose closer is a word (None if it is not), and for a marker alone."""
     start, end = (_without_drops(wire, edge) for edge in wire.result)
     flags = re.IGNORECASE if wire.nocase else re.NOFLAG
+    # A closer such as "Observation:" is prose anywhere else, so it counts only together with its opener.
     words = bool(end) and not _TOKEN.search(end)
     pair = re.compile(rf"^{_any_call(start)}(.*?){_any_call(end)}", flags | re.MULTILINE | re.DOTALL) if words else None
     line = "$" if wire.result[0].endswith("\n") else ""

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
 
-from toolwire._surface import check_items, check_type, wrong_type
+from toolwire._surface import check_type, wrong_type
 from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason, ParsedResponse
-from toolwire.tools import definitions
+from toolwire.text.suggest import check_options
 from toolwire.wire import renderer
 from toolwire.wire.block_reader import ReadOptions
-from toolwire.wire.fallback import Fallback
+from toolwire.wire.echoes import EchoFilter, check_results
+from toolwire.wire.fallback import FallbackLevel, FallbackReader
 from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
 from toolwire.wire.message_reader import MessageReader
+from toolwire.wire.prepared_tools import prepared_tools
 from toolwire.wire.syntax import WireFormat
 
 Repair = Literal["safe", "none"]
@@ -25,15 +28,27 @@ MAX_EXAMPLE = 300
 """Maximum length of the example of a call in a problem's message, in characters."""
 
 
-class TextOptions(TypedDict, total=False):
+class RareOptions(TypedDict, total=False):
+    """Keywords of `StreamParser` that few callers need; it describes them.
+
+    Attributes:
+        repair: by default "safe".
+        tool_choice: by default "auto".
+        results: by default none.
+    """
+
+    repair: Repair
+    tool_choice: ToolChoice
+    results: Iterable[str]
+
+
+class TextOptions(RareOptions, total=False):
     """Keywords of `StreamParser`, which describes them and has their defaults, but for the format."""
 
     tools: Iterable[Any]
     reasoning_started: bool
     primed: str | None
-    repair: Repair
-    tool_choice: ToolChoice
-    fallback: Sequence[str]
+    fallback: FallbackLevel | None
     id_seed: str
 
 
@@ -56,15 +71,18 @@ class StreamParser:
         reasoning_started: the prompt had already opened the reasoning.
         primed: the end of the prompt, which is read as if the model had written it; None for the end of the format's
             own template.
-        repair: "safe", or "none" for no repairs at all.
-        tool_choice: "none" reads no calls and only tells reasoning from content.
-        fallback: formats without markers, tried for the whole message if no call was found.
+        fallback: which calls to known tools are read without the markers of a format, if no call between markers was
+            found: "none"; "whole_message", where the message is nothing but such calls; "embedded", also amid prose.
+            None is "whole_message" for "auto", and "none" for a named format.
         id_seed: goes into the ids of calls whose text has none.
+        rare: `repair`: "safe", or "none" for no repairs at all. `tool_choice`: "none" reads no calls and only tells
+            reasoning from content. `results`: the texts of the tool results in the conversation; a call that appears
+            word for word in one of them is content, with a problem.
 
     Raises:
         UnknownFormat: no such format.
         DefinitionError: a tool has a shape that is not known.
-        ValueError: `repair` is neither "safe" nor "none", or `tool_choice` neither "auto" nor "none".
+        ValueError: `repair`, `tool_choice` or `fallback` has none of the values above.
     """
 
     def __init__(
@@ -74,12 +92,13 @@ class StreamParser:
         tools: Iterable[Any] = (),
         reasoning_started: bool = False,
         primed: str | None = None,
-        repair: Repair = "safe",
-        tool_choice: ToolChoice = "auto",
-        fallback: Sequence[str] = (),
+        fallback: FallbackLevel | None = None,
         id_seed: str = "",
         _deltas: bool = True,
+        **rare: Unpack[RareOptions],
     ) -> None:
+        check_options("StreamParser", rare, TextOptions.__annotations__)
+        repair, tool_choice, results = rare.get("repair", "safe"), rare.get("tool_choice", "auto"), rare.get("results")
         if not isinstance(id_seed, str):
             raise wrong_type("id_seed", id_seed, "text")
         if primed is not None:
@@ -89,46 +108,58 @@ class StreamParser:
         if tool_choice not in ("auto", "none"):
             raise ValueError(f"tool_choice is {tool_choice!r}; it can be 'auto' or 'none'")
         wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
-        fallback = (fallback,) if isinstance(fallback, str) else fallback
-        if fallback:
-            check_items("fallback", fallback, str, "a list of formats' names")
+        check_type("fallback", fallback, (str, NoneType), "'none', 'whole_message' or 'embedded'")
+        if fallback not in (None, "none", "whole_message", "embedded"):
+            raise ValueError(f"fallback is {fallback!r}; it can be 'none', 'whole_message' or 'embedded'")
         if tool_choice == "none":
-            wire, fallback = _without_calls(wire) if wire is not None else None, ()
-        self._tools = definitions(tools)
+            wire = _without_calls(wire) if wire is not None else None
+        prepared = self._known = prepared_tools(tools)
         options = ReadOptions(
-            tools=self._tools,
+            tools=prepared.definitions,
             reasoning_started=reasoning_started,
             repair=repair == "safe",
             seed=id_seed,
             deltas=_deltas,
+            shared=all_formats() if tool_choice == "auto" else (),
             hint=self._hint,
         )
-        self._hints: dict[tuple[int, str], str] = {}
         start = primed if primed is not None else wire.primed if wire is not None and not reasoning_started else ""
         before = -len(start)  # positions count from the text that is fed
-        self._reader: MessageReader | FormatDetector = (
-            MessageReader(wire, options, position=before)
-            if wire is not None
-            else FormatDetector(all_formats(), options, position=before, calls=tool_choice == "auto")
+
+        def new_reader(options: ReadOptions, position: int = 0) -> MessageReader | FormatDetector:
+            if wire is not None:
+                return MessageReader(wire, options, position=position)
+            return FormatDetector(all_formats(), options, position=position, calls=tool_choice == "auto")
+
+        self._reader = new_reader(options, before)
+        level = fallback or ("whole_message" if wire is None else "none")
+        # Without markers only the name of a known tool says that something is a call, so there have to be tools.
+        reads_more = level != "none" and repair == "safe" and tool_choice == "auto" and bool(prepared.definitions)
+        self._fallback = (
+            FallbackReader(
+                options, prepared, new_reader, answering=lambda: self._reader.answering, prose=level == "embedded"
+            )
+            if reads_more
+            else None
         )
-        self._fallback = Fallback([get_format(name) for name in fallback], wire, options) if fallback else None
+        self._echoes = EchoFilter(check_results(results)) if results else None
         self._finished = False
         self._before: list[Event] = []  # events of a call that the prompt had begun
         if start:
+            # The prompt's own content is not the model's, so only a call that it has begun is reported.
             events = self._reader.feed(start)
             self._before = [event for event in events if not isinstance(event, ContentDelta | ReasoningDelta)]
 
     def _hint(self, wire: WireFormat, name: str) -> str:
         """Return an example call of the tool in this format, or of the first tool if the name is not known."""
-        tools = self._tools
-        definition = tools.get(name) or next(iter(tools.values()), None)
+        prepared = self._known
+        definition = prepared.definitions.get(name) or next(iter(prepared.definitions.values()), None)
         if definition is None:
             return ""
-        key = id(wire), definition.name
-        if key not in self._hints:
-            example = renderer.call_example(wire, definition, tools, most=MAX_EXAMPLE)
-            self._hints[key] = f" {example}" if example else ""
-        return self._hints[key]
+        example = prepared.example(
+            wire, definition, lambda: renderer.call_example(wire, definition, prepared.definitions, most=MAX_EXAMPLE)
+        )
+        return f" {example}" if example else ""
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece of text; return the events that became certain.
@@ -147,7 +178,14 @@ class StreamParser:
         if self._before:
             events = [*self._before, *events]
             self._before.clear()
-        return events if self._fallback is None else self._fallback.filter(events)
+        if self._fallback is not None:
+            events = self._fallback.filter(events, text)
+        return events if self._echoes is None else self._echoes.filter(events, text)
+
+    @property
+    def reading_call(self) -> bool:
+        """True in the middle of a call whose start was not returned yet, because it may be an echo of a result."""
+        return self._echoes is not None and self._echoes.holding
 
     def finish(self) -> Sequence[Event]:
         """Read the end of the text; return the remaining events, `Finish` last. A second call returns none."""
@@ -157,9 +195,17 @@ class StreamParser:
         events: Sequence[Event] = [*self._before, *self._reader.finish()]
         calls = self._reader.complete_calls
         if self._fallback is not None:
-            passed = self._fallback.filter(events)
+            events = self._fallback.filter(events)
+        if self._echoes is not None:
+            events = self._echoes.filter(events)
+        if self._fallback is not None:
             more, more_calls = self._fallback.finish()
-            events, calls = [*passed, *more], calls + more_calls
+            if self._echoes is not None:
+                more = self._echoes.filter_message(more, self._fallback.content)
+            events, calls = [*events, *more], calls + more_calls
+        if self._echoes is not None:
+            # The finish reason must not promise calls that turned out to be copies of a result.
+            calls -= self._echoes.echoes
         return [*events, Finish(FinishReason.TOOL_CALLS if calls else FinishReason.STOP)]
 
 

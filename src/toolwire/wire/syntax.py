@@ -40,6 +40,7 @@ class Lit(_Shown):
         need: "required"; "forgiven" (its absence is recorded as a repair); "optional" (it may be left out).
         repeats: a model may write it more than once.
         hint: prose may contain it too; a block that gets no further than this is not reported as a problem.
+        prose: the marker is ordinary words, and begins a block only where the format is named.
         written: the renderer writes it; else it is only read.
         before, after: white space written around it.
     """
@@ -49,6 +50,7 @@ class Lit(_Shown):
     need: Literal["required", "forgiven", "optional"] = "required"
     repeats: bool = False
     hint: bool = False
+    prose: bool = False
     written: bool = True
     before: str = ""
     after: str = ""
@@ -75,13 +77,15 @@ class Name(_Shown):
     Attributes:
         prefix: text before the name that belongs to the format; may be missing.
         is_id: the text ends in `:INDEX` and is also the call's id.
-        phrase: the name may contain blanks, because a marker ends it.
+        phrase: the name may contain blanks, because a marker ends it; after a slash, that marker ends the call.
+        known: only the name of a known tool counts.
         after: white space written after it.
     """
 
     prefix: str = ""
     is_id: bool = False
     phrase: bool = False
+    known: bool = False
     after: str = ""
 
 
@@ -196,7 +200,10 @@ class Elements(_Shown):
         tag: the element with a parameter's name in its attribute `name`; "" if the element's own name is the name.
         nested: the only elements that are structure inside a parameter; empty if all are.
         indent: white space written before each element.
-        token: text before every tag; with it, text is literal, without entities and CDATA.
+        token: text before every tag; with it, text is literal.
+        literal: text is literal, without entities, CDATA and comments.
+        numbered: elements inside a parameter may have numbers for names: `<0>a</0>`.
+        trimmed: white space around text of one line is not part of it, except with CDATA.
     """
 
     infer: bool = False
@@ -204,13 +211,45 @@ class Elements(_Shown):
     nested: tuple[str, ...] = ()
     indent: str = "\n  "
     token: str = ""
+    literal: bool = False
+    numbered: bool = False
+    trimmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTag(_Shown):
+    """The opening tag of an element named after the tool: `<read_file>`. Its attributes are arguments.
+
+    Only a known tool's tag counts, and none right behind a backtick, where it is quoted.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class ToolBody(_Shown):
+    """The inside of the element that a `ToolTag` opened, and its closing tag.
+
+    Also read are arguments as a JSON object or as YAML, and plain text for the parameter that takes prose.
+
+    Attributes:
+        elements: the parameters as they are written.
+    """
+
+    elements: Elements = Elements(infer=True, indent="\n", numbered=True, trimmed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Args(_Shown):
-    """All arguments as one JSON object, or as the XML-escaped text of `element`, closing tag included."""
+    """All arguments as one JSON object, or as the XML-escaped text of `element`, closing tag included.
+
+    Attributes:
+        element: the element's name; "" for plain JSON.
+        lone: a line that is not a JSON object is the one argument of a tool that needs or has only one.
+        until: the marker that ends this text in place of the line's end; the node after it reads the marker.
+    """
 
     element: str = ""
+    lone: bool = False
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +257,11 @@ class TokenArgs(_Shown):
     """All arguments as `{k:v}`, with strings between tokens: `{city:<|"|>Paris<|"|>,days:3}`."""
 
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordArgs(_Shown):
+    """All arguments as the keyword arguments of a Python call, parentheses included: `(city="Paris", days=3)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +278,7 @@ class JsonCall(_Shown):
         text: arguments are written as a JSON string.
         needs_args: an object without arguments is not a call.
         keyed: the only key is the name, and its value is the arguments.
+        lone: a string in place of the arguments is the one argument of a tool that needs or has only one.
     """
 
     name: tuple[str, ...] = ("name",)
@@ -248,6 +293,7 @@ class JsonCall(_Shown):
     text: bool = False
     needs_args: bool = False
     keyed: bool = False
+    lone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,20 +304,28 @@ class PyCalls(_Shown):
         open, close: the brackets; "" if none are written.
         bare: the brackets may be missing.
         json: a call inside the brackets may also be a JSON object.
+        method: the tool may be written as an object, of which this method is called.
     """
 
     open: str = "["
     close: str = "]"
     bare: bool = False
     json: JsonCall | None = None
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Many(_Shown):
-    """Any number of `nodes`; with `together`, all calls of a message are written in one block."""
+    """Any number of `nodes`, one after the other.
+
+    Attributes:
+        together: all calls of a message are written in one block.
+        between: white space written between two of them.
+    """
 
     nodes: tuple[Node, ...]
     together: bool = True
+    between: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +350,10 @@ class Call(_Shown):
 
 
 Node = (
-    Lit | Name | Header | Ident | Server | Key | Mark | Tag | Value | Params | Elements | Args | TokenArgs | JsonCall
-    | PyCalls | Many | OneOf | AnyOrder | Call
+    Lit | Name | Header | Ident | Server | Key | Mark | Tag | ToolTag | ToolBody | Value | Params | Elements | Args
+    | TokenArgs | KeywordArgs | JsonCall | PyCalls | Many | OneOf | AnyOrder | Call
 )  # fmt: skip
+"""A part of the description of a call."""
 
 
 def as_written(nodes: Iterable[Node], *, always: bool = True) -> Iterator[tuple[Node, bool]]:
@@ -315,9 +370,11 @@ def as_written(nodes: Iterable[Node], *, always: bool = True) -> Iterator[tuple[
             case AnyOrder(groups):
                 for group in groups:
                     yield from as_written(group, always=False)
+            case ToolBody(elements):
+                yield elements, always
             case (
-                Lit() | Name() | Header() | Ident() | Server() | Key() | Mark() | Tag() | Value() | Elements() | Args()
-                | TokenArgs() | JsonCall() | PyCalls()
+                Lit() | Name() | Header() | Ident() | Server() | Key() | Mark() | Tag() | ToolTag() | Value()
+                | Elements() | Args() | TokenArgs() | KeywordArgs() | JsonCall() | PyCalls()
             ):  # fmt: skip
                 yield node, always
             case _:
@@ -339,7 +396,9 @@ class Span(_Shown):
 
 
 THINK = Span("<think>", "</think>")
+"""Reasoning between `<think>` and `</think>`."""
 THINKING = Span("<thinking>", "</thinking>")
+"""Reasoning between `<thinking>` and `</thinking>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +425,7 @@ class Listing(_Shown):
 END_OF_SEQUENCE = (
     "</s>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end|>",
     "<｜end▁of▁sentence｜>", "<end_of_turn>", "<turn|>", "<eos>", "[EOS]", "<|END_OF_TURN_TOKEN|>", "<|return|>",
+    "<|tool_response>", "<|plamo:tag|>",
 )  # fmt: skip
 """Tokens that end a sequence and leak into the text; they are markup only where nothing else follows."""
 
@@ -381,6 +441,7 @@ class WireFormat(_Shown):
         blocks: alternatives that begin differently; the first is written.
         spans: reasoning markers; the first is the one that a prompt may already have opened.
         drop: markers around content that are not content themselves.
+        answers: those of them that open the answer, in which text without markers of a call is never one.
         markers: False where a call has no marker of its own: only known tools count then, and failure is content.
         at: place where a block may begin: "anywhere" in content, only at the "start" of the message, or "mixed", which
             is "start" for blocks without a literal at their beginning.
@@ -389,6 +450,7 @@ class WireFormat(_Shown):
         ends_reasoning: an opener ends unclosed reasoning.
         nocase: markers are read in any case.
         fences: a Markdown code fence hides what is inside.
+        strict: only its own shapes are read in its wrappers, even if other formats share them.
         detected: `auto` searches for it; False where the text is the same as in another format, or may be prose.
         primed: the end of the prompt in the format's own chat template.
         confidence: confidence of a call in this format.
@@ -405,6 +467,7 @@ class WireFormat(_Shown):
     blocks: tuple[tuple[Node, ...], ...] = ()
     spans: tuple[Span, ...] = (THINK,)
     drop: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
     markers: bool = True
     at: Literal["anywhere", "start", "mixed"] = "anywhere"
     pseudo: tuple[str, ...] = ()
@@ -412,6 +475,7 @@ class WireFormat(_Shown):
     ends_reasoning: bool = False
     nocase: bool = False
     fences: bool = True
+    strict: bool = False
     detected: bool = True
     primed: str = ""
     confidence: float = 1.0

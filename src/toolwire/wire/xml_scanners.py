@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from toolwire.wire.leaf_scanners import BLANK, CDATA, CDATA_END, CDATA_SPECIAL, NAME_LIMIT, ClosedText, Leaf
-from toolwire.wire.marker_sets import MarkerSet
+from toolwire.wire.lookahead import Lookahead
+from toolwire.wire.marker_sets import MarkerSet, marker_set
 
 _ATTRIBUTES = re.compile(r"""([A-Za-z_][-\w.:]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>/=]+))\s*""")
 _NAME_GOES_ON = re.compile(r"[-\w.:]*")
@@ -60,6 +62,7 @@ def _unescape_parts(parts: list[str]) -> tuple[str, bool]:
     decoded = parts[:1]
     bare = False
     for part in parts[1:]:
+        # Bounded, or each ampersand of a text without a semicolon would search all of the rest.
         end = part.find(";", 0, _REFERENCE_LIMIT)
         character = _NAMED.get(part[:end]) if end > 0 else None
         if character is None:
@@ -98,6 +101,7 @@ class Attributes(Leaf):
                 self._pieces.append(text[start:pos])
                 self._read("".join(self._pieces))
                 return pos + len(self._close)
+            # A `<` outside quotes begins another tag, so this one was never closed.
             elif (wait := (not final and self._close.startswith(text[pos : pos + len(self._close)]))) or c == "<":
                 break
             elif c in "\"'":
@@ -114,19 +118,39 @@ class Attributes(Leaf):
     def _read(self, text: str) -> None:
         inner = text.strip()
         closed = inner.endswith("/")
-        inner = inner[:-1].rstrip() if closed else inner
-        attributes: dict[str, str] = {}
-        at = 0
-        while at < len(inner):
-            match = _ATTRIBUTES.match(inner, at)
-            name = "" if match is None else ascii_lower(match[1]) if self._nocase else match[1]
-            if match is None or name in attributes:
-                self.error = "the attributes of a tag cannot be read"
-                return
-            attributes[name] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
-            at = match.end()
+        attributes = self._attributes(inner[:-1].rstrip() if closed else inner)
+        if attributes is None:
+            self.error = "the attributes of a tag cannot be read"
+            return
         self.value = (attributes, closed)
         self.done = True
+
+    def _attributes(self, text: str) -> Any:
+        return read_attributes(text, self._nocase)
+
+
+class TagText(Attributes):
+    """As `Attributes`, with the text of the attributes in place of the dict."""
+
+    __slots__ = ()
+
+    def _attributes(self, text: str) -> Any:
+        return text
+
+
+def read_attributes(text: str, nocase: bool) -> dict[str, str] | None:
+    """Return the attributes of a tag, or None if the text is not attributes, or gives one twice."""
+    attributes: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        match = _ATTRIBUTES.match(text, at)
+        name = "" if match is None else ascii_lower(match[1]) if nocase else match[1]
+        # Of two values of one attribute it is not certain which one is meant.
+        if match is None or name in attributes:
+            return None
+        attributes[name] = unescape(next(group for group in match.groups()[1:] if group is not None))[0]
+        at = match.end()
+    return attributes
 
 
 ELEMENT_NAME = re.compile(r"[A-Za-z_][-\w.:]*\Z")
@@ -169,25 +193,38 @@ class PartialTag:
 class XmlText(ClosedText):
     """The inside of an element up to its closing tag, with CDATA and nested elements of the same name.
 
-    The closing tag counts if, after white space, one of `closers` or the end of the text comes next. If no nested
-    element is open, another element may come next too.
+    The closing tag counts if, after white space, one of `closers`, another element or the end of the text comes next.
+    It closes a nested element if one is open; `closers` may not come next then.
 
     Args:
         name: the element's name.
         closers: markers that may close the parent.
+        outer: by closing marker of what the element is in, markers that show that this one does close it. The element
+            itself is then not closed, which is an error.
         decode: decode the text, for a string value; else pass it on as it is.
         put: takes the text, piece by piece.
     """
 
-    __slots__ = ("_amp", "_cdata", "_closers", "_decode", "_depth", "_less", "_name", "_nocase", "_put")
+    __slots__ = (
+        "_amp", "_cdata", "_closers", "_decode", "_depth", "_less", "_name", "_nocase", "_outer", "_outer_set", "_put",
+    )  # fmt: skip
 
     def __init__(
-        self, name: str, closers: MarkerSet, *, nocase: bool, decode: bool, put: Callable[[str], None]
+        self,
+        name: str,
+        closers: MarkerSet,
+        *,
+        outer: Mapping[str, MarkerSet],
+        nocase: bool,
+        decode: bool,
+        put: Callable[[str], None],
     ) -> None:
         super().__init__(_TEXT_SPECIAL if decode else _MARKUP_SPECIAL)
         self._name = ascii_lower(name) if nocase else name
         self._nocase = nocase
         self._closers = closers
+        self._outer = outer
+        self._outer_set = marker_set(frozenset(outer), nocase)
         self._decode = decode
         self._put = put
         self._depth = 0
@@ -222,6 +259,13 @@ class XmlText(ClosedText):
                 return start, start + size + 3, "</"
             if prefix.startswith("<" + name) and prefix[size + 1 : size + 2] in _TAG_GOES_ON:
                 return start, start + size + 1, "<"
+            # Last: the element's own tags win over those of what it is in.
+            marker, wait = self._outer_set.match(text, start, final)
+            if wait:
+                self.waiting = self._outer_set
+                return start, start, ""
+            if marker:
+                return start, start + len(marker), marker
             pos = start + 1
         return len(text), len(text), ""
 
@@ -237,9 +281,20 @@ class XmlText(ClosedText):
         self._put(text)
 
     def _give_back(self, text: str) -> None:
-        # A closing tag that does not count closes a nested element of the same name.
-        self._depth = max(0, self._depth - 1)
+        if self.closer == "</":
+            # A closing tag that does not count closes a nested element of the same name.
+            # It may have had no opener: a value may mention a closing tag alone.
+            self._depth = max(0, self._depth - 1)
         self._text(text)
+
+    def _may_end(self) -> bool:
+        return self.closer == "</"
+
+    def _finish(self) -> None:
+        # With an element of its name open inside, the closing tag is that one's.
+        if self.closer != "</" or self._depth:
+            self.done = False
+            self.error = f"the element <{self._name[:60]}> is not closed"
 
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         if self._cdata:
@@ -257,17 +312,21 @@ class XmlText(ClosedText):
                 return upto, True
         if not tag:
             return start, start < len(text)
-        if tag == "</":
-            self._closing(text[start:stop])
-        elif tag == CDATA:
+        self._markup(tag, text[start:stop])
+        return stop, False
+
+    def _markup(self, kind: str, text: str) -> None:
+        """Take markup of a kind that `_next` returned."""
+        if kind == "</" or kind in self._outer:
+            self._closing(kind, text)
+        elif kind == CDATA:
             self._cdata = True
             self.quick = CDATA_SPECIAL
             if not self._decode:  # the raw text is read again as elements, which need the wrapper
-                self._put(text[start:stop])
+                self._put(text)
         else:
             self._depth += 1
-            self._text(text[start:stop])
-        return stop, False
+            self._text(text)
 
     def _inside_cdata(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         start, stop, marker = CDATA_END.search(text, pos, final)
@@ -285,10 +344,15 @@ class XmlText(ClosedText):
         # Text after a closing tag means that the tag was part of the value.
         if text[pos] != "<":
             return False, False
+        if self.closer != "</":
+            marker, wait = self._outer[self.closer].match(text, pos, final)
+            return bool(marker), wait
         if pos + 1 == len(text) and not final:
             return False, True
         closer, wait = self._closers.match(text, pos, final)
+        # Half of a closing marker at the end: the model was cut off while it closed the parent.
         cut = final and self._closers.is_prefix(text[pos : pos + self._closers.longest])
+        # The next parameter, or a comment before it. With a nested element open, it may be inside that one instead.
         opens = pos + 1 < len(text) and (text[pos + 1].isalpha() or text[pos + 1] in "_!")
         return not wait and (bool(closer) or cut or (opens and not self._depth)), wait
 
@@ -302,14 +366,18 @@ _MARKUP_SPECIAL = re.compile(r"<").search
 class ElementStart(Leaf):
     """The next element's opening tag, or one of `closers`, which stays unread; comments before it are skipped.
 
-    The value is `(name, attributes, closed)`, or None at a closer.
+    The value is `(name, attributes, closed)`, or None at a closer. The tag of another call is an error.
     """
 
-    __slots__ = ("_attributes", "_closers", "_comment", "_name", "_nocase", "cut")
+    __slots__ = ("_attributes", "_calls", "_closers", "_comment", "_name", "_nocase", "_raw", "cut")
 
-    def __init__(self, closers: MarkerSet, *, nocase: bool = False) -> None:
+    def __init__(
+        self, closers: MarkerSet, *, nocase: bool = False, calls: Lookahead | None = None, raw: bool = False
+    ) -> None:
         super().__init__()
+        self._raw = raw  # the text of the attributes is the value, in place of a dict
         self._closers = closers
+        self._calls = calls
         self._nocase = nocase
         self._comment = False
         self._name = ""
@@ -336,6 +404,7 @@ class ElementStart(Leaf):
                 self.done = self.cut = final
                 return pos
             if text[pos] != "<":
+                # Skipping the text could skip a value whose tag is misspelled, and a call would run without it.
                 self.error = "there is text where an element should begin"
                 return pos
             found_closer, wait = self._closers.match(text, pos, final)
@@ -352,11 +421,25 @@ class ElementStart(Leaf):
                 self._comment = True
                 pos += 4
                 continue
+            # Before the name is read: if this call is not closed, the next one would become a parameter of it.
+            if self._is_call(text, pos, final):
+                return pos
             if not (text[pos + 1].isascii() and (text[pos + 1].isalpha() or text[pos + 1] == "_")):
                 self.error = "an element should begin here"
                 return pos
             self._name = text[pos + 1]
             pos += 2
+
+    def _is_call(self, text: str, pos: int, final: bool) -> bool:
+        """Return whether the tag of another call begins here, or may begin."""
+        if self._calls is None:
+            return False
+        opens = self._calls.opens(text, pos, pos + 1, final=final, blank=False, before="")
+        if opens is None:
+            self.waiting = self._calls
+        elif opens:
+            self.error = "another call begins before the closing tag"
+        return opens is not False
 
     def _tag_name(self, text: str, pos: int, final: bool) -> int:
         """Read more of the element's name."""
@@ -366,7 +449,7 @@ class ElementStart(Leaf):
         if len(self._name) > NAME_LIMIT:
             self.error = f"a name of more than {NAME_LIMIT} characters"
         elif stop < len(text):
-            self._attributes = Attributes(nocase=self._nocase)
+            self._attributes = TagText() if self._raw else Attributes(nocase=self._nocase)
         else:
             self.done = self.cut = final
         return stop

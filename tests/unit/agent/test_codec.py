@@ -26,7 +26,7 @@ from toolwire import (
 from toolwire.agent.codec import dumps, from_data, from_json, loads, to_data, to_json
 from toolwire.agent.journal import RecordedAnswer, RecordedOutcome, RecordedStart
 from toolwire.agent.run_events import RunEnded
-from toolwire.agent.session_record import MOMENTARY, RAN, SessionRecord
+from toolwire.agent.session_record import CALL_TIMES, MOMENTARY, SessionRecord
 from toolwire.errors import JournalError
 from toolwire.execution.outcomes import Issue, Outcome
 from toolwire.messages import REPAIRS
@@ -185,7 +185,7 @@ def filled(session: Session) -> None:
                 made: Any = True
             case Tier():
                 made = Tier.WALK
-            case dict() if one.name == RAN:
+            case dict() if one.name == CALL_TIMES:
                 made = {"a": [7.0, 8.0], "b": [9.0]}
             case set():
                 made = {"a", "b"}
@@ -203,7 +203,9 @@ def filled(session: Session) -> None:
 
 def plain(session: Session, ago: float) -> dict[str, Any]:
     return {
-        one.name: {name: [at - ago for at in times] for name, times in value.items()} if one.name == RAN else value
+        one.name: {name: [at - ago for at in times] for name, times in value.items()}
+        if one.name == CALL_TIMES
+        else value
         for one in dataclasses.fields(session)
         if one.name not in MOMENTARY
         for value in [getattr(session, one.name)]
@@ -216,9 +218,9 @@ def test_every_field_of_a_session_is_restored_on_another_clock() -> None:
     empty = record.changes()
     assert record.changes() == {}
     filled(session)
-    session.handed_on = False  # such a one records no times of calls
+    session.delegated = False  # such a one records no times of calls
     changes = loads(dumps(record.changes()))
-    assert set(changes) == {one.name for one in dataclasses.fields(session)} - MOMENTARY - {"handed_on"}
+    assert set(changes) == {one.name for one in dataclasses.fields(session)} - MOMENTARY - {"delegated"}
     SessionRecord(later, Clock(1010.0), Clock(5100.0)).restore([empty, changes])
     assert plain(later, 900.0) == plain(session, 0.0), "a hundred seconds later"
     assert [type(getattr(later, one.name)) for one in dataclasses.fields(later)] == [
@@ -230,13 +232,13 @@ def test_record_of_a_session_contains_only_changes() -> None:
     session, clock = Session(), Clock(1.0)
     record = SessionRecord(session, clock)
     record.changes()
-    session.ran("a", 1.0)
-    session.ran("b", 1.0)
-    assert record.changes()["_ran"].keys() == {"a", "b"}
-    session.ran("b", 1.0)
+    session.record_call("a", 1.0)
+    session.record_call("b", 1.0)
+    assert record.changes()["_call_times"].keys() == {"a", "b"}
+    session.record_call("b", 1.0)
     session.untrusted = True
     changes = record.changes()
-    assert [(name, len(times)) for name, times in changes["_ran"].items()] == [("b", 1)]
+    assert [(name, len(times)) for name, times in changes["_call_times"].items()] == [("b", 1)]
     assert changes["untrusted"] is True
     again = Session()
     restored = SessionRecord(again, clock)
@@ -248,14 +250,14 @@ def test_calls_that_a_session_dropped_are_not_recorded_again() -> None:
     session, clock = Session(), Clock(1.0)
     record = SessionRecord(session, clock)
     for at in range(2 * REMEMBERED - 1):
-        session.ran("a", float(at))
-    assert len(record.changes()[RAN]["a"]) == 2 * REMEMBERED - 1
-    session.ran("a", 7.0)
-    assert len(session._ran["a"]) == REMEMBERED
-    assert len(record.changes()[RAN]["a"]) == 1
+        session.record_call("a", float(at))
+    assert len(record.changes()[CALL_TIMES]["a"]) == 2 * REMEMBERED - 1
+    session.record_call("a", 7.0)
+    assert len(session._call_times["a"]) == REMEMBERED
+    assert len(record.changes()[CALL_TIMES]["a"]) == 1
 
 
-@pytest.mark.parametrize("changes", [{"elsewhere": 1}, {"_ran": [["a"]]}, {"tier": 9}, {"_approved": 3}])
+@pytest.mark.parametrize("changes", [{"elsewhere": 1}, {"_call_times": [["a"]]}, {"tier": 9}, {"_approved": 3}])
 def test_malformed_record_of_a_session_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(JournalError, match="session"):
         SessionRecord(Session(), Clock(0.0)).restore([changes])

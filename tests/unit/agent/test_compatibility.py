@@ -48,8 +48,9 @@ def test_run_can_be_resumed_after_a_change_of_these_settings() -> None:
     was = configuration(agent())
     assert changes(was, configuration(agent())) == []
     assert changes(was, configuration(agent(budget=Budget(rounds=3), silence=1.0, answer_seconds=None))) == []
-    fixed = configuration(agent(tier=Tier.RUN))
-    assert changes(fixed, configuration(agent(tier=Tier.RUN, gate=TierGate(sticky=True)))) == [], "no gate is asked"
+    assert changes(was, configuration(agent(extra_headers={"x-key": "a new secret"}))) == []
+    by_words = configuration(agent(gate="intent"))
+    assert changes(by_words, configuration(agent(gate=TierGate()))) == [], "the same gate by its name"
     assert json.loads(json.dumps(was)) == was
 
 
@@ -65,8 +66,8 @@ def test_run_can_be_resumed_after_a_change_of_these_settings() -> None:
         {"after_results": "Go on."},
         {"after_failures": "Look again."},
         {"context": 1000},
-        {"temperature": 0.0},
-        {"max_tokens": 10},
+        {"settings": {"temperature": 0.0}},
+        {"extra_body": {"min_p": 0.1}},
         {"hooks": Hooks(response=(lambda response, turn: response,))},
     ],
     ids=lambda config: next(iter(config)),
@@ -75,8 +76,6 @@ def test_change_of_other_settings_is_reported(config: dict[str, Any]) -> None:
     named = next(iter(config))
     expected = [f"its prompts or other settings differ ({', '.join(sorted([named]))})"]
     found = changes(configuration(agent()), configuration(agent(**config)))
-    if named == "tier":
-        expected = ["its prompts or other settings differ (gate, tier)"]
     assert found == expected
 
 
@@ -129,3 +128,14 @@ def test_record_in_another_form_is_reported_as_a_change() -> None:
         assert changes({**now, name: "ab" * 32}, now) == [said]
     said = "the member worker was recorded in another form, so it cannot be compared"
     assert changes({**now, "members": {"worker": "ab"}}, now) == [said]
+
+
+def test_output_type_is_compared() -> None:
+    def typed(output_type: Any, **config: Any) -> dict[str, Any]:
+        return configuration(Agent(model(), [add], AgentConfig(**config), output_type=output_type))
+
+    assert "output" not in configuration(agent())["settings"]
+    assert changes(typed(int), typed(int, output_retries=5)) == []
+    assert changes(typed(int), typed(bool)) == ["its prompts or other settings differ (output)"]
+    assert changes(typed(int), typed(int, output_mode="tool")) == ["its prompts or other settings differ (output)"]
+    assert changes(configuration(agent()), typed(int)) == ["its prompts or other settings differ (output)"]

@@ -88,8 +88,7 @@ def test_agent_of_a_file_works(tmp_path: Path) -> None:
             tier = "walk"
             tools = {{ builtin = ["files"], python = ["own.py"] }}
             budget = {{ rounds = 3, tokens = 1000, prices = {{ input = 1.0, output = 2.0 }} }}
-            temperature = 0.5
-            max_tokens = 99
+            settings = {{ temperature = 0.5, max_tokens = 99 }}
             timeout = 20
             """,
         )
@@ -142,7 +141,8 @@ def test_team_of_a_file_works(tmp_path: Path) -> None:
         )
 
         async def main() -> list[Any]:
-            async with load_team(path, "office") as team:
+            async with load_team(path, "office", confirm="defer") as team:
+                assert [agent.defers for agent in (team.coordinator, team.members[0].agent)] == [True, True]
                 return [event async for event in team.run("How many?")]
 
         events = asyncio.run(main())
@@ -438,3 +438,55 @@ def test_coach_can_choose_the_format(tmp_path: Path) -> None:
     assert said == "I am small."
     assert isinstance(backend, CoachedBackend)
     assert "forge_xml" in backend.coach.formats
+
+
+FALLBACK = """
+[profiles.main]
+provider = "openai_chat"
+model = "large"
+url = "{url}/broken"
+fallback = ["spare"]
+retry = {{ attempts = 2, wait = 0.0 }}
+
+[profiles.spare]
+provider = "openai_chat"
+model = "small"
+url = "{url}"
+
+[agents.a]
+profile = "main"
+"""
+
+
+def test_profile_falls_back_to_another(tmp_path: Path) -> None:
+    paths: list[str] = []
+    answer, _ = scripted(ParsedResponse("From the spare."))
+
+    def serve(request: Asked) -> Answer:
+        paths.append(request.path)
+        return Answer(b'{"error": "down"}', status=503) if request.path.startswith("/broken") else answer(request)
+
+    async def main() -> str:
+        async with load_agent(file) as agent:
+            return await agent.ask("Who are you?")
+
+    with serving(serve) as url:
+        file = tmp_path / "toolwire.toml"
+        file.write_text(FALLBACK.format(url=url), "utf-8")
+        assert asyncio.run(main()) == "From the spare."
+    assert paths == ["/broken/chat/completions"] * 2 + ["/chat/completions"]
+
+
+@pytest.mark.parametrize(
+    ("fallback", "message"),
+    [
+        ('["other"]', "there is no profile 'other'"),
+        ('["main"]', "cannot fall back to itself"),
+        ('["spare"]\n[profiles.spare]\nfallback = ["third"]\n[profiles.third]', "a fallback of its own"),
+    ],
+)
+def test_wrong_fallback_is_an_error_of_the_file(tmp_path: Path, fallback: str, message: str) -> None:
+    file = tmp_path / "toolwire.toml"
+    file.write_text(f"[profiles.main]\nfallback = {fallback}\n", "utf-8")
+    with pytest.raises(ConfigurationError, match=message):
+        load_configuration(file)

@@ -110,6 +110,16 @@ def test_model_is_asked_for_a_last_answer_when_a_budget_is_used_up(budget: Budge
     assert "No more tool calls" in said(backend, -1)
 
 
+@pytest.mark.parametrize("usage", [Usage(-1000, 5), Usage(1000, -999), Usage(10, 5, cached_tokens=10**6), Usage()])
+def test_token_counts_that_cannot_be_do_not_extend_a_budget(usage: Usage) -> None:
+    answers = [calling(ToolCall("add", {"a": at, "b": 0}, str(at)), usage=usage) for at in range(9)]
+    budget = Budget(money=0.002, prices=Prices(input=100, output=200, cached=10))
+    _, end = run(Agent(ScriptedBackend([*answers, ParsedResponse("done")]), [add], AgentConfig(budget=budget)))
+    assert end.reason == "budget"
+    assert end.usage.input_tokens >= 0
+    assert end.usage.output_tokens >= 0
+
+
 @pytest.mark.mission("C29", "C30")
 def test_failures_of_one_kind_and_tool_end_the_run() -> None:
     backend = ScriptedBackend([calling(ToolCall("fail", {}, str(at))) for at in range(9)])
@@ -162,8 +172,9 @@ def test_answer_that_breaks_off_is_asked_for_again() -> None:
 
 
 @pytest.mark.mission("F38", "G1", "G2")
-def test_tools_of_a_higher_tier_are_hidden_and_do_not_run() -> None:
+def test_gate_hides_tools_that_the_task_does_not_ask_for() -> None:
     done = list[str]()
+    config = AgentConfig(gate="intent")
 
     @toolwire.tool(tier=Tier.RUN)
     def write() -> str:
@@ -171,13 +182,13 @@ def test_tools_of_a_higher_tier_are_hidden_and_do_not_run() -> None:
         return "ok"
 
     backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("sorry")])
-    events, _ = run(Agent(backend, [add, write]), "What is one and one?")
+    events, _ = run(Agent(backend, [add, write], config), "What is one and one?")
     assert [tool.name for tool in backend.requests[0].tools] == ["add"]
     (call,) = [event for event in events if isinstance(event, ToolFinished)]
     assert "tier RUN" in (call.outcome.result.error or "")
     assert not done
     backend = ScriptedBackend([calling(ToolCall("write", {}, "1")), ParsedResponse("done")])
-    events, _ = run(Agent(backend, [add, write]), "Write it to the file.")
+    events, _ = run(Agent(backend, [add, write], config), "Write it to the file.")
     assert events[0].intent.phrase.casefold() == "write"
     assert done == ["written"]
 
@@ -237,15 +248,21 @@ def test_closing_the_iterator_stops_tools() -> None:
 
 def test_member_is_called_as_a_tool() -> None:
     helper = Agent(
-        ScriptedBackend([calling(ToolCall("add", {"a": 2, "b": 2}, "m")), ParsedResponse("four", usage=Usage(7, 3))]),
+        ScriptedBackend(
+            [
+                calling(ToolCall("add", {"a": 2, "b": 2}, "m"), usage=Usage(1, 1)),
+                ParsedResponse("four", usage=Usage(7, 3)),
+            ]
+        ),
         [add],
         AgentConfig(name="counter"),
     )
-    lead = Agent(ScriptedBackend([calling(ToolCall("counter", {"task": "2 + 2"}, "1")), ParsedResponse("It is four.")]))
+    called = calling(ToolCall("counter", {"task": "2 + 2"}, "1"), usage=Usage(5, 5))
+    lead = Agent(ScriptedBackend([called, ParsedResponse("It is four.", usage=Usage(2, 2))]))
     AgentTeam(lead, [Member(helper, "Adds numbers.")])
     events, end = run(lead)
     assert end.answer == "It is four."
-    assert (end.usage.input_tokens, end.usage.output_tokens) == (7, 3)
+    assert (end.usage.input_tokens, end.usage.output_tokens) == (15, 11)
     told = [event.event for event in events if isinstance(event, MemberEvent)]
     assert any(isinstance(event, ToolFinished) and event.outcome.result.result == 4 for event in told)
     results = [event.outcome.result for event in events if isinstance(event, ToolFinished)]

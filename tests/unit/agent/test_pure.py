@@ -150,7 +150,7 @@ def pairs(messages: list[Message]) -> Iterator[tuple[set[str], set[str]]]:
 @pytest.mark.mission("C42", "G7")
 @given(conversations(), st.integers(0, 500))
 def test_trimming_never_parts_calls_from_their_results(messages: list[Message], limit: int) -> None:
-    kept = trim(messages, limit, size)
+    kept = trim(messages, limit, size).messages
     assert all(calls == results for calls, results in pairs(kept))
     results = {part.call_id for message in kept for part in message.parts if isinstance(part, ToolResult)}
     assert results == set().union(*(calls for calls, _ in pairs(kept)))
@@ -162,7 +162,7 @@ def test_trimming_never_parts_calls_from_their_results(messages: list[Message], 
 @pytest.mark.mission("C42")
 @given(conversations(), st.integers(0, 500))
 def test_trimming_keeps_the_ends_of_the_conversation(messages: list[Message], limit: int) -> None:
-    kept = trim(messages, limit, size)
+    kept = trim(messages, limit, size).messages
     if sum(map(size, messages)) <= limit:
         assert kept == messages
         return
@@ -180,7 +180,7 @@ def test_long_result_of_the_newest_step_is_truncated() -> None:
         Message("assistant", (ToolCall("read", {}, "1"),)),
         Message("tool", (ToolResult("1", "read", "x" * 10_000),)),
     ]
-    kept = trim(messages, 1_000, size)
+    kept = trim(messages, 1_000, size).messages
     assert sum(map(size, kept)) <= 1_000
     assert "characters left out)" in kept[-1].parts[0].text  # type: ignore[union-attr]
 
@@ -195,7 +195,7 @@ def test_each_of_many_results_is_truncated_at_most_once() -> None:
     calls = tuple(ToolCall("f", {}, str(at)) for at in range(300))
     results = tuple(ToolResult(str(at), "f", "x" * (500 if at < 10 else 5)) for at in range(300))
     messages = [Message("user", "?"), Message("assistant", calls), Message("tool", results)]
-    (*_, told) = trim(messages, 3_000, count)
+    (*_, told) = trim(messages, 3_000, count).messages
     texts = [part.text for part in told.parts if isinstance(part, ToolResult)]
     assert sum(map(len, texts)) <= 3_000
     assert texts[10:] == ["xxxxx"] * 290

@@ -103,19 +103,21 @@ def test_member_may_send_when_nothing_untrusted_was_read() -> None:
 
 @pytest.mark.parametrize(("task", "allowed"), [("What is there?", Tier.CRAWL), ("Write and delete files.", Tier.RUN)])
 def test_task_by_a_model_unlocks_no_more_than_the_users_task(task: str, allowed: Tier) -> None:
-    member = Agent(script(ParsedResponse("done")), config=AgentConfig(name="worker"))
-    lead = Agent(script(calling("worker", task="Write and delete files!"), ParsedResponse("end")))
+    member = Agent(script(ParsedResponse("done")), config=AgentConfig(name="worker", gate="intent"))
+    lead_script = script(calling("worker", task="Write and delete files!"), ParsedResponse("end"))
+    lead = Agent(lead_script, config=AgentConfig(gate="intent"))
     events, _ = run(AgentTeam(lead, [Member(member, "Works.")]), task)
     (begun,) = [one.event for one in events if isinstance(one, MemberEvent) and isinstance(one.event, TaskStarted)]
     assert begun.intent.tier is allowed
 
 
 def test_fixed_tier_of_a_member_unlocks_nothing_for_its_own_members() -> None:
-    helper = Agent(script(ParsedResponse("done")), config=AgentConfig(name="helper"))
+    helper = Agent(script(ParsedResponse("done")), config=AgentConfig(name="helper", gate="intent"))
     worker_script = script(calling("helper", task="Write and delete files!"), ParsedResponse("done"))
     worker = Agent(worker_script, config=AgentConfig(name="worker", tier=Tier.RUN))
     AgentTeam(worker, [Member(helper, "Helps.")])
-    coordinator = Agent(script(calling("worker", task="Write!"), ParsedResponse("end")))
+    coordinator_script = script(calling("worker", task="Write!"), ParsedResponse("end"))
+    coordinator = Agent(coordinator_script, config=AgentConfig(gate="intent"))
     events, _ = run(AgentTeam(coordinator, [Member(worker, "Works.")]), "What is there?")
     (started,) = [
         event.event.event
@@ -342,6 +344,7 @@ def test_spending_of_a_member_is_its_own_until_its_call_is_recorded() -> None:
     both = ParsedResponse(
         tool_calls=(ToolCall("worker", {"task": "a"}, "1"), ToolCall("nap", {}, "2")),
         finish_reason=FinishReason.TOOL_CALLS,
+        usage=Usage(0, 1),
     )
 
     def team(*answers: ParsedResponse) -> AgentTeam:
@@ -363,7 +366,12 @@ def test_spending_of_a_member_is_its_own_until_its_call_is_recorded() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert "1.0/answer.1" in records
-        events = [one async for one in team(ParsedResponse("end")).run("x", run_id="r", journal=MemoryJournal(records))]
+        events = [
+            one
+            async for one in team(ParsedResponse("end", usage=Usage(0, 1))).run(
+                "x", run_id="r", journal=MemoryJournal(records)
+            )
+        ]
         return events[-1]  # type: ignore[return-value]
 
     assert asyncio.run(main()).usage.input_tokens == 1_000_000

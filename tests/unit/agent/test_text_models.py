@@ -269,7 +269,7 @@ def test_denied_call_does_not_lead_to_the_reminder_for_failures() -> None:
 
 def test_sampling_options_reach_the_model() -> None:
     model = Scripted("1")
-    run(agent(model, max_tokens=9, temperature=0.5))
+    run(agent(model, settings={"max_tokens": 9, "temperature": 0.5}))
     assert model.options == [{"max_tokens": 9, "temperature": 0.5}]
 
 

@@ -93,11 +93,6 @@ def test_answer_that_ran_out_of_time_is_not_recorded() -> None:
     assert (again.reason, again.answer) == (end.reason, end.answer)
 
 
-def test_budget_of_money_needs_prices() -> None:
-    with pytest.raises(ValueError, match="counted by prices"):
-        Budget(money=1.0)
-
-
 def test_usage_is_estimated_if_the_model_is_stopped_before_it_reports_any() -> None:
     async def babbling(messages: Any, **options: Any) -> AsyncGenerator[Event]:
         yield ContentDelta('<tool_call>{"name": "forever", "arguments": {}}</tool_call>' + "and so on " * 30)

@@ -47,10 +47,13 @@ def test_a_conversation_comes_back_as_it_was(tmp_path: Path) -> None:
         ("[]", "is not a conversation"),
         ('{"messages": []}', "is not a conversation"),
         ('{"toolwire_conversation": 2, "messages": []}', "another version"),
-        ('{"toolwire_conversation": 1, "messages": [1]}', "is damaged"),
-        ('{"toolwire_conversation": 1, "messages": [{"role": "king", "parts": []}]}', "unknown role 'king'"),
-        ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "Path"}]}]}', "is damaged"),
-        ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "TextPart"}]}]}', "is damaged"),
+        ('{"toolwire_conversation": 1, "messages": [1]}', "cannot be read"),
+        ('{"toolwire_conversation": 1, "messages": [{"role": "king", "parts": []}]}', "'king' is not"),
+        ('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": 1}]}]}', "cannot be read"),
+        (
+            '{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": [{"is": "TextPart"}]}]}',
+            "cannot be read",
+        ),
     ],
 )
 def test_what_is_no_conversation_is_refused(text: str, said: str, tmp_path: Path) -> None:
@@ -74,7 +77,7 @@ def test_an_empty_conversation(tmp_path: Path) -> None:
 
 def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
-    monkeypatch.delenv("TOOLWIRE_TELEMETRY", raising=False)
+    monkeypatch.delenv("TOOLWIRE_RECORD", raising=False)
     monkeypatch.setattr(transcript, "MAX_COPIES", 3)
     with pytest.raises(CliError, match=r"no conversation is saved in .*--resume FILE"):
         newest()
@@ -95,5 +98,5 @@ def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: 
     with pytest.raises(CliError, match="/save FILE saves it"):
         made[4].save(WHOLE, "m")
     for switch in ("off", "figures"):
-        monkeypatch.setenv("TOOLWIRE_TELEMETRY", switch)
+        monkeypatch.setenv("TOOLWIRE_RECORD", switch)
         assert AutosavedChat.standard() is None

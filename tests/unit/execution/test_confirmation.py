@@ -1,14 +1,15 @@
-"""What the calls of one response ask is one question; each call gets its own answer."""
+"""Tests of confirmation hooks: one question for all calls of a response, plain functions, and time limits."""
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from toolwire import ToolCall, ToolDefinition
-from toolwire.execution.confirmation import Together, turn
+from toolwire.execution.confirmation import Together, as_async, turn
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.approval import Approval, ApprovalAnswer
@@ -138,3 +139,105 @@ def test_the_time_to_answer_begins_with_ones_turn() -> None:
         return [one.success for one in await executor.execute(calls, Session())]
 
     assert asyncio.run(main()) == [False, True]
+
+
+# -- plain functions -----------------------------------------------------------------------------------------------
+
+
+async def approved(confirm: Any, *numbers: int, seconds: float = 60.0) -> list[str]:
+    """Return the error of each call; "" for a call that was approved."""
+    registry, policy = ToolRegistry([Asked().work]), Policy((Rule("ask"),))
+    executor = ToolExecutor(registry, policy=policy, confirm=confirm, confirm_timeout=seconds)
+    calls = [ToolCall("work", {"number": number}) for number in numbers]
+    return [result.error or "" for result in await executor.execute(calls, Session())]
+
+
+def test_a_plain_approver_does_not_block_the_event_loop() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def confirm(_: Approval) -> bool:
+        asked.set()
+        return answered.wait(20)
+
+    async def main() -> list[str]:
+        running = asyncio.create_task(approved(confirm, 1))
+        while not asked.is_set():
+            await asyncio.sleep(0)
+        answered.set()  # by the event loop, which is free while the function waits
+        return await running
+
+    assert asyncio.run(main()) == [""]
+
+
+def test_a_plain_approver_is_asked_one_question_at_a_time() -> None:
+    busy, most, order = 0, 0, list[int]()
+
+    def confirm(approval: Approval) -> bool:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        order.append(approval.call.arguments["number"])
+        time.sleep(0.01)
+        busy -= 1
+        return True
+
+    assert asyncio.run(approved(confirm, 1, 2, 3)) == ["", "", ""]
+    assert (most, order) == (1, [1, 2, 3])
+
+
+def test_a_plain_approver_answers_several_event_loops() -> None:
+    barrier = threading.Barrier(2, timeout=20)
+
+    def confirm(_: Approval) -> bool:
+        barrier.wait()  # passes only if both loops ask at once
+        return True
+
+    hook, errors = as_async(confirm), list[list[str]]()
+    threads = [threading.Thread(target=lambda: errors.append(asyncio.run(approved(hook, 1)))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == [[""], [""]]
+
+
+def test_a_plain_approver_that_is_late_or_fails_refuses() -> None:
+    release = threading.Event()
+
+    def late(_: Approval) -> bool:
+        release.wait(20)
+        return True
+
+    def fails(_: Approval) -> bool:
+        raise OSError("the terminal is closed")
+
+    (too_late,) = asyncio.run(approved(late, 1, seconds=0.01))
+    release.set()
+    assert too_late == "Nobody approved work in time, so it did not run."
+    (failed,) = asyncio.run(approved(fails, 1))
+    assert failed.endswith("so it did not run: OSError: the terminal is closed")
+
+
+def test_the_time_of_a_plain_approver_counts_from_its_own_question() -> None:
+    release = threading.Event()
+
+    def confirm(approval: Approval) -> bool:
+        return approval.call.arguments["number"] != 1 or release.wait(20)
+
+    late, in_time = asyncio.run(approved(confirm, 1, 2, seconds=0.05))
+    release.set()
+    assert (late, in_time) == ("Nobody approved work in time, so it did not run.", "")
+
+
+def test_a_plain_function_answers_all_questions_together() -> None:
+    main = threading.get_ident()
+    threads: list[int] = []
+
+    def ask(approvals: Sequence[Approval]) -> list[bool]:
+        threads.append(threading.get_ident())
+        return [approval.call.arguments["number"] != 2 for approval in approvals]
+
+    errors = asyncio.run(approved(Together(ask), 1, 2, 3))
+    assert [not error for error in errors] == [True, False, True]
+    assert len(threads) == 1
+    assert main not in threads

@@ -4,24 +4,27 @@ import asyncio
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import date
 from enum import Enum
 from functools import partial
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from pydantic import BaseModel
 from tests.simulated_time import run_simulated
 
 import toolwire
-from toolwire import ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire import ConfigurationError, ImagePart, Problem, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire.errors import PolicyWarning
 from toolwire.execution.executor import ToolExecutor
-from toolwire.execution.outcomes import Outcome
+from toolwire.execution.outcomes import Issue, Outcome
 from toolwire.execution.registry import Registered, ToolRegistry
 from toolwire.policy.approval import Approval, ApprovalAnswer
-from toolwire.policy.policy import Limit, Policy, Rule
+from toolwire.policy.policy import Allow, Ask, Deny, Limit, Policy, Rule
 from toolwire.policy.session import Session
 from toolwire.tools import Preview
 
@@ -342,7 +345,8 @@ def test_a_lost_result_is_an_error_of_its_own(together: int) -> None:
     calls = [ToolCall("gone", {}, str(at)) for at in range(together)]
     results = execute(ToolExecutor(registry), *calls)
     assert [result.call_id for result in results] == [call.id for call in calls]
-    assert all("its result was lost" in (result.error or "") for result in results)
+    lost = "The call ran, and its result was lost; it may or may not have done its work."
+    assert [result.error for result in results] == [lost] * together
 
 
 def test_a_tool_that_ends_the_program_only_fails() -> None:
@@ -508,6 +512,26 @@ def test_a_result_that_cannot_be_shaped_is_lost_and_says_so() -> None:
     assert "no shape" in error
 
 
+@pytest.mark.parametrize("broken_reading", [1, 2, 3, 4])
+def test_a_clock_that_fails_once_takes_no_place_from_later_calls(broken_reading: int) -> None:
+    """One call reads the clock when it is decided, when it is counted, when it starts and when it ends."""
+    readings = 0
+
+    def clock() -> float:
+        nonlocal readings
+        readings += 1
+        if readings == broken_reading:
+            raise OSError("no clock")
+        return float(readings)
+
+    ran, session = Ran(), Session()
+    executor = ToolExecutor(ran.registry, clock=clock, concurrency=1)
+    calls = [ToolCall("add", {"a": 1}), ToolCall("add", {"a": 2})]
+    first, second = run_simulated(asyncio.wait_for(executor.execute(calls, session), 5))
+    assert "OSError: no clock" in (first.error or "")
+    assert second.result == 3
+
+
 def test_arguments_that_are_nested_too_deeply_are_refused() -> None:
     registry = ToolRegistry()
     registry.register(ToolDefinition("deep"), run=lambda **given: "ran")
@@ -646,9 +670,7 @@ class Hook:
     ("make", "said"),
     [
         (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy must be a Policy or None (PolicyTable"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm must be an async function, not True"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=agrees_at_once), "define agrees_at_once with `async def`"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=Hook().ask), "define Hook.ask with `async def`"),  # type: ignore[arg-type]
+        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm must be a function, not True"),  # type: ignore[arg-type]
         (lambda: Session(tier="RUN"), "tier must be a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
         (lambda: ToolCall("a", '{"b": 1}'), "arguments must be a dict of JSON values (json.loads"),  # type: ignore[arg-type]
     ],
@@ -659,9 +681,30 @@ def test_what_is_of_another_kind_is_told_at_once(make: Callable[[], object], sai
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("hook", [agrees, later, lambda one: agrees(one), Hook(), partial(agrees), AsyncMock()])
-def test_whatever_gives_something_to_await_can_ask(hook: Any) -> None:
-    ToolExecutor(ToolRegistry(), confirm=hook)
+@pytest.mark.parametrize(
+    "confirm",
+    [
+        *(
+            agrees,
+            agrees_at_once,
+            later,
+            lambda one: agrees(one),
+            lambda _: True,
+            partial(agrees),
+            partial(agrees_at_once),
+        ),
+        *(Hook(), Hook().ask, AsyncMock(return_value=True), Mock(return_value=ApprovalAnswer(True))),
+    ],
+)
+def test_an_approver_may_be_any_function(confirm: Any) -> None:
+    ran = Ran()
+    assert one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []}).success
+
+
+@pytest.mark.parametrize("confirm", [lambda _: 1, lambda _: "yes", lambda _: None, lambda _: later])
+def test_only_true_of_a_plain_approver_is_an_approval(confirm: Any) -> None:
+    ran = Ran()
+    assert not one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []}).success
 
 
 def test_a_refusal_holds_until_the_user_asks_something_else() -> None:
@@ -682,7 +725,7 @@ def test_a_refusal_holds_until_the_user_asks_something_else() -> None:
         for amount in (1, 1, 2):
             (result,) = await executor.execute([ToolCall("pay", {"amount": amount}, "1")], session)
             said.append(result.text)
-        session.said("Then pay it.")
+        session.record_question("Then pay it.")
         await executor.execute([ToolCall("pay", {"amount": 1}, "1")], session)
         return said
 
@@ -801,11 +844,148 @@ def test_halves_of_surrogate_pairs_are_no_text() -> None:
     [
         (lambda: ToolExecutor([]), "registry must be a ToolRegistry"),
         (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy must be a Policy or None"),
+        (lambda: ToolExecutor(ToolRegistry(), policy=[]), "policy must be a Policy or None, not list$"),
+        (lambda: ToolExecutor(ToolRegistry(), timeout="3"), "timeout must be a number of seconds or None, not '3'"),
+        (lambda: ToolExecutor(ToolRegistry(), concurrency=None), "concurrency must be a number of calls, not None"),
+        (
+            lambda: ToolExecutor(ToolRegistry(), timeuot=3),
+            r"ToolExecutor\(\) has no argument 'timeuot'; did you mean time",
+        ),
     ],
 )
 def test_an_executor_refuses_other_types_by_name(build: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         build()
+
+
+@pytest.mark.parametrize(
+    ("calls", "session", "message"),
+    [
+        (ToolCall("add"), Session(), "calls must be a sequence of ToolCall"),
+        ([{"name": "add"}], Session(), "calls must be a sequence of ToolCall"),
+        ([ToolCall("add", {"a": 1})], None, "session must be a Session, not None"),
+    ],
+)
+def test_execute_refuses_other_types_by_name(calls: Any, session: Any, message: str) -> None:
+    ran = Ran()
+    with pytest.raises(TypeError, match=message):
+        asyncio.run(ToolExecutor(ran.registry).execute(calls, session))
+    assert not ran.calls
+
+
+def test_an_executor_shows_the_sizes_of_its_registry_and_policy() -> None:
+    policy = Policy((Rule("deny", "add"), Rule("ask", "slow")), (Limit(3),))
+    assert repr(ToolExecutor(Ran().registry, policy=policy)) == "<ToolExecutor: 4 tools, 2 rules, 1 limits>"
+    assert repr(ToolExecutor(ToolRegistry())) == "<ToolExecutor: 0 tools, 0 rules, 0 limits>"
+
+
+def test_an_executor_counts_seconds_by_its_clock() -> None:
+    now = [100.0]
+
+    def clock() -> float:
+        return now[0]
+
+    executor = ToolExecutor(Ran().registry, policy=Policy(limits=(Limit(1, 10.0),)), clock=clock)
+    assert executor.clock is clock
+    assert ToolExecutor(ToolRegistry()).clock is time.monotonic
+    session, call = Session(), ToolCall("add", {"a": 1})
+    allowed = []
+    for now[0] in (100.0, 109.0, 110.5):
+        allowed += [result.success for result in execute(executor, call, session=session)]
+    assert allowed == [True, False, True]
+
+
+def test_a_decision_runs_nothing_and_names_what_is_in_the_way() -> None:
+    ran = Ran(lambda given: f"writes {given['path']}")
+    executor, session = ToolExecutor(ran.registry, policy=Policy((Rule("deny", "slow"),))), Session(tier=Tier.RUN)
+    unknown = executor.decide(ToolCall("addd"), session)
+    assert unknown == Deny("There is no tool 'addd'; did you mean add? There are: add, slow, fail, write.")
+    assert executor.decide(ToolCall("slow", {"seconds": 1}), session) == Deny("A rule forbids this call of slow.")
+    question = Ask("write needs an approval each time.", "writes a")
+    assert executor.decide(ToolCall("write", {"path": "a", "lines": []}), session) == question
+    assert executor.decide(ToolCall("add", {"a": "1"}), session) == Allow()
+    assert not ran.calls
+
+
+def test_a_plan_names_each_call_that_cannot_be_planned() -> None:
+    ran = Ran()
+    executor, session = ToolExecutor(ran.registry), Session(tier=Tier.RUN)
+    wrong, right = ToolCall("slow", {"seconds": "soon"}), ToolCall("add", {"a": 1})
+    issues = executor.plan([ToolCall("addd"), right, wrong], session)
+    assert [issue.kind for issue in issues] == ["unknown_tool", "invalid_arguments"]
+    assert list(session.context(now=0.0).planned.values()) == [1]
+    session.untrusted = True
+    (refused,) = executor.plan([right], session)
+    assert (refused.kind, refused.message) == (
+        "denied",
+        "add cannot be planned: untrusted content was read already.",
+    )
+    assert list(session.context(now=0.0).planned.values()) == [1]
+    assert not ran.calls
+
+
+def test_calls_without_a_problem_of_their_own_run() -> None:
+    """A problem without an index is about the text between calls."""
+    ran = Ran()
+    problems = [Problem("malformed", 0, "", ""), Problem("malformed", 0, "", "", index=1)]
+    calls = [ToolCall("add", {"a": number}, str(number)) for number in range(3)]
+    results = execute(ToolExecutor(ran.registry), *calls, problems=problems)
+    assert [(result.call_id, result.success) for result in results] == [("0", True), ("1", False), ("2", True)]
+    assert ran.calls == [(0, 1), (2, 1)]
+
+
+def test_a_call_is_recorded_as_started_only_if_it_runs() -> None:
+    ran, started, session = Ran(), list[ToolCall](), Session()
+    executor = ToolExecutor(ran.registry, policy=Policy((Rule("deny", "slow"),)))
+    for call in (ToolCall("slow", {"seconds": 0}), ToolCall("addd"), ToolCall("add", {"a": "2"}, "c")):
+        asyncio.run(executor.run(call, session, started=started))
+    assert [(call.name, call.arguments) for call in started] == [("add", {"a": 2})]
+
+
+@pytest.mark.parametrize(("options", "together"), [({}, 16), ({"concurrency": 1}, 1)])
+def test_sixteen_calls_run_at_the_same_time_unless_the_program_says_otherwise(
+    options: dict[str, Any], together: int
+) -> None:
+    registry, running, most = ToolRegistry(), [0], [0]
+
+    @registry.register
+    async def work() -> None:
+        """Works."""
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        await asyncio.sleep(1)
+        running[0] -= 1
+
+    run_simulated(ToolExecutor(registry, **options).execute([ToolCall("work")] * 20, Session()))
+    assert most == [together]
+
+
+def test_calls_of_one_event_loop_are_bounded_together_when_two_loops_take_turns() -> None:
+    registry, running, most = ToolRegistry(), Counter[object](), Counter[object]()
+
+    @registry.register
+    async def work() -> None:
+        """Works."""
+        loop = asyncio.get_running_loop()
+        running[loop] += 1
+        most[loop] = max(most[loop], running[loop])
+        await may_end[loop].wait()
+        running[loop] -= 1
+
+    executor, session = ToolExecutor(registry, concurrency=1), Session()
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    may_end: dict[object, asyncio.Event] = {loop: asyncio.Event() for loop in loops}
+    tasks: list[asyncio.Task[Outcome]] = []
+    for loop in loops * 2:  # so the second call of a loop starts after the first call of the other loop
+        tasks.append(loop.create_task(executor.run(ToolCall("work"), session)))
+        loop.run_until_complete(asyncio.sleep(0.001))
+    for event in may_end.values():
+        event.set()
+    for task in tasks:
+        assert task.get_loop().run_until_complete(task).result.success
+    for loop in loops:
+        loop.close()
+    assert most == dict.fromkeys(loops, 1)
 
 
 @pytest.mark.parametrize(
@@ -822,6 +1002,85 @@ def test_names_in_rules_or_limits_are_compared_with_the_tools_unless_that_is_off
 
     assert ["'launch'" in message for message in run(True)] == [True]
     assert run(False) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "refused", "warned"), [({}, True, 0), ({"check": "warn"}, False, 1), ({"check": False}, False, 0)]
+)
+def test_a_rule_that_denies_nothing_is_an_error_a_warning_or_ignored(
+    options: dict[str, Any], refused: bool, warned: int
+) -> None:
+    misspelled = Policy((Rule("deny", "sum_upp"),))
+    with pytest.raises(ConfigurationError, match="did you mean sum_up") if refused else nullcontext():
+        executor = ToolExecutor(ToolRegistry([sum_up]), policy=misspelled, **options)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                assert one(executor, "sum_up", {"a": 1}).success
+        assert [warning.category for warning in heard] == [PolicyWarning] * warned
+
+
+def test_a_call_that_the_program_s_own_code_prevents_says_so() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda: "", name="odd", description=lambda: str(1 / 0))
+    outcome = asyncio.run(ToolExecutor(registry).run(ToolCall("odd"), Session()))
+    assert outcome.issue is not None
+    assert outcome.issue.kind == "not_runnable"
+    assert outcome.result.error == "odd could not be run: ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    ("policy", "change", "message"),
+    [
+        (Policy((Rule("deny", "add"),)), None, "A rule forbids this call of add."),
+        (Policy((Rule("ask", "add"),)), "tools", "add was changed or switched off meanwhile, so it did not run."),
+        (Policy((Rule("ask", "add"),), (Limit(1),)), "limit", "* may run 1 times in this session, and did."),
+    ],
+)
+def test_a_denial_is_an_issue_also_when_its_cause_came_while_a_person_was_asked(
+    policy: Policy, change: str | None, message: str
+) -> None:
+    ran, session = Ran(), Session()
+
+    async def confirm(_: Approval) -> bool:
+        if change == "tools":
+            ran.registry.enable("add", enabled=False)
+        if change == "limit":
+            session.record_call("add", 0.0)
+        return True
+
+    executor = ToolExecutor(ran.registry, policy=policy, confirm=confirm)
+    outcome = asyncio.run(executor.run(ToolCall("add", {"a": 1}), session))
+    assert outcome.issue == Issue("denied", message)
+    assert outcome.result.error == message
+    assert not ran.calls
+
+
+def test_a_planned_call_runs_as_often_as_it_was_planned() -> None:
+    ran = Ran()
+    ran.registry.register(lambda to: f"sent to {to}", name="send", tier=Tier.RUN, description="Sends.")
+    executor, session = ToolExecutor(ran.registry), Session(tier=Tier.RUN)
+    bob, eve = (ToolCall("send", {"to": name}) for name in ("Bob", "Eve"))
+    assert executor.plan([bob, bob], session) == []
+    # Calls that no permission for once allows do not use up the plan.
+    assert [result.success for result in execute(executor, bob, session=session)] == [True]
+    session.untrusted = True
+    allowed = [execute(executor, call, session=session)[0].success for call in (bob, eve, bob, bob)]
+    assert allowed == [True, False, True, False]
+
+
+def test_names_are_compared_again_after_the_tools_changed() -> None:
+    registry = ToolRegistry([sum_up])
+    executor = ToolExecutor(registry, policy=Policy((Rule("deny", "sum_up"), Rule("deny", "launch"))))
+    with pytest.warns(PolicyWarning, match="'launch'"):
+        one(executor, "sum_up", {"a": 1})
+    registry.remove("sum_up")
+    registry.register(lambda: "", name="sum_ups", description="Sums.")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            one(executor, "sum_ups", {})
+    assert ["did you mean sum_ups" in str(warning.message) for warning in heard] == [True]
 
 
 def sum_up(a: int) -> int:

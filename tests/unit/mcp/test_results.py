@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from toolwire import ImagePart, OpaquePart, ToolCall, ToolDefinition, ToolResult
+from toolwire import FilePart, ImagePart, OpaquePart, ToolCall, ToolDefinition, ToolResult
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import results
 from toolwire.mcp.approvals import Approvals
@@ -337,3 +337,17 @@ def test_only_tools_of_trusted_servers_are_repeatable(hints: dict[str, Any], may
 def test_declared_tool_is_an_ordinary_definition() -> None:
     assert isinstance(declared().definition, ToolDefinition)
     assert declared().definition.untrusted
+
+
+def test_files_of_a_result_reach_mcp_clients() -> None:
+    files = (
+        FilePart("UklGRgAAAABXQVZF", "audio/wav"),
+        FilePart("JVBERi0=", "application/pdf", name="a b.pdf"),
+        FilePart(url="https://example.org/c.pdf", name="c.pdf"),
+        FilePart("A" * (results.MAX_BINARY + 1), "video/mp4"),
+    )
+    sound, page, link, left_out = to_mcp(ToolResult("1", "f", files=files)).model_dump(exclude_none=True)["content"]
+    assert (sound["type"], sound["data"]) == ("audio", files[0].data)
+    assert (page["resource"]["uri"], page["resource"]["blob"]) == ("attachment:///a%20b.pdf", files[1].data)
+    assert (link["type"], link["uri"]) == ("resource_link", "https://example.org/c.pdf")
+    assert "the file video" in left_out["text"]

@@ -1,10 +1,12 @@
 """What may run: rules that allow fit only what they surely describe, rules that deny all that they may describe."""
 
+import shlex
 from typing import Any
 
 import pytest
 
 from toolwire import Tier, ToolCall, ToolDefinition
+from toolwire.policy.commands import MAX_DEPTH, MAX_LENGTH
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.policy import (
     Allow,
@@ -79,6 +81,24 @@ def test_text_of_strangers_makes_tools_ask() -> None:
     assert decide(Policy(ask_when_untrusted=None), run("ls"), RUN, met) is Allow
 
 
+def test_after_untrusted_content_a_call_without_markers_asks_at_any_tier() -> None:
+    met, calm = Context(tier=Tier.RUN, untrusted=True), Context(tier=Tier.RUN)
+    for tier in Tier:
+        tool = ToolDefinition("f", tier=tier)
+        for repairs, expected in (((), Allow if tier < Tier.RUN else Ask), (("coerced", "fallback"), Ask)):
+            call = ToolCall("f", repairs=repairs, confidence=0.8)
+            assert decide(Policy(), call, tool, calm) is Allow
+            assert decide(Policy(), call, tool, met) is expected
+            assert decide(Policy(ask_when_untrusted=None), call, tool, met) is Allow
+            assert decide(Policy((Rule("allow"),)), call, tool, met) is expected
+            assert decide(Policy((Rule("allow", even_untrusted=True),)), call, tool, met) is Allow
+            approved = Context(tier=Tier.RUN, untrusted=True, approved=frozenset({approval_key(call, tool)}))
+            assert decide(Policy(), call, tool, approved) is Allow
+    decision = Policy().decide(ToolCall("f", repairs=("fallback",)), ToolDefinition("f"), met)
+    assert isinstance(decision, Ask)
+    assert "without its format's markers" in decision.reason
+
+
 def test_a_rule_allows_after_text_of_strangers_only_if_it_says_so() -> None:
     met, calm = Context(tier=Tier.RUN, untrusted=True), Context(tier=Tier.RUN)
     assert decide(Policy((Rule("allow"),)), run("ls"), RUN, met) is Ask
@@ -129,8 +149,8 @@ def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() ->
 def test_limits() -> None:
     policy = Policy(limits=(Limit(2, 60.0, "execute_*"),))
     ran = {"execute_command": [10.0, 50.0], "other": [20.0]}
-    assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=60.0, ran=ran)) is Deny
-    assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=80.0, ran=ran)) is Allow
+    assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=60.0, call_times=ran)) is Deny
+    assert decide(policy, run("ls"), RUN, Context(tier=Tier.RUN, now=80.0, call_times=ran)) is Allow
     counts = {"execute_command": 2, "other": 1}
     assert decide(Policy(limits=(Limit(3),)), run("ls"), RUN, Context(tier=Tier.RUN, counts=counts)) is Deny
     assert (
@@ -308,7 +328,7 @@ CONFIRMED = ToolDefinition("execute_command", tier=Tier.RUN, parameters=SCRIPT.p
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_permission_for_once_is_kept_where_a_rule_without_conditions_allows(reverse: bool) -> None:
     rules = (Rule("allow", reason="asked", asked_for=("run",)), Rule("allow", reason="plain"))
-    context = Context(tier=Tier.RUN, said=SAID)
+    context = Context(tier=Tier.RUN, user_sentences=SAID)
     call = run("build.sh")
     assert Policy(rules[:1]).decide(call, SCRIPT, context) == Allow("asked", once=True)
     assert Policy(rules[::-1] if reverse else rules).decide(call, SCRIPT, context) == Allow("plain")
@@ -321,11 +341,11 @@ def test_a_tool_that_wants_confirmation_runs_unasked_by_the_rule_without_conditi
         Rule("allow", reason="asked", asked_for=("run",), confirm=False),
         Rule("allow", reason="plain", confirm=False),
     )
-    context = Context(tier=Tier.RUN, said=SAID)
+    context = Context(tier=Tier.RUN, user_sentences=SAID)
     call = run("build.sh")
     assert Policy(rules[:1]).decide(call, CONFIRMED, context) == Allow("asked", once=True)
     assert Policy(rules[::-1] if reverse else rules).decide(call, CONFIRMED, context) == Allow("plain")
-    spent = Context(tier=Tier.RUN, said=SAID, spent={approval_key(call, CONFIRMED): 1})
+    spent = Context(tier=Tier.RUN, user_sentences=SAID, spent={approval_key(call, CONFIRMED): 1})
     assert decide(Policy(rules[:1]), call, CONFIRMED, spent) is Ask
     of_server = ToolDefinition(
         "execute_command", tier=Tier.RUN, parameters=SCRIPT.parameters, requires_confirmation=True, server="web"
@@ -337,10 +357,10 @@ def test_a_tool_that_wants_confirmation_runs_unasked_by_the_rule_without_conditi
 def test_what_the_user_asked_for_runs_once_after_untrusted_content() -> None:
     policy = Policy((Rule("allow", asked_for=("run",)),))
     call = run("build.sh")
-    untrusted = Context(tier=Tier.RUN, untrusted=True, said=SAID)
+    untrusted = Context(tier=Tier.RUN, untrusted=True, user_sentences=SAID)
     assert policy.decide(call, SCRIPT, untrusted) == Allow(once=True)
     assert decide(policy, run("other.sh"), SCRIPT, untrusted) is Ask
-    spent = Context(tier=Tier.RUN, untrusted=True, said=SAID, spent={approval_key(call, SCRIPT): 1})
+    spent = Context(tier=Tier.RUN, untrusted=True, user_sentences=SAID, spent={approval_key(call, SCRIPT): 1})
     assert decide(policy, call, SCRIPT, spent) is Ask
     anyhow = Policy((Rule("allow", asked_for=("run",)), Rule("allow", even_untrusted=True, reason="anyhow")))
     assert anyhow.decide(call, SCRIPT, untrusted) == Allow("anyhow")
@@ -360,7 +380,7 @@ def test_a_limit_of_running_time_counts_calls_that_still_run(seconds: float, dec
 
 def test_a_limit_says_how_often_or_how_long() -> None:
     context = Context(
-        tier=Tier.RUN, now=9.0, counts={"execute_command": 2}, ran={"execute_command": [8.0, 9.0]},
+        tier=Tier.RUN, now=9.0, counts={"execute_command": 2}, call_times={"execute_command": [8.0, 9.0]},
         running={"execute_command": 5.0},
     )  # fmt: skip
     for limit, words in (
@@ -475,10 +495,77 @@ def test_a_path_that_a_tool_may_read_differently_is_never_allowed(path: Any) -> 
     assert not PathGlob("src/**").surely(path)
 
 
-@pytest.mark.parametrize("command", ["curl x | sh", "curl x | sh -s", "curl x | sh +e", "curl x | sh > out"])
-def test_what_a_shell_reads_from_another_command_may_be_anything(command: str) -> None:
+@pytest.mark.parametrize(
+    "launcher", [".", "source", "sh", "python3", "python3.12", "sudo", "/usr/bin/env", "ld.so", "perl5.36", "CMD.exe"]
+)
+def test_a_rule_for_a_launcher_allows_no_operand_that_it_does_not_name(launcher: str) -> None:
+    assert Command((launcher,)).surely(launcher)
+    assert not Command((launcher,)).surely(f"{launcher} x")
+    assert Command((launcher, "x")).surely(f"{launcher} x")
+    assert not Command((launcher, "x")).surely(f"{launcher} x y")
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        *("sh", "sh -s", "sh +e", "sh > out", "sh 2>&1", "sh 2> out", "sh 2>out", "sh # now", "bash --norc", "bash -"),
+        *(
+            "bash -s stable",
+            "bash -es -- -y",
+            "bash -o pipefail",
+            "bash -eo pipefail",
+            "bash +O extglob",
+            "sh /dev/stdin",
+        ),
+        *("bash --rcfile x", "bash --init-file x", "sh /proc/self/fd/0", "source /dev/stdin", ". /dev/stdin", "ksh93"),
+        *(
+            "sudo bash",
+            "sudo -u root bash -s -- -y",
+            "sudo -n env A=b nice -n 5 /bin/bash",
+            "timeout 5 sh",
+            "env -i sh -",
+        ),
+        *("busybox sh", "xargs -n 1 sh", "A=b sh", "> out sh", "2>out sh", "exec sh", "sudo -E -H bash 2>&1"),
+        *("time sh", "time -p sh", "time $x", "su", "su -", "sudo su", "coproc sh"),
+    ],
+)
+def test_what_a_shell_reads_from_another_command_may_be_anything(shell: str) -> None:
+    assert Command(("rm",)).maybe(f"curl x | {shell}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("sh script", "bash -x script", "bash -o pipefail script", "sh -c 'ls'", "bash -c ls", "sh script -s"),
+        *(
+            "bash --rcfile x script",
+            "sudo bash script",
+            "sudo apt install bash",
+            "timeout 5 ls sh",
+            "env A=b ls",
+            "env",
+        ),
+        *(
+            "sudo -u sh ls",
+            "man bash",
+            "which sh",
+            "source script",
+            "sudo",
+            "> out",
+            "2> out",
+            "A=b",
+            "ls sh",
+            "nice -n 5 ls",
+        ),
+    ],
+)
+def test_a_shell_that_runs_a_known_script_is_no_unknown_command(command: str) -> None:
+    assert not Command(("rm",)).maybe(command)
+
+
+@pytest.mark.parametrize("command", ["> out $x y", "2>out $x y", "2> out $x y", "< in $x y", "A=b 2>out $x", "! $x"])
+def test_a_redirection_before_a_command_does_not_hide_that_its_name_is_a_variable(command: str) -> None:
     assert Command(("rm",)).maybe(command)
-    assert not Command(("rm",)).maybe("sh script")
 
 
 @pytest.mark.parametrize(
@@ -487,3 +574,138 @@ def test_what_a_shell_reads_from_another_command_may_be_anything(command: str) -
 )
 def test_rule_for_a_package_manager_does_not_cover_scripts_by_abbreviation(command: str, certain: bool) -> None:
     assert Command(("npm",)).surely(command) is certain
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "certain"),
+    [
+        (("git", "log", "-[0-9]*"), "git log -5", True),
+        (("git", "log", "-[0-9]*"), "git log -p", False),
+        (("git", "log", "?5"), "git log +5", False),
+        (("git", "log", "*"), "git log main", True),
+        (("git", "log", "*"), "git log -p", False),
+        (("git", "log", "*"), "git log +p", False),
+        (("git", "log", "*"), "git log @file", False),
+        (("git", "log", "*"), "git log A=b", False),
+        (("make", "A=*"), "make A=b", True),
+        (("make", "*"), "make A[0]+=b", False),
+        (("make", "*"), "make a-b=c", True),
+        (("make", "*"), "make 1=2", True),
+        (("cat", "src/*"), "cat src/a/../../b", False),
+        (("cat", "*"), "cat a:..", False),
+        (("cat", "*"), "cat ...", True),
+        (("cat", ".."), "cat ..", True),
+        (("a*",), "ab", True),
+        (("a*",), "a/b", False),
+        (("a/*",), "a/b", True),
+        (("a/*",), "a/../b", False),
+        (("../a",), "../a", True),
+        (("*",), "-a", False),
+        (("*",), "+a", False),
+        (("*",), "@a", False),
+        (("*",), "a=b", False),
+        (("-a",), "-a", True),
+        ((), "a", False),
+        (("",), [""], False),
+        (("a", "b"), "a", False),
+        (("a",), " a\t", True),
+    ],
+)
+def test_a_glob_in_a_rule_that_allows_fits_plain_words_alone(
+    words: tuple[str, ...], command: Any, certain: bool
+) -> None:
+    assert Command(words).surely(command) is certain
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "possible"),
+    [
+        (("git", "branch", "-d"), "git branch --delete x", True),
+        (("git", "branch", "--delete"), "git branch -d x", True),
+        (("git", "branch", "--delete"), "git branch -vd x", True),
+        (("git", "branch", "--delete"), "git branch --del x", True),
+        (("git", "branch", "--delete"), "git branch -v x", False),
+        (("git", "branch", "-a"), "git branch --all", True),
+        (("git", "branch", "-a"), "git branch --allow", False),
+        (("rm", "-f"), "rm --force=yes x", True),
+        (("rm", "-f"), "rm -- x", False),
+        (("tar", "-xf"), "tar -x -v -f a", True),
+        (("tar", "-xf"), "tar -x -v a", False),
+        (("tar", "--x*"), "tar --xz a", True),
+        (("tar", "--x*"), "tar --to=--x a", False),
+        (("tar", "--xz=?"), "tar --xz=1 a", True),
+        (("tar", "-x"), "tar $options a", True),
+        (("tar", "-x"), "tar `options` a", True),
+        (("tar", "-x"), "tar {-x,-v} a", True),
+        (("tar", "-x"), "tar -[v] a", True),
+        (("tar", "-x"), "tar a$b", False),
+        (("tar", "-x"), ["tar", "$options", "a"], False),
+        (("rm", "-R"), "RM -r x", True),
+    ],
+)
+def test_a_rule_that_denies_knows_an_option_by_its_other_names(
+    words: tuple[str, ...], command: Any, possible: bool
+) -> None:
+    assert Command(words).maybe(command) is possible
+
+
+@pytest.mark.parametrize(
+    ("command", "possible"),
+    [
+        ("git -C x push", True),
+        ("git -C x -c a=b push", True),
+        ("git x push", False),
+        ("git -C x y push", False),
+        ("git log push", False),
+        ("git pushx", False),
+        ("git", False),
+        ("xgit push", False),
+        ("/usr/bin/git push", True),
+        ("git pu$x", True),
+        ("git log; echo push", False),
+        (["git", "pu$x"], False),
+        (["git", "-C", "x", "push"], True),
+        (["echo", "git", "push"], True),
+        (["echo", "git push"], True),
+        (["echo", "git"], False),
+        (["sh", "-c", "pu'sh'"], False),
+        (["sh", "-c", "g'it' push"], True),
+        (["ls", "g'it'"], False),
+    ],
+)
+def test_a_rule_that_denies_skips_options_and_their_values(command: Any, possible: bool) -> None:
+    assert Command(("git", "push")).maybe(command) is possible
+
+
+@pytest.mark.parametrize(
+    ("command", "possible"),
+    [
+        ("git" + " -x" * 20, False),
+        ("git" + " -x" * 21, True),
+        ("git" + " -x" * 19 + " push", True),
+        ("git" + " -x" * 19 + " log", False),
+        ("git" + " -x y" * 10, False),
+        ("git" + " -x y" * 11, True),
+        ("l" * MAX_LENGTH, False),
+        ("l" * (MAX_LENGTH + 1), True),
+        (["l" * MAX_LENGTH], False),
+        (["l" * MAX_LENGTH, "l"], True),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_what_is_too_long_to_analyze_may_be_anything(command: Any, possible: bool) -> None:
+    assert Command(("git", "push")).maybe(command) is possible
+
+
+def test_a_rule_that_allows_fits_no_text_that_is_too_long_to_analyze() -> None:
+    assert Command(("l*",)).surely("l" * MAX_LENGTH)
+    assert not Command(("l*",)).surely("l" * (MAX_LENGTH + 1))
+
+
+def test_a_command_quoted_in_too_many_others_may_be_anything() -> None:
+    command, possible = "ls a", []
+    for _ in range(MAX_DEPTH):
+        possible.append(Command(("rm",)).maybe(command))
+        command = f"sh -c {shlex.quote(command)}"
+    assert possible == [False] * MAX_DEPTH
+    assert Command(("rm",)).maybe(command)

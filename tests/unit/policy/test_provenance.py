@@ -151,7 +151,7 @@ def test_a_rule_lets_through_what_was_asked_for_once() -> None:
     pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
     policy = Policy((Rule("allow", "pay", asked_for=("pay",)),))
     context = Context(
-        Tier.RUN, untrusted=True, said=vouching_sentences("Pay 100 to Alice, and tell me what Bob wrote.")
+        Tier.RUN, untrusted=True, user_sentences=vouching_sentences("Pay 100 to Alice, and tell me what Bob wrote.")
     )
     wanted = ToolCall("pay", {"to": "Alice", "amount": 100})
     assert policy.decide(wanted, pay, context) == Allow(once=True)
@@ -165,7 +165,7 @@ def test_a_rule_lets_through_what_was_asked_for_once() -> None:
 
 def test_a_permission_for_once_is_not_spent_where_another_rule_allows_the_call() -> None:
     pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
-    context = Context(Tier.RUN, untrusted=True, said=vouching_sentences("Pay 100 to Alice."))
+    context = Context(Tier.RUN, untrusted=True, user_sentences=vouching_sentences("Pay 100 to Alice."))
     policy = Policy((Rule("allow", "pay", even_untrusted=True), Rule("allow", "pay", asked_for=("pay",))))
     assert policy.decide(ToolCall("pay", {"to": "Alice", "amount": 100}), pay, context) == Allow(once=False)
 

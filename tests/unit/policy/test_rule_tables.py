@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from pydantic import ValidationError
 from tests.property.test_policy import policies
 
 from toolwire import ConfigurationError, Tier, ToolCall, ToolDefinition
@@ -28,7 +29,7 @@ from toolwire.policy.policy import (
     Rule,
     Text,
 )
-from toolwire.policy.rule_tables import PolicyTable, as_table
+from toolwire.policy.rule_tables import LimitTable, PolicyTable, RuleTable, as_table
 
 WHOLE = """
 [policy]
@@ -118,7 +119,7 @@ def written(value: Any) -> str:
 def load(tmp_path: Path, text: str) -> Policy:
     path = tmp_path / "toolwire.toml"
     path.write_text(text, "utf-8")
-    return load_configuration(path).policy.made()
+    return load_configuration(path).policy.to_policy()
 
 
 def test_everything_that_can_be_said(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_what_is_written_reads_back(tmp_path: Path) -> None:
 @given(policies)
 def test_any_policy_is_read_back_as_it_decides(policy: Policy) -> None:
     table = as_table(policy)
-    again = PolicyTable.model_validate(tomllib.loads(f"policy = {written(table)}")["policy"]).made()
+    again = PolicyTable.model_validate(tomllib.loads(f"policy = {written(table)}")["policy"]).to_policy()
     assert as_table(again) == table
 
 
@@ -154,6 +155,188 @@ class Own:
 def test_what_toml_has_no_words_for_cannot_be_written(matcher: Matcher) -> None:
     with pytest.raises(ConfigurationError, match="cannot be written"):
         as_table(Policy((Rule("deny", arguments={"a": matcher}),)))
+
+
+@pytest.mark.parametrize(
+    ("table", "matcher"),
+    [
+        ({"text": ""}, Text("")),
+        ({"glob": "a"}, PathGlob("a", "/")),
+        ({"glob": "/"}, PathGlob("/", "/")),
+        ({"glob": "..a/b..", "base": "/srv"}, PathGlob("..a/b..", "/srv")),
+        ({"begins": ["npm"]}, Command(("npm",))),
+        ({"begins": ["a"], "options": ["-x", "+x", "@x", "*x", "?x", "[x]", "x=1"]},
+            Command(("a",), options=("-x", "+x", "@x", "*x", "?x", "[x]", "x=1"))),
+        ({"exactly": ["a", "b c", ";;"]}, Command(("a", "b c", ";;"), exact=True)),
+        ({"host": "private"}, Host("private")),
+        ({"host": "*.EXAMPLE.org"}, Host("*.example.org")),
+        ({"host": "FE80:*:?.0"}, Host("fe80:*:?.0")),
+        ({"host": "bücher.example"}, Host("bücher.example")),
+        ({"one_of": [None, False]}, AnyOf((None, False))),
+        ({"at_least": 1}, Number(1, None)),
+        ({"at_most": 0.5}, Number(None, 0.5)),
+        ({"at_least": 2, "at_most": 2}, Number(2, 2)),
+        ({"at_most": 3, "at_least": 2}, Number(2, 3)),
+    ],
+)  # fmt: skip
+def test_an_argument_is_described_by_a_table(table: dict[str, Any], matcher: Matcher) -> None:
+    rule = RuleTable.model_validate({"effect": "deny", "arguments": {"a": table}}).to_rule()
+    assert rule == Rule("deny", arguments={"a": matcher})
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"glob": "//"}, "the glob is empty; `**` is every path"),
+        ({"glob": ".."}, "'..' leaves its own place with '..'"),
+        ({"glob": "a\0"}, "fits no path"),
+        ({"glob": "a", "base": ""}, "the base '' is no absolute path"),
+        ({"glob": "a", "base": 5}, "base is text, not 5"),
+        ({"glob": "a", "options": []}, "glob and options do not go together"),
+        ({"begins": ["a", ""]}, "a command is a list of its words"),
+        ({"begins": ["a", 5]}, "a command is a list of its words"),
+        ({"exactly": ["a\tb"]}, "is several words; each is an item of its own: ['a', 'b']"),
+        ({"exactly": [" a b"]}, "is several words"),
+        ({"begins": ["a"], "options": ["-x", ""]}, "options are a list of globs"),
+        ({"begins": ["a"], "options": [5]}, "options are a list of globs"),
+        ({"begins": ["a"], "options": ["-x", "b"]}, "'b' is no option"),
+        ({"host": ""}, "'' fits no host: write only the host"),
+        ({"host": "a b"}, "write only the host"),
+        ({"host": "me@a.org"}, "write only the host"),
+        ({"host": "fe80::1%eth0"}, "write only the host"),
+        ({"host": "a..org"}, "'a..org' fits no host: "),
+        ({"host": "a" * 64 + ".org"}, "fits no host: "),
+        ({"one_of": "ab"}, "one_of is a list of values"),
+        ({"at_least": True}, "at_least and at_most are numbers"),
+        ({"at_most": "1"}, "at_least and at_most are numbers"),
+        ({"at_least": 1, "at_most": False}, "at_least and at_most are numbers"),
+        ({"colour": "red"}, "(known are text, glob, begins, exactly, host, one_of, at_least, at_most)"),
+        ({"text": "a", "hots": "b"}, "unknown matcher 'hots'; did you mean host?"),
+        ([], 'described by a table such as { text = "a*" }; known are text, glob, begins'),
+        *(
+            ({"begins": ["a", operator, "b"]}, f"{operator!r} is the shell's, and no part of a command")
+            for operator in (";", "&", "&&", "|", "||", ">", ">>", "<", "<<", "2>")
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_that_describes_no_argument_says_why(table: Any, message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        RuleTable.model_validate({"effect": "deny", "arguments": {"a": table}})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "tier"),
+    [("run", Tier.RUN), ("Walk", Tier.WALK), ("NEVER", None), (Tier.CRAWL, Tier.CRAWL)],
+)
+def test_a_tier_is_given_by_name_in_any_case_or_as_itself(value: Any, tier: Tier | None) -> None:
+    assert PolicyTable.model_validate({"ask_when_untrusted": value}).to_policy() == Policy(ask_when_untrusted=tier)
+
+
+@pytest.mark.parametrize("value", [2, None, True, "", ["run"]])
+def test_nothing_else_is_a_tier(value: Any) -> None:
+    with pytest.raises(ValidationError, match="a tier is one of crawl, walk, run, not "):
+        PolicyTable.model_validate({"ask_when_untrusted": value})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (5, "a tool is named by text that is not empty"),
+        *((f"a{character}b", f"no name holds {character!r}") for character in "\t\0\x7f\x9f<>{}()\"'=,"),
+        ("a]b", "its bracket is not closed"),
+    ],
+)
+def test_a_glob_that_no_name_of_a_tool_fits_is_an_error(name: Any, message: str) -> None:
+    for table, rest in ((RuleTable, {"effect": "deny"}), (LimitTable, {"calls": 1})):
+        with pytest.raises(ValidationError) as caught:
+            table.model_validate({"tool": name, **rest})
+        assert message in str(caught.value)
+
+
+def test_tables_cannot_be_changed() -> None:
+    table = RuleTable(effect="deny")
+    with pytest.raises(ValidationError, match="frozen"):
+        table.effect = "allow"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("table", "limit"),
+    [
+        ({"calls": 0}, Limit(0)),
+        ({"running": 0}, Limit(running=0.0)),
+        ({"calls": 9_999, "seconds": 1}, Limit(9_999, 1.0)),
+        ({"calls": 10_000}, Limit(10_000)),
+        ({"calls": 1, "running": 2, "tool": "a", "seconds": 0}, Limit(1, 0.0, "a", 2.0)),
+    ],
+)
+def test_a_limit_is_described_by_a_table(table: dict[str, Any], limit: Limit) -> None:
+    assert LimitTable.model_validate(table).to_limit() == limit
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"calls": -1},
+        {"calls": 1, "seconds": -1},
+        {"calls": 1, "seconds": float("inf")},
+        {"running": float("nan")},
+        {"running": -1},
+        {"running": float("inf")},
+        {"seconds": 5},
+    ],
+)
+def test_a_limit_that_cannot_be_meant_is_an_error(table: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        LimitTable.model_validate(table)
+
+
+def test_what_is_written_leaves_out_what_holds_anyway() -> None:
+    rules = (
+        Rule("deny", only_untrusted=True, even_untrusted=True, asked_for=("pay",), confirm=False),
+        Rule("allow", "pay", only_untrusted=True, even_untrusted=True, asked_for=("pay",), confirm=False, reason="why"),
+        Rule("ask", arguments={"a": PathGlob("b"), "c": Command(("d",), exact=True), "e": Number(None, None)}),
+        Rule("ask", arguments={"a": PathGlob("b", "/c"), "c": Command(("d",)), "e": Number(None, 1)}),
+    )
+    limits = (Limit(None), Limit(None, 5.0, "a"), Limit(0), Limit(None, 5.0, "b", 0.0), Limit(3, 5.0))
+    policy = Policy(rules, limits, None, frozenset({Tier.RUN, Tier.WALK}), frozenset({Tier.WALK}))
+    assert as_table(policy) == {
+        "ask_when_untrusted": "never",
+        "default": {"walk": "deny", "run": "ask"},
+        "rules": [
+            {"effect": "deny", "tool": "*", "only_untrusted": True},
+            {
+                "effect": "allow",
+                "tool": "pay",
+                "reason": "why",
+                "even_untrusted": True,
+                "asked_for": ["pay"],
+                "confirm": False,
+            },
+            {
+                "effect": "ask",
+                "tool": "*",
+                "arguments": {"a": {"glob": "b"}, "c": {"exactly": ["d"]}, "e": {"at_least": float("-inf")}},
+            },
+            {
+                "effect": "ask",
+                "tool": "*",
+                "arguments": {"a": {"glob": "b", "base": "/c"}, "c": {"begins": ["d"]}, "e": {"at_most": 1}},
+            },
+        ],
+        "limits": [{"tool": "*", "calls": 0}, {"tool": "b", "running": 0.0}, {"tool": "*", "calls": 3, "seconds": 5.0}],
+    }
+    assert as_table(Policy(ask_when_untrusted=Tier.CRAWL)) == {"ask_when_untrusted": "crawl"}
+
+
+@pytest.mark.parametrize(("default", "asks", "denies"), [
+    ({}, set(), set()),
+    ({"crawl": "ask", "walk": "deny", "run": "allow"}, {Tier.CRAWL}, {Tier.WALK}),
+    ({"run": "deny", "walk": "ask"}, {Tier.WALK}, {Tier.RUN}),
+])  # fmt: skip
+def test_the_default_of_each_tier_is_its_own(default: dict[str, str], asks: set[Tier], denies: set[Tier]) -> None:
+    policy = PolicyTable.model_validate({"default": default}).to_policy()
+    assert (policy.ask_by_default, policy.deny_by_default) == (asks, denies)
 
 
 RULE = '[[policy.rules]]\neffect = "allow"\n'

@@ -100,19 +100,19 @@ def test_a_plan_ends_with_the_next_question_and_lifts_no_rule() -> None:
     desk.run(session, READ)
     asking = Policy((Rule("ask", "send"),))
     assert not desk.run(session, send("Bob"), policy=asking)[0].success
-    session.said("Something else.")
+    session.record_question("Something else.")
     assert not desk.run(session, send("Bob"))[0].success
     assert desk.sent == []
 
 
 def test_what_the_user_said_counts_once_and_for_this_question() -> None:
     desk, session, policy = Desk(), new(), Policy((Rule("allow", "send", asked_for=("write",)),))
-    session.said("Read my mail. Write to Bobby.")
+    session.record_question("Read my mail. Write to Bobby.")
     desk.run(session, READ)
     assert desk.run(session, send("Bobby"), policy=policy)[0].success
     assert not desk.run(session, send("Bobby"), policy=policy)[0].success
     assert not desk.run(session, send("mail"), policy=policy)[0].success
-    session.said("Write to Carla.")
+    session.record_question("Write to Carla.")
     assert not desk.run(session, send("Bobby"), policy=policy)[0].success
     assert desk.run(session, send("Carla"), policy=policy)[0].success
     assert desk.sent == ["Bobby", "Carla"]
@@ -253,12 +253,22 @@ def test_seconds_of_calls_that_still_run_count() -> None:
 def test_a_session_forgets_old_times_and_no_count() -> None:
     session = Session()
     for at in range(5 * REMEMBERED // 2):
-        session.ran("work", float(at))
+        session.record_call("work", float(at))
     tool, call = ToolDefinition("work"), ToolCall("work")
     context = session.context(now=5 * REMEMBERED / 2)
-    assert len(context.ran["work"]) < 2 * REMEMBERED
+    assert len(context.call_times["work"]) < 2 * REMEMBERED
     for limit, allowed in ((Limit(10, 9.0), True), (Limit(10, 10.0), False), (Limit(5 * REMEMBERED // 2), False)):
         assert isinstance(Policy(limits=(limit,)).decide(call, tool, context), Allow) is allowed
+
+
+def test_a_session_keeps_between_one_and_two_times_the_calls_that_limits_count() -> None:
+    session = Session()
+    times = session.context(now=0.0).call_times
+    for at in range(2 * REMEMBERED - 1):
+        session.record_call("work", float(at))
+    assert len(times["work"]) == 2 * REMEMBERED - 1
+    session.record_call("work", 2.0 * REMEMBERED - 1)
+    assert times["work"] == [float(at) for at in range(REMEMBERED, 2 * REMEMBERED)]
 
 
 def test_limits_and_rules_know_a_server_s_tool_by_all_its_names() -> None:
@@ -285,8 +295,8 @@ def test_limits_and_rules_know_a_server_s_tool_by_all_its_names() -> None:
 def test_running_time_counts_calls_that_ended_and_calls_that_still_run() -> None:
     session = Session(tier=Tier.RUN)
     for at in (10.0, 20.0):
-        session.began("f", at)
-    session.ended("f", 10.0, 30.0)
+        session.record_start("f", at)
+    session.record_end("f", 10.0, 30.0)
 
     def may_run(seconds: float, now: float) -> bool:
         policy = Policy(limits=(Limit(running=seconds),))
@@ -295,7 +305,9 @@ def test_running_time_counts_calls_that_ended_and_calls_that_still_run() -> None
 
     assert not may_run(40, now=40)  # 20 seconds of the first, and 20 of the second
     assert may_run(40.5, now=40)
-    session.ended("f", 20.0, 40.0)
+    assert session.context(now=40).busy == {"f": (1, 20.0)}
+    session.record_end("f", 20.0, 40.0)
+    assert session.context(now=40).busy == {}
     assert not may_run(40, now=99)
     assert may_run(40.5, now=99)
 
@@ -303,39 +315,61 @@ def test_running_time_counts_calls_that_ended_and_calls_that_still_run() -> None
 def test_a_session_shows_its_public_state() -> None:
     assert repr(Session()) == "<Session: tier CRAWL, 0 calls>"
     session = Session(tier=Tier.RUN, untrusted=True)
-    session.said("my secret question")
-    session.ran("f", 1.0)
+    session.record_question("my secret question")
+    session.record_call("f", 1.0)
     assert repr(session) == "<Session: tier RUN, untrusted, 1 calls>"
-    assert repr(session.hand_on()) == "<Session: tier CRAWL, untrusted, handed on, 1 calls>"
+    assert repr(session.delegate()) == "<Session: tier CRAWL, untrusted, delegated, 1 calls>"
     with pytest.raises(TypeError, match=r"^tier must be "):
         Session(tier=2)  # type: ignore[arg-type]
 
 
 def test_a_delegated_session_shares_refusals_limits_and_the_question_and_no_plans() -> None:
     session = Session(tier=Tier.WALK)
-    session.said("please run build.sh now")
-    session.planned("key")
-    delegated = session.hand_on()
-    assert (delegated.tier, delegated.ceiling, delegated.handed_on) == (Tier.CRAWL, Tier.WALK, True)
-    assert not session.handed_on
-    delegated.declined("no")
-    delegated.ran("f", 1.0)
-    delegated.spent("once")
+    session.record_question("please run build.sh now")
+    session.record_plan("key")
+    delegated = session.delegate()
+    assert (delegated.tier, delegated.ceiling, delegated.delegated) == (Tier.CRAWL, Tier.WALK, True)
+    assert not session.delegated
+    delegated.record_refusal("no")
+    delegated.record_call("f", 1.0)
+    delegated.record_use("once")
     mine, theirs = session.context(now=2.0), delegated.context(now=2.0)
     assert "no" in mine.refused
     assert mine.counts == theirs.counts == {"f": 1}
     assert mine.spent == theirs.spent == {"once": 1}
-    assert mine.said == theirs.said == ("please run build.sh now",)
+    assert mine.user_sentences == theirs.user_sentences == ("please run build.sh now",)
     assert (mine.planned, theirs.planned) == ({"key": 1}, {})
     assert session.account == delegated.account != Session().account
 
 
 def test_a_refusal_for_one_question_ends_with_it() -> None:
     session = Session()
-    session.declined("no")
+    session.record_refusal("no")
     assert set(session.context(now=0.0).refused) == {"no"}
-    session.said("another question")
+    session.record_question("another question")
     assert set(session.context(now=0.0).refused) == set()
+
+
+def test_words_that_the_user_repeats_permit_the_call_again() -> None:
+    desk, session, policy = Desk(), new(), Policy((Rule("allow", "send", asked_for=("write",)),))
+    desk.run(session, READ)
+    for _ in range(2):
+        session.record_question("Write to Bobby.")
+        assert [desk.run(session, send("Bobby"), policy=policy)[0].success for _ in range(2)] == [True, False]
+    assert desk.sent == ["Bobby", "Bobby"]
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_an_answer_for_the_session_holds_for_later_questions_and_delegated_sessions(approved: bool) -> None:
+    desk, session = Desk(answer=ApprovalAnswer(approved, remember=True)), new()
+    policy = Policy((Rule("ask", "send"),))
+    results = [desk.run(session, send("Bob"), policy=policy)[0].success for _ in range(2)]
+    session.record_question("Something else.")
+    delegated = session.delegate()
+    delegated.tier = Tier.RUN
+    results += [desk.run(state, send("Bob"), policy=policy)[0].success for state in (session, delegated)]
+    assert results == [approved] * 4
+    assert desk.asked == ["Bob"]
 
 
 def test_the_state_that_a_call_was_written_in_counts() -> None:

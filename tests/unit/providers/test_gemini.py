@@ -140,7 +140,7 @@ def test_camel_case_and_snake_case_are_read() -> None:
     assert request.provider_tools == ({"googleSearch": {}},)
     assert request.tool_choice.name == "clock"
     assert request.max_tokens == 3
-    assert request.extra == {"generationConfig": {"seed": 1}, "safetySettings": []}
+    assert (request.seed, request.extra) == (1, {"safetySettings": []})
 
 
 def test_openapi_schema_is_read_as_json_schema() -> None:
@@ -222,8 +222,8 @@ def test_result_is_wrapped_in_an_object_and_restored(value: Any, response: Any) 
     assert read == ToolResult("x1", "f", value)
 
 
-def test_other_media_of_a_result_become_parts_of_their_own() -> None:
-    sound = {"inlineData": {"mimeType": "audio/mpeg", "data": "AA=="}}
+def test_media_of_a_result_with_members_of_their_own_become_parts_of_their_own() -> None:
+    sound = {"inlineData": {"mimeType": "audio/mpeg", "data": "AA=="}, "mediaProcessing": {"a": 1}}
     answered = {"functionResponse": {"name": "f", "response": {}, "parts": [sound]}}
     read = API.decode_request({"contents": [{"role": "user", "parts": [answered]}]}).messages
     assert [message.role for message in read] == ["tool", "user"]

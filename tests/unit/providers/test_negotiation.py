@@ -34,6 +34,12 @@ def test_profile_of_the_model_decides(provider: str, model: str, definitions: st
     assert negotiator.negotiate(provider, model) is plan
 
 
+def test_model_without_a_format_is_asked_for_the_one_nearest_to_its_answers() -> None:
+    plan = FormatNegotiator().negotiate("", "deepseek-ai/deepseek-coder-6.7b-instruct")
+    assert (plan.definitions, plan.calls, plan.results) == ("pythonic", "auto", "pythonic")
+    assert "has no format of its own" in plan.reason
+
+
 @pytest.mark.mission("F21", "F24")
 def test_configuration_takes_precedence() -> None:
     config = ToolsConfig(definition_format="anthropic", call_parser="qwen_xml", result_format="openai")

@@ -148,7 +148,7 @@ def test_results_of_every_kind_are_written() -> None:
     notes = Notes()
     results = [ToolResult("a", "f", error="no"), ToolResult("b", "f", {"a": 1}, images=(ImagePart(url="https://x"),))]
     messages = API.encode_results(results, notes=notes)
-    assert [item["content"] for item in messages] == ["Error: no", '{"a": 1}']
+    assert [item["content"] for item in messages] == ["Error: no", '{"a": 1}\nImage: https://x']
     assert [note.where for note in notes] == ["image"]
 
 

@@ -415,9 +415,9 @@ def test_unknown_parts_are_dropped_with_a_note() -> None:
 
 
 def test_extra_members_are_kept_for_their_api_alone() -> None:
-    request = CHAT.decode_request({"messages": [], "seed": 1})
-    assert request == ChatRequest(provider="openai_chat", extra={"seed": 1})
-    assert CHAT.encode_request(request) == {"messages": [], "seed": 1}
+    request = CHAT.decode_request({"messages": [], "logprobs": True})
+    assert request == ChatRequest(provider="openai_chat", extra={"logprobs": True})
+    assert CHAT.encode_request(request) == {"messages": [], "logprobs": True}
 
 
 def test_index_may_begin_at_one_or_change() -> None:

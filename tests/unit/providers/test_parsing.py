@@ -178,3 +178,13 @@ def test_provider_error_in_a_stream_survives_every_api(name: str) -> None:
     assert (read.content, read.finish_reason) == ("half", FinishReason.ERROR)
     assert [problem.kind for problem in read.problems] == ["provider_error"]
     assert "Overloaded" in read.problems[0].message
+
+
+@pytest.mark.parametrize("count", [-1, 10**400, "many"])
+@pytest.mark.parametrize("counted", ["prompt_tokens", "completion_tokens"])
+def test_token_counts_that_cannot_be_are_not_believed(count: object, counted: str) -> None:
+    answer = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": {counted: count}}
+    response = toolwire.get_api("openai_chat").decode_response(answer)
+    assert response.content == "Hi"
+    assert response.usage is None
+    assert [problem.kind for problem in response.problems] == ["malformed"]

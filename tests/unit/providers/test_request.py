@@ -2,6 +2,7 @@
 
 import pytest
 
+import toolwire
 from toolwire import DefinitionError, ImagePart, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
 from toolwire.providers.request import MISSING_RESULT, join_answers, pair_results
 
@@ -187,3 +188,19 @@ class CountedCall(ToolCall):
         if name == "name":
             CountedCall.seen += 1
         return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("name", ["bedrock_converse", "anthropic"])
+def test_tools_of_earlier_calls_are_defined_where_an_api_requires_them(name: str) -> None:
+    history = [
+        Message("user", (TextPart("hi"),)),
+        Message("assistant", (ToolCall("find", {"q": "x"}, "call_1"), ToolCall("find", {"q": "y"}, "call_2"))),
+        Message("tool", (ToolResult("call_1", "find", "a"), ToolResult("call_2", "find", "b"))),
+    ]
+    notes = Notes()
+    body = toolwire.get_api(name).encode_request(history, model="m", max_tokens=5, notes=notes)
+    listed = body["toolConfig"]["tools"] if "toolConfig" in body else body["tools"]
+    assert [(tool.get("toolSpec") or tool)["name"] for tool in listed] == ["find"]
+    assert [str(note) for note in notes if note.where == "tools/find"] != []
+    bare = toolwire.get_api("openai_chat").encode_request(history, model="m")
+    assert "tools" not in bare, "where no API requires them, nothing is added"

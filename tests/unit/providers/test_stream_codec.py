@@ -13,7 +13,7 @@ from toolwire import (
     Finish,
     FinishReason,
     OpaquePart,
-    Passed,
+    OpaquePartReceived,
     ProblemFound,
     ToolCall,
     Usage,
@@ -84,7 +84,7 @@ def test_totals_are_those_of_the_last_usage_and_finish_events(name: str) -> None
 
 def test_items_of_other_apis_and_problems_are_noted_and_left_out() -> None:
     events = [
-        Passed(OpaquePart({"type": "web_search_call"}, "openai_responses")),
+        OpaquePartReceived(OpaquePart({"type": "web_search_call"}, "openai_responses")),
         ProblemFound(Problem("malformed", 0, "", "It is broken.")),
         ContentDelta("x"),
         Finish(FinishReason.STOP),

@@ -504,3 +504,23 @@ def test_valid_values_are_unchanged(schema: Any, value: Any) -> None:
     text = repr(value)
     if ".0" not in text and "e" not in text and not validate(value, schema):
         assert fit(schema, value) is value
+
+
+@pytest.mark.parametrize(
+    ("properties", "required", "expected"),
+    [
+        ({"a": STRING}, [], "a"),
+        ({"a": INTEGER}, [], "a"),
+        ({"a": STRING, "b": INTEGER}, ["b"], "b"),
+        ({"a": STRING, "b": INTEGER}, [], "a"),
+        ({"a": STRING, "b": STRING}, ["b"], "b"),
+        ({"a": STRING, "b": STRING}, [], ""),
+        ({"a": STRING, "b": INTEGER}, ["a", "b"], ""),
+        ({"a": INTEGER, "b": INTEGER}, [], ""),
+        ({}, [], ""),
+    ],
+)
+def test_a_value_without_a_name_is_meant_for_one_property_or_for_none(
+    properties: dict[str, Any], required: list[str], expected: str
+) -> None:
+    assert Shape.of({"type": "object", "properties": properties, "required": required}).lone_property == expected

@@ -169,6 +169,7 @@ def test_coach_is_a_name_of_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyP
     chosen = text_backend(model.source("hermes"), format="coach", model="Qwen/Qwen3-Coder-30B", explore=0.1)
     assert isinstance(chosen, CoachedBackend)
     assert chosen.coach.formats == ("qwen3_coder", "hermes", "forge_xml", "autobyteus_xml")
+    assert candidates("gpt-4o") == ("pythonic", "hermes", "forge_xml", "autobyteus_xml")
     assert candidates("no such model") == ("hermes", "forge_xml", "autobyteus_xml")
 
 

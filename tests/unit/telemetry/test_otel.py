@@ -133,11 +133,16 @@ def test_formats_repairs_and_problems_are_told(traced: Traced) -> None:
 def test_metrics_have_the_conventions_names_and_buckets(traced: Traced) -> None:
     response = ParsedResponse(tool_calls=(ToolCall("add", {"a": 1, "b": 2}, "1"),), usage=Usage(20, 10))
     asyncio.run(
-        Agent(ScriptedBackend([response, "done"]), [add], observers=[traced.observer], telemetry=False).ask("?")
+        Agent(
+            ScriptedBackend([response, ParsedResponse("done", usage=Usage(5, 1))]),
+            [add],
+            observers=[traced.observer],
+            telemetry=False,
+        ).ask("?")
     )
     metrics = traced.metrics()
     tokens = {point.attributes["gen_ai.token.type"]: point.sum for point in metrics["gen_ai.client.token.usage"]}
-    assert tokens == {"input": 20, "output": 10}
+    assert tokens == {"input": 25, "output": 11}
     (operation,) = metrics["gen_ai.client.operation.duration"]
     assert (operation.count, operation.explicit_bounds[:3]) == (2, (0.01, 0.02, 0.04))
     assert dict(operation.attributes) == {
@@ -240,7 +245,7 @@ def program(**environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],
-        env={**kept, "TOOLWIRE_TELEMETRY": "off", **environment},
+        env={**kept, "TOOLWIRE_RECORD": "off", **environment},
         capture_output=True,
         text=True,
         timeout=120,

@@ -31,7 +31,6 @@ from toolwire.telemetry import (
     TurnRecord,
     flush,
     standard_archive,
-    standard_observers,
 )
 from toolwire.telemetry import recorder as module
 from toolwire.telemetry.row_codec import MAX_EVENTS, MAX_RAW, NOT_KEPT, kept, turn_rows
@@ -77,13 +76,13 @@ def test_a_run_is_kept_whole(recorder: Recorder) -> None:
         *("content", "call start", "arguments", "call end", "usage", "finish")
     ]
     assert first["repairs"] == {"coerced": 1}
-    assert first["found"] == ["hermes"]
+    assert first["formats"] == ["hermes"]
     (call,) = first["calls"]
     assert (call["tool"], json.loads(call["arguments"]), call["decision"]) == ("add", {"a": 1, "b": 2}, "allowed")
     assert (call["ok"], call["result"], call["repairs"]) == (1, "3", ["coerced"])
     assert second["failed"].startswith("<tool_call>{")
     assert sum(second["problems"].values()) == 1
-    assert second["told"]
+    assert second["correction"]
     assert (third["calls"][0]["ok"], third["calls"][0]["error"]) == (0, "broken")
     assert (last["calls"], last["good"]) == ([], None)
 
@@ -115,12 +114,12 @@ def test_figures_are_per_model_and_format(recorder: Recorder) -> None:
     tiny = figures["tiny", "hermes"]
     assert (tiny.answers, tiny.clean, tiny.calls, tiny.worked) == (7, 6, 4, 3)
     assert tiny.repairs == {"coerced": 1, "fallback": 1}
-    assert tiny.mismatches == {"pythonic": 1}
+    assert tiny.mismatches == {"call_list": 1}
     assert (tiny.tried, tiny.good) == (5, 3)
     assert tiny.parse_rate == pytest.approx(6 / 7)
     assert tiny.tool_success == pytest.approx(3 / 4)
     assert 0 <= tiny.median <= tiny.p95
-    assert tiny.first is not None
+    assert tiny.time_to_first_event is not None
     assert [one.model for one in archive.figures(model="big")] == ["big"]
     assert [one.format for one in archive.figures(format="forge_xml")] == ["forge_xml"]
     assert archive.figures(since=time.time() + 60) == []
@@ -191,7 +190,7 @@ def test_a_secret_is_taken_out_of_what_was_kept_before_it_was_known(recorder: Re
     secret = 'Zx9 "hunter"'
     login = ToolCall("wipe", {"path": "/x", "password": secret}, "1")
     helper = Agent(ScriptedBackend([ParsedResponse(tool_calls=(login,)), "done"]), [wipe], AgentConfig(name="helper"))
-    helper._observers = (recorder,)
+    helper.observers = (recorder,)
     ask = ToolCall("helper", {"task": f"Use {secret}."}, "1")
     said = ToolCall("fail", {}, "2")
     answers = [ParsedResponse(f"I shall use {secret}.", tool_calls=(said,)), ParsedResponse(tool_calls=(ask,))]
@@ -226,30 +225,32 @@ def test_runs_of_one_name_have_a_row_each(recorder: Recorder) -> None:
 
 
 def test_a_run_that_was_stopped_and_goes_on_stays_one(recorder: Recorder) -> None:
-    def begun(life: int, task: str = "Use password=hunter2.") -> None:
-        recorder.begin(RunRecord("mine", "agent", "tiny", "", "hermes", task, "", time.time(), life))
-        recorder.turn(turn(run="mine", life=life))
+    def begun(instance: int, task: str = "Use password=hunter2.") -> None:
+        recorder.begin(RunRecord("mine", "agent", "tiny", "", "hermes", task, "", time.time(), instance))
+        recorder.turn(turn(run="mine", instance=instance))
 
     begun(1)
-    recorder.end(EndRecord("mine", "stopped", good=False, life=1))
+    recorder.end(EndRecord("mine", "stopped", good=False, instance=1))
     begun(2)
     recorder.flush()
     assert len(Archive(recorder.path).runs()) == 1
     begun(3)  # while the second goes on: it is another
-    recorder.end(EndRecord("mine", "answered", good=True, life=2))
-    recorder.end(EndRecord("mine", "stopped", good=False, life=3))
+    recorder.end(EndRecord("mine", "answered", good=True, instance=2))
+    recorder.end(EndRecord("mine", "stopped", good=False, instance=3))
     begun(4, "Something else.")
-    recorder.end(EndRecord("mine", "answered", good=True, life=4))
+    recorder.end(EndRecord("mine", "answered", good=True, instance=4))
     runs = {run["id"]: (run["turns"], run["reason"]) for run in archive_of(recorder).runs()}
     assert runs == {"mine": (2, "answered"), "mine#2": (1, "stopped"), "mine#3": (1, "answered")}
 
 
 def test_a_run_that_had_ended_and_is_told_again_stays_one(recorder: Recorder) -> None:
-    for life in (1, 2, 3):
-        recorder.begin(RunRecord("mine", "agent", "tiny", "", "hermes", "Work.", "", time.time(), life))
-        if life != 2:  # nothing is told of answers that came before, but for calls that were made since
-            recorder.turn(turn(run="mine", life=life, again=life == 3))
-        recorder.end(EndRecord("mine", "budget" if life == 1 else "answered", good=True, rounds=1, life=life))
+    for instance in (1, 2, 3):
+        recorder.begin(RunRecord("mine", "agent", "tiny", "", "hermes", "Work.", "", time.time(), instance))
+        if instance != 2:  # nothing is told of answers that came before, but for calls that were made since
+            recorder.turn(turn(run="mine", instance=instance, replayed=instance == 3))
+        recorder.end(
+            EndRecord("mine", "budget" if instance == 1 else "answered", good=True, rounds=1, instance=instance)
+        )
     found = archive_of(recorder).run("mine")
     assert (found.run["reason"], len(found.turns), len(found.turns[0]["calls"])) == ("answered", 1, 2)
     assert len(archive_of(recorder).runs()) == 1
@@ -309,7 +310,7 @@ def test_a_file_that_cannot_be_used_breaks_nothing(tmp_path: Path, caplog: pytes
 
 
 def test_a_value_that_is_not_what_it_should_be_costs_only_itself(recorder: Recorder) -> None:
-    recorder.turn(turn(run="r", begun=object()))
+    recorder.turn(turn(run="r", started_at=object()))
     recorder.turn(turn(run="r"))
     recorder.begin(RunRecord("r", "agent", "tiny", "", "hermes", "", "", 1.0))
     assert recorder.flush()
@@ -322,10 +323,10 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
     now = time.time()
     for days in (11, 9, 1):
         recorder.begin(RunRecord(f"{days} days", "agent", "tiny", "", "hermes", "", "", now - days * 86_400))
-        recorder.turn(turn(run=f"{days} days", begun=now - days * 86_400))
+        recorder.turn(turn(run=f"{days} days", started_at=now - days * 86_400))
     recorder.flush()
     recorder.close()
-    recorder.turn(turn(run="1 days", begun=now))  # a thread that begins looks once
+    recorder.turn(turn(run="1 days", started_at=now))  # a thread that begins looks once
     archive = archive_of(recorder)
     assert {run["id"] for run in archive.runs()} == {"9 days", "1 days"}
     assert archive.evidence("tiny")[0].tried == 4, "evidence is small, and outlives its turns"
@@ -339,7 +340,7 @@ def test_what_is_too_much_goes_the_oldest_first(tmp_path: Path, monkeypatch: pyt
     one = turn(raw="x y" * 3_000)
     for at in range(120):
         recorder.begin(RunRecord(f"{at:03}", "agent", "tiny", "", "hermes", "", "", 1e9 + at))
-        recorder.turn(replace(one, run=f"{at:03}", begun=time.time() + at))
+        recorder.turn(replace(one, run=f"{at:03}", started_at=time.time() + at))
     archive = archive_of(recorder)
     kept_runs = [run["id"] for run in archive.runs(1_000) if run["turns"]]
     assert kept_runs[0] == "119"
@@ -380,7 +381,7 @@ def test_the_file_is_looked_after_by_bytes_too(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "turns.db", most_bytes=1 << 20)
     one = turn(raw="x y" * 5_000, events=turn().events)
     for at in range(400):  # 6 MB
-        recorder.turn(replace(one, run=f"{at:03}", begun=1e10))  # all of one moment
+        recorder.turn(replace(one, run=f"{at:03}", started_at=1e10))  # all of one moment
         if not at % 50:
             recorder.flush()
     assert recorder.flush()
@@ -445,23 +446,40 @@ def test_a_file_that_another_holds_is_waited_for(recorder: Recorder) -> None:
     assert len(archive_of(recorder).runs()) == 2
 
 
-# -- what is always on -----------------------------------------------------------------------------------------------
+# -- when runs are recorded -------------------------------------------------------------------------------------------
 
 
-def test_every_agent_is_recorded_unless_it_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("switch", "telemetry", "recorded"),
+    [
+        ("", None, None),
+        ("", False, None),
+        ("", True, "a task"),
+        ("on", None, "a task"),
+        ("on", False, None),
+        ("on", True, "a task"),
+        ("figures", None, ""),
+        ("figures", True, ""),
+        ("off", None, None),
+        ("off", True, None),
+    ],
+)
+def test_a_library_records_only_where_it_is_asked_for(
+    switch: str, telemetry: bool | None, recorded: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path))
-    asyncio.run(Agent(ScriptedBackend(["done"]), telemetry=False).ask("not told"))
-    monkeypatch.setenv("TOOLWIRE_TELEMETRY", "off")
-    assert standard_observers() == ()
-    asyncio.run(Agent(ScriptedBackend(["done"])).ask("not told"))
+    monkeypatch.setenv("TOOLWIRE_RECORD", switch)
+    asyncio.run(Agent(ScriptedBackend(["done"]), telemetry=telemetry).ask("a task"))
     flush()
-    assert list(tmp_path.iterdir()) == []
-    monkeypatch.setenv("TOOLWIRE_TELEMETRY", "figures")
-    asyncio.run(Agent(ScriptedBackend(["done"])).ask("counted"))
-    monkeypatch.delenv("TOOLWIRE_TELEMETRY")
-    asyncio.run(Agent(ScriptedBackend(["done"])).ask("told"))
-    assert [run["task"] for run in standard_archive().runs()] == ["told", ""]
-    monkeypatch.setenv("TOOLWIRE_TELEMETRY", "perhaps")
+    assert (tmp_path / "turns.db").exists() == (recorded is not None)
+    if recorded is not None:
+        assert [run["task"] for run in standard_archive().runs()] == [recorded]
+    for observer in (*module._recorders,):
+        observer.close()
+
+
+def test_an_unknown_value_of_the_switch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLWIRE_RECORD", "perhaps")
     with pytest.raises(ConfigurationError, match="on, off or figures, not 'perhaps'"):
         Agent(ScriptedBackend(["done"]))
     for observer in (*module._recorders,):

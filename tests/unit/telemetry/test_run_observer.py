@@ -9,7 +9,7 @@ from tests.unit.telemetry.scripts import ADD, Heard, add, fail, go, source, wipe
 
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ProviderError, ToolCall, ToolResult, Usage
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, RunEnded
 from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.models.backends import TextBackend
 from toolwire.policy.approval import Approval, ApprovalAnswer
@@ -32,12 +32,12 @@ def test_a_run_is_told_from_beginning_to_end() -> None:
         "What is 1 + 2?",
         "",
     )
-    assert (first.run, first.round, first.attempt, first.format, first.found) == ("mine", 1, 1, "hermes", ("hermes",))
+    assert (first.run, first.round, first.attempt, first.format, first.formats) == ("mine", 1, 1, "hermes", ("hermes",))
     assert first.raw == "Let me add. " + ADD % 1
     assert first.offered == ("add", "fail", "wipe")
-    assert first.first is not None
-    assert 0 <= first.first <= first.seconds
-    assert run.begun <= first.begun <= second.begun
+    assert first.time_to_first_event is not None
+    assert 0 <= first.time_to_first_event <= first.seconds
+    assert run.started_at <= first.started_at <= second.started_at
     (call,) = first.calls
     assert (call.call.arguments, call.result.result, call.issue, call.decision) == (
         {"a": 1, "b": 2},
@@ -59,7 +59,7 @@ def test_a_run_is_told_from_beginning_to_end() -> None:
         ("To add, I would add.", None, (), {}, {}),
         ("<tool_call>{]", False, ("hermes",), {}, {"missing_name": 1}),
         ('<tool_call>{"name": "add", "arguments": {"a": 1', False, ("hermes",), {}, {"truncated": 1}),
-        ("[add(a=1, b=2)]", False, ("pythonic",), {"fallback": 1}, {}),
+        ("[add(a=1, b=2)]", False, ("call_list",), {"fallback": 1}, {}),
         ("<tool><tool_name>add</tool_name><arguments><a>1</a></arguments></tool>", False, ("forge_xml",), {}, {}),
         (ADD.replace("add", "subtract") % 1, False, ("hermes",), {}, {}),
         (ADD % '"one"', False, ("hermes",), {}, {}),
@@ -75,7 +75,7 @@ def test_what_counts_as_a_good_answer(
     if problems:
         assert sum(turn.problems.values()) == 1
     assert (turn.good, dict(turn.repairs), bool(turn.problems)) == (good, repairs, bool(problems))
-    assert turn.found in (found, ()) if problems else turn.found == found
+    assert turn.formats in (found, ()) if problems else turn.formats == found
 
 
 def test_a_call_that_had_to_come_and_did_not_is_no_good_answer() -> None:
@@ -83,7 +83,7 @@ def test_a_call_that_had_to_come_and_did_not_is_no_good_answer() -> None:
     go(["prose"] * 9, heard, config=AgentConfig(require_tool_call=True, budget=Budget(rounds=2)))
     assert heard.turns[0].faults == ("no_call",)
     assert heard.turns[0].good is False
-    assert "called no tool" in heard.turns[0].told
+    assert "called no tool" in heard.turns[0].correction
     assert heard.turns[1].offered == ("add", "fail", "wipe")  # told, and forbidden to be called
     assert heard.turns[1].good is None
 
@@ -95,29 +95,40 @@ def test_native_calls_and_those_in_the_text_are_told_apart() -> None:
     backend = ScriptedBackend([ParsedResponse(tool_calls=(native,)), ParsedResponse(tool_calls=(strayed,)), "done"])
     asyncio.run(Agent(backend, [add], observers=[heard], telemetry=False).ask("?"))
     assert [turn.format for turn in heard.turns] == [NATIVE] * 3
-    assert [turn.found for turn in heard.turns] == [(NATIVE,), ("hermes",), ()]
+    assert [turn.formats for turn in heard.turns] == [(NATIVE,), ("hermes",), ()]
     assert [turn.good for turn in heard.turns] == [True, False, None]
 
 
-class _Later:
+class _Boss:
     name = "the boss"
 
-    async def __call__(self, approval: Approval) -> ApprovalAnswer:
+    def answer(self, approval: Approval) -> ApprovalAnswer:
         return ApprovalAnswer(approval.call.arguments["path"] == "/yes")
 
 
+class _AsyncBoss(_Boss):
+    async def __call__(self, approval: Approval) -> ApprovalAnswer:
+        return self.answer(approval)
+
+
+class _PlainBoss(_Boss):
+    def __call__(self, approval: Approval) -> ApprovalAnswer:
+        return self.answer(approval)
+
+
 @pytest.mark.mission("E21")
-def test_who_agreed_is_told() -> None:
+@pytest.mark.parametrize("boss", [_AsyncBoss(), _PlainBoss()])
+def test_who_agreed_is_told(boss: Any) -> None:
     heard = Heard()
     texts = [WIPE.replace("/x", "/yes") + WIPE, "done"]
-    go(texts, heard, confirm=_Later())
+    go(texts, heard, confirm=boss)
     yes, no = heard.turns[0].calls
     assert [one.decision for one in (yes, no)] == ["approved by the boss", "refused by the boss"]
     assert yes.result.success
     assert no.issue is not None
-    assert no.consent is not None
-    assert no.consent.seconds >= 0
-    assert "confirmation" in no.consent.reason or no.consent.reason
+    assert no.approval is not None
+    assert no.approval.seconds >= 0
+    assert "confirmation" in no.approval.reason or no.approval.reason
     heard = Heard()
     go([WIPE], heard)
     assert heard.turns[0].calls[0].decision == "confirmation"
@@ -142,7 +153,7 @@ def test_a_step_that_answers_a_call_is_told_as_such() -> None:
 
     heard = Heard()
     go([ADD % 1], heard, config=AgentConfig(hooks=Hooks(invocation=(answer,))))
-    assert [one.decision for one in heard.turns[0].calls] == ["answered by a step"]
+    assert [one.decision for one in heard.turns[0].calls] == ["answered by a hook"]
 
 
 def test_answers_that_break_off_are_told_with_their_attempts() -> None:
@@ -281,3 +292,18 @@ def test_an_answer_that_cannot_be_told_breaks_nothing(
         go([ADD % 1, "3"], heard)
     assert (len(heard.turns), heard.ends[0].reason) == (1, "answered")
     assert "an answer cannot be reported" in caplog.text
+
+
+@pytest.mark.parametrize(("observed", "counted"), [(True, True), (False, False)])
+def test_an_observed_run_costs_what_the_provider_publishes(observed: bool, counted: bool) -> None:
+    backend = ScriptedBackend([ParsedResponse("hi", usage=Usage(1_000_000, 0))])
+    backend.api, backend.model = "openai_chat", "gpt-4o"
+    heard = Heard()
+    agent = Agent(backend, observers=[heard] if observed else [], telemetry=False)
+
+    async def end() -> float:
+        (end,) = [event async for event in agent.run("?") if isinstance(event, RunEnded)]
+        return end.money
+
+    money = asyncio.run(end())
+    assert (money > 0) == counted

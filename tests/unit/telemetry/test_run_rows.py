@@ -7,7 +7,7 @@ from toolwire.telemetry.run_rows import OpenRuns
 
 
 def test_the_oldest_run_is_forgotten_when_too_many_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_rows, "LIVES", 3)
+    monkeypatch.setattr(run_rows, "MAX_OPEN_RUNS", 3)
     ends = [EndRecord(str(number), "answered", good=True) for number in range(4)]
     open_runs = OpenRuns()
     rows = [open_runs.of(end) for end in ends]

@@ -93,7 +93,6 @@ def test_keyword_arguments_become_json_in_any_chunking(text: str, value: Any, si
     [
         ("(1)", "= is missing after a key"),
         ("(a)", "= is missing after a key"),
-        ("(a:1)", "= is missing after a key"),
         ("(a=)", "a value is missing"),
         ("(a=1 b=2)", "a comma or the closing bracket is missing after an argument"),
         ("(a=1, a=2)", "the key 'a' is given twice"),
@@ -103,3 +102,11 @@ def test_keyword_arguments_become_json_in_any_chunking(text: str, value: Any, si
 )
 def test_invalid_keyword_arguments_are_refused(text: str, error: str, size: int) -> None:
     assert read(KeywordScanner(), text, size) == (None, error)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_colon_for_the_equals_sign_is_a_repair(size: int) -> None:
+    scanner = KeywordScanner()
+    assert read(scanner, "(a:1, b : {'c': 2}, d=3)", size) == ({"a": 1, "b": {"c": 2}, "d": 3}, "")
+    assert scanner.repairs == ["bare_key"]
+    assert read(KeywordScanner(repair=False), "(a:1)", size) == (None, "= is missing after a key")

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.text.json_scanner import JsonScanner, read_json
+from toolwire.text.json_reading import read_json
+from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, within_limits
 from toolwire.text.limits import MAX_DEPTH, MAX_DIGITS
 

@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from toolwire.text.json_text import DuplicateKeyError, JsonError, decode, json_text, refuse_constant, unique_members
+from toolwire.text.json_text import (
+    DuplicateKeyError,
+    JsonError,
+    decode,
+    equal_json,
+    json_text,
+    refuse_constant,
+    unique_members,
+)
 
 
 def test_json_is_written_without_ascii_escapes() -> None:
@@ -27,3 +35,21 @@ def test_constants_and_lone_surrogates_are_refused() -> None:
         json.loads("[NaN]", parse_constant=refuse_constant)
     with pytest.raises(JsonError, match="surrogate"):
         decode('"\ud83d"')
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ([True, 1], [1, True], False),
+        ({"a": [1, True]}, {"a": [1, True]}, True),
+        (1, 1.0, True),
+        (0, False, False),
+        ("1", 1, False),
+        (None, False, False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ([1], [1, 2], False),
+    ],
+)
+def test_equal_distinguishes_booleans_from_numbers(one: object, other: object, *, equal: bool) -> None:
+    assert equal_json(one, other) is equal
+    assert equal_json(other, one) is equal

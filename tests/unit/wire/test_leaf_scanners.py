@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
 from toolwire.wire.leaf_scanners import (
-    CDATA,
     NAME_LIMIT,
-    SPACE_LIMIT,
     Leaf,
     NextMarker,
-    RawText,
     RemainingText,
     TextUpToMarker,
-    ValueEnd,
     Word,
     WordUpToMarker,
 )
@@ -132,92 +127,6 @@ def test_the_next_marker_can_stay_unread_or_have_to_come_at_once() -> None:
     at_once = NextMarker(markers, skip_space=False)
     assert scan(at_once, " </a>") == " </a>"
     assert at_once.value == ""
-
-
-def raw_text(*, newline: bool = True, line_start: bool = False, before: str = "") -> tuple[RawText, list[str]]:
-    pieces: list[str] = []
-    rules = ValueEnd(
-        close="</v>",
-        stops=MarkerSet(frozenset({"</v>", "<v ", CDATA})),
-        follow=MarkerSet(frozenset({"<v ", "</call>"})),
-        newline=newline,
-        line_start=line_start,
-        special=re.compile("<").search,
-    )
-    return RawText(rules, pieces.append, before), pieces
-
-
-@SIZES
-@pytest.mark.parametrize(
-    ("text", "value", "rest"),
-    [
-        ("\nx\n</v></call>", "x", "</call>"),
-        ("x</v>\n<v b", "x", "<v b"),
-        ("a</v>b</v></call>", "a</v>b", "</call>"),
-        ("a</v>\n\nb\n\n</v> </call>", "a</v>\n\nb\n", "</call>"),
-        ("x<v b", "x", "<v b"),
-        ("x</v>", "x", ""),
-        ("x</v> </ca", "x", "</ca"),
-        ("x</v> </cx", "x</v> </cx", ""),
-        ("a <b> & c</v></call>", "a <b> & c", "</call>"),
-        ("\n\n</v></call>", "", "</call>"),
-        ("</v></call>", "", "</call>"),
-        ("<![CDATA[</v>]]></v></call>", "</v>", "</call>"),
-        ("a<![CDATA[<v ]] ]>]]>b</v></call>", "a<v ]] ]>b", "</call>"),
-    ],
-)
-def test_a_value_ends_at_a_closing_marker_that_something_fitting_follows(
-    text: str, value: str, rest: str, size: int
-) -> None:
-    leaf, pieces = raw_text()
-    left = scan(leaf, text, size)
-    if value == text:
-        assert not leaf.done
-        assert value.startswith("".join(pieces))
-    else:
-        assert leaf.done
-        assert ("".join(pieces), left) == (value, rest)
-
-
-@pytest.mark.parametrize(("line_start", "missing"), [(False, True), (True, False)])
-def test_an_opener_inside_a_line_stands_in_for_the_closing_marker_unless_it_needs_a_line(
-    line_start: bool, missing: bool
-) -> None:
-    leaf, _ = raw_text(line_start=line_start)
-    scan(leaf, "see <v x")
-    assert leaf.missing is missing
-    leaf, pieces = raw_text(line_start=True)
-    assert scan(leaf, "see <v x\n<v b") == "<v b"
-    assert leaf.missing
-    assert "".join(pieces) == "see <v x"
-
-
-@pytest.mark.parametrize(("blanks", "counts"), [(SPACE_LIMIT, True), (SPACE_LIMIT + 1, False)])
-@pytest.mark.parametrize("size", [0, 100])
-def test_a_closing_marker_counts_only_if_what_follows_is_near(blanks: int, counts: bool, size: int) -> None:
-    leaf, pieces = raw_text()
-    scan(leaf, "x</v>" + " " * blanks + "</call>", size)
-    assert leaf.done is counts
-    assert "".join(pieces) == ("x" if counts else "x</v>" + " " * blanks + "</call>")
-
-
-def test_a_value_goes_on_from_text_that_was_read_before() -> None:
-    leaf, pieces = raw_text(before="\nalready ")
-    assert scan(leaf, "there</v></call>") == "</call>"
-    assert "".join(pieces) == "already there"
-    leaf, pieces = raw_text(newline=False, before="\nalready\n")
-    scan(leaf, "\n</v></call>")
-    assert "".join(pieces) == "\nalready\n\n"
-
-
-def test_a_piece_without_special_characters_is_passed_on_whole() -> None:
-    leaf, pieces = raw_text()
-    leaf.scan("a\n", 0, False)
-    assert leaf.quick is not None
-    assert not leaf.quick("plain")
-    leaf.pass_on("plain")
-    assert scan(leaf, "\n</v></call>") == "</call>"
-    assert "".join(pieces) == "a\nplain"
 
 
 @SIZES

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import toolwire
+from toolwire.wire.answer_shares import MEASURED
 from toolwire.wire.profiles import FAMILIES, QUIRKS
 
 ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
@@ -24,7 +25,8 @@ def test_test_rows_cover_every_family() -> None:
     families = {toolwire.profile(name).family for name, _ in ROWS}
     assert {family.name for family in FAMILIES} <= families
     for family in FAMILIES:
-        assert family.api or toolwire.get_format(family.format).blocks
+        measured = toolwire.profile(family.name).forms
+        assert family.api or measured or toolwire.get_format(family.format).blocks
 
 
 @pytest.mark.mission("D17")
@@ -40,6 +42,52 @@ def test_profiles_have_spans_and_place_of_calls() -> None:
     assert toolwire.profile("Qwen/QwQ-32B").reasoning_started
     assert toolwire.profile("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B").reasoning_started
     assert not toolwire.profile("llama3.1:8b").anywhere
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt_format"),
+    [
+        ("Qwen/Qwen3-8B", "hermes"),
+        ("mistral-large-2407", "mistral_json"),
+        ("claude-3-opus-20240229", "anthropic_xml"),
+        ("gpt-4o", "pythonic"),
+        ("Snowflake/snowflake-arctic-instruct", "pythonic"),
+        ("deepseek-ai/deepseek-coder-6.7b-instruct", "pythonic"),
+        ("deepseek-ai/DeepSeek-Coder-V2-Instruct", "auto"),
+        ("gemini-2.5-flash", "auto"),
+        ("my-own/model-7b", "auto"),
+    ],
+)
+def test_prompt_format_is_the_trained_one_or_the_nearest_to_measured_answers(name: str, prompt_format: str) -> None:
+    assert toolwire.profile(name).prompt_format == prompt_format
+
+
+def test_dialects_are_those_of_a_notable_share() -> None:
+    coder = toolwire.profile("deepseek-coder:6.7b")
+    assert coder.dialects == ("call_list", "call_strings")
+    assert [form.form for form in coder.forms] == ["call_list", "call_strings", "pythonic", "python_calls", "bare_json"]
+    assert [form.dialect for form in coder.forms] == [True, True, False, True, False]
+    assert sum(form.share for form in coder.forms) == pytest.approx(173 / 215), "the other answers were not read"
+    assert toolwire.profile("gemini-2.5-flash").forms == ()
+
+
+def test_measurements_of_the_model_itself_come_before_those_of_its_family() -> None:
+    counts = {measured.model: measured.answers for measured in MEASURED}
+    gpt = sum(answers for model, answers in counts.items() if model.startswith("gpt-"))
+    assert toolwire.profile("openai/gpt-4o-mini-2024-07-18").answers == counts["gpt-4o-mini-2024-07-18"]
+    assert toolwire.profile("gpt-4o-mini").answers == counts["gpt-4o-mini-2024-07-18"]
+    assert toolwire.profile("gpt-5").answers == gpt
+    assert toolwire.profile("no such model").answers == 0
+
+
+def test_measurements_of_another_family_with_the_name_inside_do_not_count() -> None:
+    counts = {measured.model: measured.answers for measured in MEASURED}
+    assert toolwire.profile("Llama-3").answers == counts["meta-llama_Meta-Llama-3-70B-Instruct"]
+    assert "hermes" not in {form.form for form in toolwire.profile("mistral-7b").forms}
+
+
+def test_template_decides_the_format_to_ask_for() -> None:
+    assert toolwire.detect_from_template("[TOOL_CALLS]{{ name }}[ARGS]{{ arguments }}").prompt_format == "mistral_args"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 import toolwire
 from toolwire import RenderError, ToolCall, ToolResult
-from toolwire.wire import renderer, syntax
+from toolwire.wire import syntax
 from toolwire.wire.formats import FORMATS
 from toolwire.wire.syntax import WireFormat
 
@@ -49,6 +49,30 @@ def test_text_is_escaped_or_in_cdata_never_both() -> None:
     many = toolwire.render_calls([ToolCall("weather", {"city": "<a><b></b></a>"})], format="forge_xml", tools=[TOOL])
     assert "a &lt; b" in few
     assert "<![CDATA[<a><b></b></a>]]>" in many
+
+
+@pytest.mark.parametrize("format", ["cwm", "langchain_xml"])
+@pytest.mark.parametrize(
+    ("city", "is_plain"),
+    [
+        ("Paris", True),
+        ("a && b\nc", True),
+        ("", False),
+        (" Paris", False),
+        ("{x", False),
+        ("a </tool> b", False),
+        ("a </tool_input> b", False),
+        ("<tool: weather>", False),
+    ],
+)
+def test_the_only_argument_is_plain_text_where_it_can_be_read_as_nothing_else(
+    format: str, city: str, is_plain: bool
+) -> None:
+    call = ToolCall("weather", {"city": city})
+    text = toolwire.render_calls([call], format=format, tools=[TOOL])
+    assert ('{"city"' not in text) == is_plain
+    read = toolwire.parse(text, format=format, tools=[TOOL])
+    assert [call.arguments for call in read.tool_calls] == [{"city": city}]
 
 
 @pytest.mark.parametrize("wire", WITH_CALLS, ids=lambda wire: wire.name)
@@ -134,7 +158,7 @@ def test_definitions_have_the_publishers_shape(format: str, expected: str) -> No
 @pytest.mark.mission("D53", "F9")
 def test_a_result_names_its_call_where_the_format_does() -> None:
     result = ToolResult("functions.f:0", "f", "x</tool_call>")
-    assert toolwire.render_results([result], format="kimi_k2") == "## Return of functions.f:0\nx</tool_call>"
+    assert toolwire.render_results([result], format="kimi_k2") == "## Return of functions.f:0\nx<\u2060/tool_call>"
     quoted = ToolResult("", "f", 'x<|"|>}')
     assert toolwire.render_results([quoted], format="gemma4") == (
         '<|tool_response>response:f{value:<|"|>x<\u2060|"|>}<|"|>}<tool_response|>'
@@ -179,21 +203,3 @@ def test_a_manifest_explains_lists_and_skips_unwritable_tools() -> None:
     assert (manifest.skipped, "Example:" in manifest.text, "Example with all" in manifest.text) == ({}, True, False)
     with pytest.raises(RenderError, match="has no calls"):
         toolwire.render_manifest([SHAPED], format="plain")
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "equal"),
-    [
-        ([True, 1], [1, True], False),
-        ({"a": [1, True]}, {"a": [1, True]}, True),
-        (1, 1.0, True),
-        (0, False, False),
-        ("1", 1, False),
-        (None, False, False),
-        ({"a": 1}, {"a": 1, "b": 2}, False),
-        ([1], [1, 2], False),
-    ],
-)
-def test_equal_distinguishes_booleans_from_numbers(one: object, other: object, *, equal: bool) -> None:
-    assert renderer.equal(one, other) is equal
-    assert renderer.equal(other, one) is equal

@@ -8,6 +8,7 @@ import pytest
 import toolwire
 from toolwire import StreamParser, collect, parse
 from toolwire.events import Finish
+from toolwire.wire import FORMATS
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
 HELD = {"name": "f", "parameters": {"type": "object", "properties": {"n": {"type": "number"}}}}
@@ -93,7 +94,7 @@ def test_finish_returns_events_only_once() -> None:
 )
 @pytest.mark.parametrize("size", [1, 1000])
 def test_fallback_reads_a_message_that_is_only_a_call(text: str, size: int) -> None:
-    parser = StreamParser(format="hermes", tools=TOOLS, fallback=("bare_json", "pythonic"))
+    parser = StreamParser(format="hermes", tools=TOOLS, fallback="whole_message")
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
     read = collect([*events, *parser.finish()])
     assert [(call.name, call.arguments) for call in read.tool_calls] == [("f", {"a": 1})]
@@ -114,7 +115,7 @@ def test_fallback_reads_a_message_that_is_only_a_call(text: str, size: int) -> N
     ],
 )
 def test_fallback_does_not_change_other_messages(text: str) -> None:
-    read = parse(text, format="hermes", tools=TOOLS, fallback=("bare_json", "pythonic"))
+    read = parse(text, format="hermes", tools=TOOLS, fallback="whole_message")
     assert (read.tool_calls, read.content) == ((), text)
 
 
@@ -178,13 +179,13 @@ def test_arguments_may_come_before_the_name() -> None:
 
 def test_fallback_does_not_join_text_across_reasoning() -> None:
     text = '{"name": "f", "arguments": {"s": "a <think>b</think> c"}}'
-    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback=("bare_json", "pythonic"))
+    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback="whole_message")
     assert read.tool_calls == ()
 
 
 def test_fallback_drops_problems_of_the_text_it_reads() -> None:
     text = '{"name": "f", "arguments": {"s": "<tool_call>x"}}'
-    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback=("bare_json",))
+    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback="whole_message")
     assert (read.tool_calls[0].arguments, read.problems) == ({"s": "<tool_call>x"}, ())
 
 
@@ -294,7 +295,7 @@ def test_deep_wrappers_do_not_raise(format: str, unit: str) -> None:
 def test_inline_code_ends_at_its_backticks(format: str) -> None:
     text = "```x``````tool_code\nf(i=1)\n```"
     for size in (1, 2, 7, len(text)):
-        read = stream(text, size, format=format, tools=TOOLS)
+        read = stream(text, size, format=format, tools=TOOLS, fallback="none")
         assert (read.tool_calls, read.content) == ((), text)
 
 
@@ -376,7 +377,7 @@ def test_a_pseudo_tool_makes_no_call() -> None:
 def test_tool_choice_none_reads_no_calls() -> None:
     text = f"<think>x</think>{CALL}"
     for format in ("hermes", "auto"):
-        read = parse(text, format=format, tools=TOOLS, tool_choice="none", fallback=("bare_json",))
+        read = parse(text, format=format, tools=TOOLS, tool_choice="none", fallback="whole_message")
         assert (read.tool_calls, read.content, read.reasoning) == ((), CALL, "x")
     for text in (
         "<|START_THINKING|>x<|END_THINKING|><|START_RESPONSE|>y<|END_RESPONSE|>",
@@ -387,8 +388,8 @@ def test_tool_choice_none_reads_no_calls() -> None:
         read = parse(text, tool_choice="none")
         assert (read.content, read.reasoning) == ("y", "x")
     bare = '{"name": "f", "arguments": {"a": 1}}'
-    assert parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",)).tool_calls
-    assert not parse(bare, format="hermes", tools=TOOLS, fallback=("bare_json",), tool_choice="none").tool_calls
+    assert parse(bare, format="hermes", tools=TOOLS, fallback="whole_message").tool_calls
+    assert not parse(bare, format="hermes", tools=TOOLS, fallback="whole_message", tool_choice="none").tool_calls
     with pytest.raises(ValueError, match="tool_choice is 'required'"):
         parse(text, tool_choice="required")  # type: ignore[arg-type]
 
@@ -405,14 +406,14 @@ def test_a_call_without_markers_is_announced_once_it_cannot_be_a_definition(piec
 
 @pytest.mark.parametrize("size", [1, 1000, 100_000])
 @pytest.mark.parametrize(
-    ("format", "before", "after"),
+    ("format", "before", "after", "kind"),
     [
-        ("qwen3_coder", "<function=f><parameter=a>\n1\n</parameter>", "</function>"),
-        ("forge_xml", "<tool><tool_name>f</tool_name><arguments><a>1</a>", "</arguments></tool>"),
+        ("qwen3_coder", "<function=f><parameter=a>\n1\n</parameter>", "</function>", "truncated"),
+        ("forge_xml", "<tool><tool_name>f</tool_name><arguments><a>1</a>", "</arguments></tool>", "malformed"),
     ],
 )
 def test_a_closing_marker_counts_only_before_at_most_4000_blanks(
-    format: str, before: str, after: str, size: int
+    format: str, before: str, after: str, kind: str, size: int
 ) -> None:
     for blanks, counts in ((4000, True), (4001, False)):
         text = before + " " * blanks + after
@@ -420,7 +421,7 @@ def test_a_closing_marker_counts_only_before_at_most_4000_blanks(
         events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
         response = collect([*events, *parser.finish()])
         assert len(response.tool_calls) == counts
-        assert [problem.kind for problem in response.problems] == ([] if counts else ["truncated"])
+        assert [problem.kind for problem in response.problems] == ([] if counts else [kind])
 
 
 @pytest.mark.parametrize("format", ["hermes", "auto"])
@@ -431,6 +432,48 @@ def test_a_closing_marker_counts_only_before_at_most_4000_blanks(
 def test_a_fence_at_the_end_of_the_text_is_closed_by_as_many_characters(
     format: str, opening: str, closing: str, closes: bool
 ) -> None:
-    response = parse(f"{opening}\n{CALL}\n{closing}", format=format, tools=TOOLS)
+    response = parse(f"{opening}\n{CALL}\n{closing}", format=format, tools=TOOLS, fallback="none")
     assert response.tool_calls == ()
     assert [problem.kind for problem in response.problems] == ([] if closes else ["hidden_by_fence"])
+
+
+@pytest.mark.parametrize(
+    "text", ['Like {"name": "f", "arguments": {"a": 1}}', 'So\n[{"name": "f", "arguments": {"a": 1}}] is it']
+)
+def test_json_behind_prose_is_not_detected_as_a_call(text: str) -> None:
+    read = parse(text, tools=TOOLS)
+    assert (read.tool_calls, read.content) == ((), text)
+
+
+EAGER = [wire.name for wire in FORMATS if wire.ends_reasoning and wire.markers and not wire.spans[0].prose]
+
+
+def test_formats_whose_models_call_in_open_reasoning_let_a_call_end_it() -> None:
+    assert {
+        *("deepseek_dsml", "deepseek_v4_1", "gemma4", "glm4", "inkling", "kimi_k2", "mimo", "minimax_m2", "plamo3"),
+        *("qwen3_coder", "seed_oss"),
+    } <= set(EAGER)
+
+
+@pytest.mark.parametrize("name", EAGER)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_call_ends_reasoning_that_was_left_open(name: str, size: int) -> None:
+    wire = toolwire.get_format(name)
+    call = toolwire.render_calls([toolwire.ToolCall("f", {"a": 1})], format=name, tools=TOOLS)
+    for format in (name, *(["auto"] if wire.detected else [])):
+        for started, before in ((True, "Let me see. "), (False, f"{wire.spans[0].open}Let me see. ")):
+            text = before + call
+            parser = StreamParser(format=format, tools=TOOLS, reasoning_started=started, primed="")
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            response = collect([*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()])
+            assert [made.arguments for made in response.tool_calls] == [{"a": 1}], (format, started)
+            assert response.reasoning.strip() == "Let me see."
+            assert not response.content.strip()
+
+
+@pytest.mark.parametrize("format", ["glm4", "gemma4", "auto"])
+def test_an_opener_that_reasoning_only_mentions_does_not_end_it(format: str) -> None:
+    text = "I could write <tool_call> or <|tool_call>, or\n```tool_code\nprint(f(a=1))\n```\nor not."
+    response = toolwire.parse(text, format=format, tools=TOOLS, reasoning_started=True)
+    assert (response.tool_calls, response.content, response.reasoning) == ((), "", text)
+    assert not response.problems

@@ -67,7 +67,15 @@ class LocalModel:
         self.path = path
 
     def stream(
-        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 768, temperature: float = 0.0
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        max_tokens: int = 768,
+        temperature: float = 0.0,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
     ) -> Generator[str | Finish]:
         """Yield the answer's text as it is written, then one `Finish`.
 
@@ -78,6 +86,10 @@ class LocalModel:
             messages: dicts with `role` and `content`, put through the model's own chat template.
             max_tokens: the maximum number of tokens to write.
             temperature: the sampling temperature; 0 always takes the likeliest token.
+            top_p: the share of probability that sampling is limited to; None for the runtime's default.
+            top_k: the number of most probable tokens that sampling is limited to; None for the runtime's default.
+            stop: texts that end the answer.
+            seed: makes sampling repeatable; None for another answer each time.
 
         Raises:
             ProviderError: the runtime refused or failed, for example because the conversation is too long for the
@@ -89,6 +101,8 @@ class LocalModel:
             "max_tokens": max_tokens,
             "temperature": temperature,
         }
+        optional = {"top_p": top_p, "top_k": top_k, "stop": list(stop) or None, "seed": seed}
+        request |= {name: value for name, value in optional.items() if value is not None}
         call = _Call(self._server, request)
         call.start()
         try:

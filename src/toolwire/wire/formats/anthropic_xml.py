@@ -6,10 +6,11 @@
     </invoke>
     </function_calls>
 
+The prefix `antml:` of every tag, a missing wrapper, and Claude 2's `<tool_name>` with `<parameters>` are read too.
 Source: Anthropic's published prompts for tool use in text, https://docs.anthropic.com
 """
 
-from toolwire.wire.syntax import THINK, THINKING, Call, Lit, Many, Node, Params, Tag, Value, WireFormat
+from toolwire.wire.syntax import THINK, THINKING, Call, Elements, Lit, Many, Name, OneOf, Params, Tag, Value, WireFormat
 
 
 def invoke(prefix: str = "") -> Call:
@@ -23,10 +24,14 @@ def invoke(prefix: str = "") -> Call:
     )
 
 
-def block(wrapper: str, *inside: Node) -> tuple[Node, ...]:
-    """Return nodes between the tags of a wrapper with this name."""
-    return Lit(f"<{wrapper}>", after="\n"), Many(inside), Lit(f"</{wrapper}>", need="forgiven")
+def block(wrapper: str, inside: Call | OneOf, *, bare: bool = False) -> tuple[Lit, Many, Lit]:
+    """Return any number of nodes between the tags of a wrapper with this name, which may be missing if `bare`."""
+    opener = Lit(f"<{wrapper}>", need="optional" if bare else "required", after="\n")
+    return opener, Many((inside,)), Lit(f"</{wrapper}>", need="forgiven")
 
+
+_PARAMETERS = (Lit("<parameters>", need="optional"), Elements(literal=True), Lit("</parameters>", need="optional"))
+_OLDEST = Call((Lit("<invoke>"), Lit("<tool_name>"), Name(), Lit("</tool_name>"), *_PARAMETERS, Lit("</invoke>")))
 
 FORMAT = WireFormat(
     name="anthropic_xml",
@@ -34,6 +39,9 @@ FORMAT = WireFormat(
     models="Claude in text; any prompted model",
     source="https://docs.anthropic.com (tool use in text)",
     spans=(THINKING, THINK),
-    blocks=(block("function_calls", invoke()),),
+    blocks=(
+        block("function_calls", OneOf(((invoke(),), (_OLDEST,))), bare=True),
+        block("antml:function_calls", invoke("antml:"), bare=True),
+    ),
     result=("<function_results>\n", "\n</function_results>"),
 )

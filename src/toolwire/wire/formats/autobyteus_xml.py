@@ -19,6 +19,7 @@ FORMAT = WireFormat(
     source="https://github.com/AutoByteus/autobyteus",
     spans=(THINK, THINKING),
     nocase=True,
+    strict=True,
     blocks=(
         (
             Call(

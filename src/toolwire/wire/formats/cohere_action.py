@@ -14,11 +14,12 @@ _CALLS = JsonCall(name=("tool_name", "name"), args=("parameters", "arguments"), 
 FORMAT = WireFormat(
     name="cohere_action",
     title='<|START_ACTION|>[{"tool_call_id":..,"tool_name":..,"parameters":{..}}]<|END_ACTION|>',
-    aliases=("cohere_command3", "cohere_command4", "cohere_command"),
+    aliases=("cohere_command3", "cohere_command4", "cohere_command", "cohere"),
     models="Command R7B, Command A, Cohere2MoE",
     source="https://huggingface.co/CohereLabs/c4ai-command-a-03-2025",
     spans=(Span("<|START_THINKING|>", "<|END_THINKING|>"),),
     drop=("<|START_TEXT|>", "<|END_TEXT|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    answers=("<|START_TEXT|>", "<|START_RESPONSE|>"),
     blocks=((Lit("<|START_ACTION|>"), _CALLS, Lit("<|END_ACTION|>", need="forgiven")),),
     result=("<|START_TOOL_RESULT|>[", "]<|END_TOOL_RESULT|>"),
 )

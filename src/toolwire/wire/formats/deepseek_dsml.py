@@ -6,7 +6,8 @@
     </｜DSML｜invoke>
     </｜DSML｜tool_calls>
 
-The wrapper of V3.2 is `function_calls`. Models forget or misspell the wrapper, and forget closing tags.
+The wrapper of V3.2 is `function_calls`. Models forget or misspell the wrapper, and forget closing tags. A server that
+strips special tokens leaves the tags without `｜DSML｜`.
 Source: https://huggingface.co/deepseek-ai/DeepSeek-V3.2 (encoding)
 """
 
@@ -33,7 +34,11 @@ FORMAT = WireFormat(
     aliases=("dsml", "deepseek_v32", "deepseek_v3_2", "deepseekv32", "deepseek_v4", "deepseekv4"),
     models="DeepSeek V3.2 (wrapper function_calls), V4 (wrapper tool_calls)",
     source="https://huggingface.co/deepseek-ai/DeepSeek-V3.2",
-    blocks=(block("｜DSML｜", "tool_calls", "function_calls", "toolcalls", "tool"),),
+    ends_reasoning=True,
+    blocks=(
+        block("｜DSML｜", "tool_calls", "function_calls", "toolcalls", "tool"),
+        block("", "tool_calls", "function_calls"),
+    ),
     result=("<tool_result>", "</tool_result>"),
     definitions=Listing("### Available Tool Schemas\n\n", "", shape="function"),
 )

@@ -10,7 +10,7 @@ Source: https://huggingface.co/deepseek-ai/DeepSeek-V3-0324 (chat template)
 
 from toolwire.wire.syntax import Args, Call, Lit, Many, Name, WireFormat
 
-_HEADER = (Lit("<｜tool▁call▁begin｜>"), Lit("function"), Lit("<｜tool▁sep｜>"), Name())
+_HEADER = (Lit("<｜tool▁call▁begin｜>"), Lit("function<｜tool▁sep｜>"), Name())
 _FENCE = Lit("```json", also=("```",), before="\n", after="\n")
 
 FORMAT = WireFormat(
@@ -27,7 +27,8 @@ FORMAT = WireFormat(
                     Call((*_HEADER, _FENCE, Args())),
                     Lit("```", need="forgiven", before="\n"),
                     Lit("<｜tool▁call▁end｜>", need="forgiven"),
-                )
+                ),
+                between="\n",
             ),
             Lit("<｜tool▁calls▁end｜>", need="forgiven"),
         ),

@@ -16,6 +16,7 @@ FORMAT = WireFormat(
     source="https://github.com/entrhq/forge (ADR-0002)",
     spans=(THINKING,),
     nocase=True,
+    strict=True,
     blocks=(
         (
             Lit("<tool>", after="\n"),

@@ -9,11 +9,21 @@
     </arguments>
     </tool>
 
+Langroid's spelling, `<tool><request>get_weather</request><city>Paris</city></tool>`, is read too.
 The type of an argument without a schema is inferred: true, null, 7 for 007. CDATA is always text.
 Source: Forge ADR-0019 and ADR-0024, https://github.com/entrhq/forge
 """
 
-from toolwire.wire.syntax import THINKING, AnyOrder, Call, Elements, Lit, Name, Server, WireFormat
+from toolwire.wire.syntax import THINKING, AnyOrder, Call, Elements, Lit, Name, OneOf, Server, WireFormat
+
+_PARTS = AnyOrder(
+    (
+        (Lit("<server_name>"), Server(), Lit("</server_name>", after="\n")),
+        (Lit("<tool_name>"), Name(), Lit("</tool_name>", after="\n")),
+        (Lit("<arguments>"), Elements(infer=True), Lit("</arguments>", before="\n", after="\n")),
+        (Lit("<arguments/>", also=("<arguments />",), written=False),),
+    )
+)
 
 FORMAT = WireFormat(
     name="forge_xml",
@@ -22,19 +32,13 @@ FORMAT = WireFormat(
     source="https://github.com/entrhq/forge (ADR-0019, ADR-0024)",
     spans=(THINKING,),
     nocase=True,
+    strict=True,
     blocks=(
         (
             Call(
                 (
                     Lit("<tool>", after="\n"),
-                    AnyOrder(
-                        (
-                            (Lit("<server_name>"), Server(), Lit("</server_name>", after="\n")),
-                            (Lit("<tool_name>"), Name(), Lit("</tool_name>", after="\n")),
-                            (Lit("<arguments>"), Elements(infer=True), Lit("</arguments>", before="\n", after="\n")),
-                            (Lit("<arguments/>", also=("<arguments />",), written=False),),
-                        )
-                    ),
+                    OneOf(((_PARTS,), (Lit("<request>"), Name(), Lit("</request>"), Elements()))),
                     Lit("</tool>"),
                 )
             ),

@@ -5,7 +5,7 @@
 Source: https://huggingface.co/google/functiongemma-270m-it (chat template)
 """
 
-from toolwire.wire.syntax import Call, Listing, Lit, Name, TokenArgs, WireFormat
+from toolwire.wire.syntax import Call, Listing, Lit, Many, Name, TokenArgs, WireFormat
 
 FORMAT = WireFormat(
     name="functiongemma",
@@ -15,7 +15,7 @@ FORMAT = WireFormat(
     blocks=(
         (
             Lit("<start_function_call>"),
-            Call((Lit("call:"), Name(), TokenArgs("<escape>"))),
+            Many((Call((Lit("call:"), Name(), TokenArgs("<escape>"))),), together=False),
             Lit("<end_function_call>", need="forgiven"),
         ),
     ),

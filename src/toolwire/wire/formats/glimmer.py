@@ -16,11 +16,17 @@ from toolwire.wire.syntax import Header, Lit, Many, Span, WireFormat
 FORMAT = WireFormat(
     name="glimmer",
     title='to=F<|message|><atem:function_calls><atem:invoke name="F"><atem:parameter name="k">v',
-    aliases=("muse", "muse_glimmer", "glimmer_atem"),
+    aliases=("muse", "muse_glimmer", "glimmer_atem", "musespark1x", "muse_spark"),
     models="Muse Glimmer",
     source="llama.cpp, SGLang",
     spans=(Span("<|start|>assistant to=self<|message|>", "<|eom|>"),),
-    drop=("<|start|>assistant", "<|start|>assistant to=user<|message|>", "<|eom|>", "<|eot|>"),
+    drop=(
+        "<|start|>assistant",
+        "<|start|>assistant<|message|>",
+        "<|start|>assistant to=user<|message|>",
+        "<|eom|>",
+        "<|eot|>",
+    ),
     blocks=(
         (
             Lit("<|start|>assistant to=", hint=True),

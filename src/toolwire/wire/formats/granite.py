@@ -14,5 +14,11 @@ FORMAT = WireFormat(
     models="Granite 3.0 to 3.3",
     source="https://huggingface.co/ibm-granite/granite-3.3-8b-instruct",
     spans=(Span("Here is my thought process:", "Here is my response:", prose=True), THINK),
-    blocks=((Lit("<|tool_call|>", also=("<tool_call>",)), JsonCall(array="always")),),
+    blocks=(
+        (
+            Lit("<|tool_call|>", also=("<tool_call>",)),
+            JsonCall(array="always"),
+            Lit("<|/tool_call|>", need="optional", written=False),
+        ),
+    ),
 )

@@ -2,19 +2,19 @@
 
     <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}<|call|>
 
-The recipient may also be part of the role, on any channel. The prompt ends with `<|start|>assistant`.
+The recipient may also be part of the role, on any channel, and models name the channel twice. A server that strips
+special tokens leaves `assistantcommentary to=functions.get_weather json{..}`.
+The prompt ends with `<|start|>assistant`.
 Source: https://github.com/openai/harmony
 """
+
+from dataclasses import replace
 
 from toolwire.wire.syntax import Args, Call, Listing, Lit, Name, Node, Span, WireFormat
 
 _CHANNELS = ("commentary", "analysis", "final")
-_BODY = (
-    Lit("<|constrain|>", need="optional", before=" "),
-    Lit("json", need="optional"),
-    Lit("<|message|>"),
-    Args(),
-)
+_TYPE = Lit("json", also=("code",), need="optional")
+_BODY = (Lit("<|constrain|>", need="optional", before=" "), _TYPE, Lit("<|message|>"), Args())
 _END = Lit("<|call|>", need="optional")
 
 
@@ -23,8 +23,12 @@ def _recipient(before: str) -> Lit:
 
 
 _CHANNEL = (Lit("<|channel|>", hint=True), Lit(_CHANNELS[0], also=_CHANNELS[1:], hint=True, after=" "))
-_IN_CHANNEL: tuple[Node, ...] = (Call((*_CHANNEL, _recipient(""), Name(), *_BODY)), _END)
+_AGAIN = tuple(replace(marker, need="optional", written=False) for marker in _CHANNEL)
+_IN_CHANNEL: tuple[Node, ...] = (Call((*_CHANNEL, _recipient(""), Name(), *_AGAIN, *_BODY)), _END)
 _IN_ROLE: tuple[Node, ...] = (Call((_recipient("<|start|>assistant "), Name(), *_CHANNEL, *_BODY)), _END)
+
+_STRIPPED = Lit("assistantcommentary to=functions.", also=("commentary to=functions.",), prose=True)
+_PLAIN: tuple[Node, ...] = (Call((_STRIPPED, Name(), _TYPE, Args())),)
 
 FORMAT = WireFormat(
     name="harmony",
@@ -41,7 +45,8 @@ FORMAT = WireFormat(
         "<|end|>",
         "<|call|>",
     ),
-    blocks=(_IN_CHANNEL, _IN_ROLE),
+    answers=("<|channel|>final<|message|>",),
+    blocks=(_IN_CHANNEL, _IN_ROLE, _PLAIN),
     primed="<|start|>assistant",
     join="<|start|>assistant",
     definitions=Listing(

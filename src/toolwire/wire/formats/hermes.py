@@ -4,14 +4,16 @@
     {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}
     </tool_call>
 
-Some models write `<tools>` for `<tool_call>`. Source: https://github.com/NousResearch/Hermes-Function-Calling
+Some models write `<tools>` for `<tool_call>`; quantized ones write `[Calling tool: get_weather({"city": "Paris"})]`.
+Source: https://github.com/NousResearch/Hermes-Function-Calling
 """
 
-from toolwire.wire.syntax import JsonCall, Lit, WireFormat
+from toolwire.wire.syntax import Args, Call, JsonCall, Lit, Name, WireFormat
 
 _ALIASES = (
     "qwen25", "qwen", "qwen3_json", "granite4",
     "trinity", "reka_tool_call", "qwen3-vl", "template_generic",
+    "qwen3", "qwen3_thinking", "qwen3_vl_instruct", "qwen3_vl_thinking", "json_tools",
 )  # fmt: skip
 
 FORMAT = WireFormat(
@@ -26,5 +28,6 @@ FORMAT = WireFormat(
             JsonCall(),
             Lit("</tool_call>", also=("</tools>",), need="forgiven", before="\n"),
         ),
+        (Lit("[Calling tool:", hint=True, after=" "), Call((Name(), Lit("("), Args(), Lit(")"), Lit("]")))),
     ),
 )

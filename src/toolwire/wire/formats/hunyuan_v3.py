@@ -18,7 +18,7 @@ def _block(suffix: str) -> tuple[Node, ...]:
     def tag(name: str) -> str:
         return f"<{name}{suffix}>"
 
-    header = (Lit(tag("tool_call")), Name(), Lit(tag("tool_sep")))
+    header = (Lit(tag("tool_call")), Name(), Lit(tag("tool_sep"), need="optional"))
     return (
         Lit(tag("tool_calls"), need="optional", after="\n"),
         Many((Call((*header, pairs(suffix), Lit(tag("/tool_call"), before="\n", after="\n"))),)),

@@ -29,6 +29,7 @@ FORMAT = WireFormat(
         "<|message_model|><|content_text|>",
         "<|message_model|><|content_tool_error|>",
     ),
+    ends_reasoning=True,
     blocks=(
         (Lit("<|message_model|>", hint=True), Header(), *_CALL),
         _CALL,

@@ -20,6 +20,7 @@ FORMAT = WireFormat(
     source="https://huggingface.co/moonshotai",
     spans=(Span("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
     drop=("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
+    answers=("<|open|>response<|sep|>",),
     blocks=(
         (
             Lit("<|open|>tools<|sep|>", need="optional"),

@@ -8,10 +8,8 @@
 Source: https://huggingface.co/poolside (chat template of Laguna XS)
 """
 
-from toolwire.wire.formats.glm4 import pairs
-from toolwire.wire.syntax import Args, Call, JsonCall, Listing, Lit, Name, OneOf, WireFormat
-
-_BODY = OneOf(((pairs(),), (Args(),)))
+from toolwire.wire.formats.glm4 import named_call
+from toolwire.wire.syntax import JsonCall, Listing, Lit, OneOf, WireFormat
 
 FORMAT = WireFormat(
     name="laguna",
@@ -24,7 +22,7 @@ FORMAT = WireFormat(
             Lit("<tool_call>"),
             OneOf(
                 (
-                    (Call((Name(), _BODY, Lit("</tool_call>", before="\n"))),),
+                    (named_call("tool_call"),),
                     (JsonCall(), Lit("</tool_call>", need="forgiven")),
                 )
             ),

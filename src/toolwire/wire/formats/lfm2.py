@@ -10,7 +10,7 @@ from toolwire.wire.syntax import JsonCall, Listing, Lit, PyCalls, WireFormat
 FORMAT = WireFormat(
     name="lfm2",
     title="<|tool_call_start|>[f(a=1)]<|tool_call_end|>",
-    aliases=("lfm2_pythonic",),
+    aliases=("lfm2_pythonic", "lfm2_thinking"),
     models="LFM2, LFM2.5",
     source="https://huggingface.co/LiquidAI/LFM2-1.2B",
     blocks=(

@@ -8,7 +8,7 @@ Source: https://huggingface.co/XiaomiMiMo (chat template of MiMo-V2)
 from dataclasses import replace
 
 from toolwire.wire.formats.qwen3_coder import FORMAT as QWEN3_CODER
-from toolwire.wire.formats.qwen3_coder import block
+from toolwire.wire.formats.seed_oss import block
 from toolwire.wire.syntax import Value
 
 FORMAT = replace(

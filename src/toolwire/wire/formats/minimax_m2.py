@@ -18,7 +18,8 @@ FORMAT = WireFormat(
     aliases=("minimax-m2", "minimax"),
     models="MiniMax M2, M2.1",
     source="https://huggingface.co/MiniMaxAI/MiniMax-M2",
-    blocks=(block("minimax:tool_call", invoke()),),
+    ends_reasoning=True,
+    blocks=(block("minimax:tool_call", invoke(), bare=True),),
     result=("<response>", "</response>"),
     definitions=Listing(each=("<tool>", "</tool>"), shape="function"),
 )

@@ -4,19 +4,26 @@
     ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
+A server that strips special tokens leaves plain tags, with the text in them still literal. Between these, models also
+write parameters as MiniMax M2 does.
 Source: https://huggingface.co/MiniMaxAI (chat template of MiniMax-M3)
 """
 
-from toolwire.wire.syntax import Call, Elements, Listing, Lit, Many, Span, Tag, WireFormat
+from toolwire.wire.syntax import Call, Elements, Listing, Lit, Many, Node, OneOf, Params, Span, Tag, Value, WireFormat
 
 _TOKEN = "]<]minimax[>["
-_INVOKE = Call(
-    (
-        Tag("invoke", role="name", open=f"{_TOKEN}<"),
-        Elements(token=_TOKEN),
-        Lit(f"{_TOKEN}</invoke>", after="\n"),
+_PARAMETERS = Params((Tag("parameter", role="key"), Value("</parameter>")))
+
+
+def _block(token: str, arguments: Node, *wrappers: str) -> tuple[Node, ...]:
+    openers, closers = [f"{token}<{name}>" for name in wrappers], [f"{token}</{name}>" for name in wrappers]
+    invoke = Tag("invoke", role="name", open=f"{token}<")
+    return (
+        Lit(openers[0], also=tuple(openers[1:]), after="\n"),
+        Many((Call((invoke, arguments, Lit(f"{token}</invoke>", after="\n"))),)),
+        Lit(closers[0], also=tuple(closers[1:]), need="forgiven"),
     )
-)
+
 
 FORMAT = WireFormat(
     name="minimax_m3",
@@ -26,11 +33,8 @@ FORMAT = WireFormat(
     source="https://huggingface.co/MiniMaxAI",
     spans=(Span("<mm:think>", "</mm:think>"),),
     blocks=(
-        (
-            Lit(f"{_TOKEN}<tool_call>", after="\n"),
-            Many((_INVOKE,)),
-            Lit(f"{_TOKEN}</tool_call>", need="forgiven"),
-        ),
+        _block(_TOKEN, Elements(token=_TOKEN), "tool_call"),
+        _block("", OneOf(((Elements(literal=True),), (_PARAMETERS,))), "tool_call", "minimax:tool_call"),
     ),
     definitions=Listing(each=("<tool>", "</tool>"), shape="function"),
     result=("<response>", "</response>"),

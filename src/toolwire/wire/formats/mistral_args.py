@@ -13,7 +13,7 @@ NAMED = Call(
         Name(),
         OneOf(
             (
-                (Lit("[ARGS]"), Args()),
+                (Lit("[ARGS]"), OneOf(((Args(),), (Lit("</s>"),)))),
                 (Args(),),
                 (Lit("[CALL_ID]"), Ident(), Lit("[ARGS]"), Args()),
             )

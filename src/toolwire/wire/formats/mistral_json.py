@@ -2,7 +2,8 @@
 
     [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}, "id": "abc123456"}]
 
-A bare object, a doubled marker and a closing marker are read too, as is the later form with the name first.
+A bare object, a doubled marker and a closing marker are read too, as is the later form with the name first. A server
+that strips special tokens leaves the list alone, which then has to begin the message.
 Source: https://github.com/mistralai/mistral-common
 """
 
@@ -25,5 +26,7 @@ FORMAT = replace(
             OneOf(((LISTED,), (NAMED,))),
             Lit("[/TOOL_CALLS]", need="optional", written=False),
         ),
+        (LISTED,),
     ),
+    at="mixed",
 )

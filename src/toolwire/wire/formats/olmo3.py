@@ -10,7 +10,7 @@ from toolwire.wire.syntax import Listing, Lit, PyCalls, WireFormat
 FORMAT = WireFormat(
     name="olmo3",
     title='<function_calls>f(a="x")\\ng()</function_calls>',
-    aliases=("olmo3_pythonic",),
+    aliases=("olmo3_pythonic", "olmo3_think"),
     models="OLMo 3",
     source="https://huggingface.co/allenai/Olmo-3-7B-Instruct",
     blocks=(

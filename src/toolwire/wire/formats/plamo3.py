@@ -35,6 +35,7 @@ FORMAT = WireFormat(
     models="PLaMo 3",
     source="https://huggingface.co/pfnet",
     spans=(Span("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),),
+    ends_reasoning=True,
     blocks=(
         (
             _token("begin_tool_requests", optional=True),

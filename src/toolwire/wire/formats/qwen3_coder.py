@@ -8,33 +8,21 @@
     </function>
     </tool_call>
 
-The outer tags may be missing. The opener of a call ends unclosed reasoning.
+The outer tags may be missing. The opener of a call ends unclosed reasoning. Models also write other tags for the call,
+attributes for the names, `<parameter>city</parameter>Paris</parameter>`, elements named after the parameters, or JSON.
 Source: https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct (chat template)
 """
 
-from toolwire.wire.syntax import Call, Key, Listing, Lit, Many, Name, Node, Params, Value, WireFormat
-
-_ALIASES = (
-    "qwen3_coder_xml", "qwen3_xml", "qwen3coder", "nemotron_nano", "nemotron_v3", "step3p5",
-    "step5", "nanbeige", "granite_thinking_parser", "nemotron3nano", "qwen35", "qwen38",
-)  # fmt: skip
-
-
-def block(wrapper: str, value: Value) -> tuple[Node, ...]:
-    """Return functions in a wrapper with this name, with values of this kind."""
-    parameter = Params((Lit("<parameter="), Key(phrase=True), Lit(">"), value))
-    function = Call((Lit("<function="), Name(phrase=True), Lit(">", after="\n"), parameter, Lit("</function>")))
-    return (
-        Lit(f"<{wrapper}>", need="optional", after="\n"),
-        Many((function,), together=False),
-        Lit(f"</{wrapper}>", need="forgiven", before="\n"),
-    )
-
+from toolwire.wire.formats.seed_oss import block
+from toolwire.wire.syntax import Listing, Value, WireFormat
 
 FORMAT = WireFormat(
     name="qwen3_coder",
     title="<tool_call><function=NAME><parameter=K>V</parameter></function></tool_call>",
-    aliases=_ALIASES,
+    aliases=(
+        *("qwen3_coder_xml", "qwen3_xml", "qwen3coder", "nemotron_nano", "nemotron_v3", "step3p5", "step5", "nanbeige"),
+        *("granite_thinking_parser", "nemotron3nano", "qwen35", "qwen38", "ornith"),
+    ),
     models="Qwen3-Coder, Qwen3.5+, Nemotron 3 Nano, Step-3.5, some Granite thinking models",
     source="https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct",
     ends_reasoning=True,

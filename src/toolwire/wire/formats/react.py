@@ -4,7 +4,8 @@
     Action: get_weather
     Action Input: {"city": "Paris"}
 
-Only known tools count, and nothing after an observation, which the model made up.
+The input may be plain text if the tool takes one argument. Only known tools count, and nothing after an observation,
+which the model made up.
 Source: Yao et al., ReAct (2022), as frameworks prompt it
 """
 
@@ -22,6 +23,8 @@ FORMAT = WireFormat(
     stop=("Observation:",),
     markers=False,
     confidence=0.8,
-    blocks=((Call((Lit("Action:", after=" "), Name(), Lit("Action Input:", before="\n", after=" "), Args())),),),
+    blocks=(
+        (Call((Lit("Action:", after=" "), Name(), Lit("Action Input:", before="\n", after=" "), Args(lone=True))),),
+    ),
     result=("Observation: ", ""),
 )

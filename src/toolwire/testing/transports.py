@@ -213,7 +213,27 @@ class ReplayTransport:
                 del self._exchanges[at]
                 yield HttpAnswer(exchange.status, {}, _pieces(exchange.answer.encode("latin-1"), self._piece))
                 return
-        raise ProviderError(f"no such request to {url} was recorded")
+        raise ProviderError(self._missing(url, body))
+
+    def _missing(self, url: str, body: Any) -> str:
+        """Return a message that says how a request differs from the recorded ones that are left."""
+        bodies = [exchange.request for exchange in self._exchanges if exchange.url == url]
+        if not bodies:
+            others = ", ".join(sorted({exchange.url for exchange in self._exchanges})) or "none"
+            return f"no such request to {url} was recorded, or its answers were given; left are requests to: {others}"
+        differing = min((_differences(recorded, body) for recorded in bodies), key=len)
+        return (
+            f"no such request to {url} was recorded; "
+            f"the most similar one differs in {', '.join(differing) or 'its type'}: record it anew if that is intended"
+        )
+
+
+def _differences(recorded: Any, body: Any) -> list[str]:
+    """Return the members in which two bodies differ, sorted; none if they are not objects."""
+    if not isinstance(recorded, dict) or not isinstance(body, dict):
+        return []
+    missing = object()
+    return sorted(name for name in {*recorded, *body} if recorded.get(name, missing) != body.get(name, missing))
 
 
 def _recorded(request: HttpRequest) -> tuple[str, Any]:

@@ -1,0 +1,45 @@
+"""Examples of calls, as a model should write them in a turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+from toolwire.agent.hooks import TurnInfo
+from toolwire.agent.recovery import OFFENCE
+from toolwire.errors import RenderError
+from toolwire.messages import ToolCall
+from toolwire.text.suggest import closest
+from toolwire.wire.format_registry import get_format
+from toolwire.wire.prompts import render_calls
+from toolwire.wire.renderer import call_example, example_arguments
+
+NAME_SIMILARITY: Final = 0.7
+"""Minimum similarity of an unknown tool name to a tool's, for an example of that tool to be shown."""
+
+
+def call_examples(turn: TurnInfo) -> Callable[[str], str]:
+    """Return a function that shows how to call the tool that a model may have meant; "" if there is none."""
+    tools = {tool.name: tool for tool in turn.tools}
+
+    def example(name: str) -> str:
+        matches = [name] if name in tools else closest(name, tools, similarity=NAME_SIMILARITY)
+        definition = tools[matches[0]] if matches else None if name else next(iter(turn.tools), None)
+        if definition is None:
+            return ""
+        if turn.format:
+            return call_example(get_format(turn.format), definition, tools)
+        return f"The arguments of {definition.name} look like this: {json.dumps(example_arguments(definition))}"
+
+    return example
+
+
+def call_text(call: ToolCall, turn: TurnInfo) -> str:
+    """Render a call as the model should write it; the format's own example if the call cannot be rendered."""
+    try:
+        text = render_calls([call], format=turn.format, tools=turn.tools)
+    except RenderError:
+        text = ""
+    tools = {tool.name: tool for tool in turn.tools}
+    return text if 0 < len(text) <= 2 * OFFENCE else call_example(get_format(turn.format), tools[call.name], tools)

@@ -1,0 +1,83 @@
+"""Read a file of this machine as a part of a message: an image, a document, a recording or a video."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from toolwire.errors import DefinitionError
+from toolwire.messages import FilePart, ImagePart
+
+MAX_ATTACHMENT = 20_000_000
+"""Maximum size of an attached file, in bytes; most APIs refuse larger requests."""
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_IMAGES = {"image/png": "png", "image/jpeg": "jpg jpeg", "image/gif": "gif", "image/webp": "webp", "image/bmp": "bmp"}
+_FILES = {
+    "application/pdf": "pdf",
+    "application/json": "json",
+    "application/xml": "xml",
+    "application/yaml": "yaml yml",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    f"{_OFFICE}.wordprocessingml.document": "docx",
+    f"{_OFFICE}.spreadsheetml.sheet": "xlsx",
+    f"{_OFFICE}.presentationml.presentation": "pptx",
+    "text/plain": "txt text log py js ts toml ini cfg sh c h cpp rs go java rb sql tex",
+    "text/markdown": "md markdown",
+    "text/csv": "csv",
+    "text/html": "html htm",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp4": "m4a",
+    "audio/aac": "aac",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg oga",
+    "audio/opus": "opus",
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+    "video/mpeg": "mpeg mpg",
+    "video/x-matroska": "mkv",
+    "video/x-msvideo": "avi",
+}
+"""Suffixes of file names, by media type."""
+_MEDIA_TYPES = {
+    suffix: media_type for media_type, suffixes in {**_IMAGES, **_FILES}.items() for suffix in suffixes.split()
+}
+
+
+def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTACHMENT) -> ImagePart | FilePart:
+    """Read a file as a part of a task: `["Summarize this.", toolwire.attach("report.pdf")]`.
+
+    The whole file is read and becomes part of each request of the conversation. The model reads its name, without its
+    folder.
+
+    Args:
+        path: the file.
+        media_type: its media type; "" to derive it from the suffix of its name.
+        max_bytes: the maximum size of the file, in bytes.
+
+    Returns:
+        An `ImagePart` for an image, and a `FilePart` for any other file.
+
+    Raises:
+        DefinitionError: the media type is unknown, or the file is too large.
+        OSError: the file cannot be read.
+    """
+    path = Path(path)
+    media_type = media_type or _MEDIA_TYPES.get(path.suffix.lower().removeprefix("."), "")
+    if not media_type:
+        suffix = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
+        raise DefinitionError(
+            f"{path.name} has {suffix}, which shows no media type; pass media_type=, such as 'text/plain'"
+        )
+    # One byte more than allowed shows that a file is too large, without reading all of it.
+    with path.open("rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise DefinitionError(f"{path.name} has {path.stat().st_size:,} bytes; at most {max_bytes:,} can be attached")
+    data = base64.b64encode(content).decode("ascii")
+    if media_type.startswith("image/"):
+        return ImagePart(data, media_type)
+    return FilePart(data, media_type, name=path.name)

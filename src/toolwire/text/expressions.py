@@ -1,0 +1,487 @@
+"""An incremental scanner of the expressions in which models write calls: Python, JSON, or a mixture of both.
+
+`ExpressionScanner` reads one expression, such as `f(a=1, b=[x])` or `[{"name": "f"}]`, into a tree. Nothing is
+evaluated: what is neither a literal nor a call, such as `x + 1`, stays the text that was written. As in `JsonScanner`,
+there is no recursion and no second look at a character, so that any chunking of a text gives the same tree.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolwire.text.json_scanner import JsonScanner
+from toolwire.text.json_text import JsonError, decode, encodable
+from toolwire.text.python_scanner import PythonScanner
+
+_SPACE = re.compile(r"\s+")
+_WORD = re.compile(r"[\w$.+\-\\]*")
+_NAME = re.compile(r"[^\W\d][\w$.\-\\]*\Z")
+_STRING_PREFIX = re.compile(r"[rRbBfFuU]{1,2}\Z")
+# In an expression that stays text only brackets, quotes and the delimiters after it matter, and an equals sign: it
+# begins another argument, unless it is part of a comparison.
+_SPECIAL = re.compile(r"""[=!<>]=?|[][(){}'",:]""")
+_QUOTED = {quote: re.compile(rf"(?:[^{quote}\\]|\\.)*", re.DOTALL) for quote in "'\""}
+_CLOSER = {"(": ")", "[": "]", "{": "}"}
+MAX_NESTING = 64
+"""Maximum levels of brackets; far below the limit on JSON values, because trees are walked recursively."""
+MAX_NAME = 256
+"""Maximum length of a called name, in characters."""
+
+Callee = Literal["tool", "wrapper", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An expression that stays the text that was written.
+
+    Attributes:
+        text: the text, without white space around it.
+        is_name: it is a name, such as `x` or `a.b`.
+    """
+
+    text: str
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallExpression:
+    """A call as it was written.
+
+    Attributes:
+        name: the name before the parenthesis.
+        positional, keywords: the arguments: JSON values in which a `Source` may be anywhere.
+        unpacked: the dictionaries behind `**`.
+        text: the text of the call.
+    """
+
+    name: str
+    positional: list[Any]
+    keywords: dict[str, Any]
+    unpacked: list[Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The beginning and end of an expression; its text is taken once the outermost expression was read."""
+
+    start: int
+    end: int
+    call: _Frame | None = None
+
+
+class _StringInContainer(JsonScanner):
+    """A string of JSON with other values around it, which tell an inner quote from the last one."""
+
+    __slots__ = ()
+
+    plain_strings = False
+    in_container = True
+
+
+class _Frame:
+    """An open bracket.
+
+    Attributes:
+        opener: the bracket, or "f(" for that of a call.
+        start: position of the first character of its expression.
+        items, members: the values without and with a key.
+        unpacked: the values behind `**`.
+        key: the key of the value that comes next; None if it has none.
+        commas: a comma was read.
+        name: the called name.
+        in_tool: the bracket is inside the arguments of a known tool, or opens them.
+        unpacks: the value that comes next is behind `**`.
+    """
+
+    __slots__ = (
+        "commas", "in_tool", "items", "key", "members", "name", "opener", "start", "unpacked", "unpacks",
+    )  # fmt: skip
+
+    def __init__(self, opener: str, start: int, *, in_tool: bool, name: str = "") -> None:
+        self.opener = opener
+        self.start = start
+        self.in_tool = in_tool
+        self.name = name
+        self.items: list[Any] = []
+        self.members: dict[str, Any] = {}
+        self.unpacked: list[Any] = []
+        self.key: str | None = None
+        self.commas = self.unpacks = False
+
+
+# What the machine expects next: a value, what follows a value, the rest of a string, word or comment, or the rest of
+# an expression that stays text.
+_VALUE, _AFTER, _STRING, _WORD_GOES_ON, _COMMENT, _TEXT, _TEXT_STRING = range(7)
+
+
+class ExpressionScanner:
+    """A scanner of one expression that arrives in pieces.
+
+    Attributes:
+        done: the expression is complete; `scan` returned the position after it.
+        error: why it is not one, or ""; `scan` returned the offending character's position.
+        value: JSON values, `Source` and `CallExpression`, nested; a tuple or a set is a list.
+        repairs: names of the repairs made to strings of JSON.
+        in_call: a call to a known tool has begun.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error = ""
+        self.value: Any = None
+        self.repairs: list[str] = []
+        self.in_call = False
+        self._state = _VALUE
+        self._frames: list[_Frame] = []
+        self._string: JsonScanner | None = None
+        self._json: list[str] = []
+        self._word: list[str] = []
+        self._last: Any = None  # the value that was read last
+        self._last_is_string = False
+        self._start = 0  # position of that value, or of the one being read
+        self._nesting: list[str] = []  # closers of the brackets that are open in an expression that stays text
+        self._quote = ""
+        self._behind_comment = _VALUE
+        self._read: list[str] = []
+        self._before = 0  # number of characters read by earlier calls of `scan`
+
+    # -- to be overridden by callers ---------------------------------------------------------------------------------
+
+    def on_call(self, name: str) -> Callee:
+        """Return what a called name stands for, outside the arguments of a known tool; "unknown" ends the reading."""
+        return "tool"
+
+    def on_key(self, key: str) -> bool:
+        """Return whether an outermost object may have this key."""
+        return True
+
+    def on_text(self, text: str) -> bool:
+        """Return whether a list, or a list of lists, may have this string."""
+        return True
+
+    # -- for callers -------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """True inside brackets."""
+        return bool(self._frames)
+
+    @property
+    def text(self) -> str:
+        """The text read so far."""
+        return "".join(self._read)
+
+    def scan(self, text: str, pos: int, final: bool) -> int:
+        """Scan from `pos`; return the position after the expression, at an error, or where more text is needed."""
+        begin = pos
+        offset = self._before - pos
+        end = len(text)
+        while pos < end and not self.done and not self.error:
+            stop = self._step(text, pos, final, offset)
+            if stop < 0:  # more text is needed
+                pos = ~stop
+                break
+            pos = stop
+        if pos > begin:
+            self._read.append(text[begin:pos])
+            self._before += pos - begin
+        if final and pos == end and not self._frames and self._state == _WORD_GOES_ON and not self.error:
+            self._word_end("")
+        if self.done and not encodable(self.text):
+            self.done = False
+            self.error = "half of a surrogate pair is alone"
+        elif self.done:
+            self.value = _resolve(self.value, self.text)
+        return pos
+
+    # -- the machine -------------------------------------------------------------------------------------------------
+
+    def _step(self, text: str, pos: int, final: bool, offset: int) -> int:
+        state = self._state
+        if state == _STRING:
+            return self._in_string(text, pos, final)
+        if state == _WORD_GOES_ON:
+            return self._in_word(text, pos)
+        if state == _COMMENT:
+            newline = text.find("\n", pos)
+            if newline >= 0:
+                self._state = self._behind_comment
+            return newline + 1 if newline >= 0 else len(text)
+        if state == _TEXT:
+            return self._in_text(text, pos, final, offset)
+        if state == _TEXT_STRING:
+            return self._in_text_string(text, pos, final)
+        space = _SPACE.match(text, pos)
+        if space:
+            return space.end()
+        if text[pos] == "#" and self._frames:
+            self._behind_comment, self._state = state, _COMMENT
+            return pos + 1
+        return self._after(text, pos, final, offset) if state == _AFTER else self._begin(text, pos, final, offset)
+
+    def _begin(self, text: str, pos: int, final: bool, offset: int) -> int:
+        """Begin a value, or close the bracket in which no value follows."""
+        c = text[pos]
+        frame = self._frames[-1] if self._frames else None
+        if frame is not None and c == _CLOSER[frame.opener[-1]] and frame.key is None and not frame.unpacks:
+            return self._close(frame, pos, offset)
+        self._start = pos + offset
+        if c in "\"'":
+            # A string in JSON may have JSON's escapes and inner quotes; in a call it is Python's.
+            in_json = c == '"' and frame is not None and frame.opener in "[{"
+            self._string = _StringInContainer() if in_json else PythonScanner()
+            self._state = _STRING
+            return pos
+        if c in _CLOSER:
+            return self._open(c, pos, in_tool=frame is not None and frame.in_tool)
+        if c == "*" and frame is not None and frame.opener == "f(" and not frame.unpacks:
+            if pos + 1 == len(text) and not final:
+                return ~pos
+            if text.startswith("**", pos):
+                frame.unpacks = True
+                return pos + 2
+        elif c.isalnum() or c in "_$.+-\\":
+            self._state = _WORD_GOES_ON
+            return pos
+        elif frame is not None and (frame.key is not None or frame.in_tool) and c not in ",:=)]}":
+            self._state = _TEXT
+            return pos
+        self.error = "a value is missing"
+        return pos
+
+    def _open(self, opener: str, pos: int, *, in_tool: bool, name: str = "") -> int:
+        if len(self._frames) >= MAX_NESTING:
+            self.error = f"more than {MAX_NESTING} levels of nesting"
+            return pos
+        self._frames.append(_Frame(opener, self._start, in_tool=in_tool, name=name))
+        self._state = _VALUE
+        return pos + 1
+
+    def _in_string(self, text: str, pos: int, final: bool) -> int:
+        scanner = self._string
+        assert scanner is not None
+        stop = scanner.scan(text, pos, final)
+        self._json.extend(scanner.ready)
+        scanner.ready.clear()
+        if scanner.error:
+            self.error = scanner.error
+        elif scanner.done:
+            for repair in scanner.repairs:
+                self._repair(repair)
+            try:
+                value: str = decode("".join(self._json))
+            except JsonError as error:
+                self.error = str(error)
+                return stop
+            self._json.clear()
+            self._string = None
+            if self._in_lists() and not self.on_text(value):
+                self.error = "a string is no call"
+                return stop
+            self._value(value)
+            self._last_is_string = True
+        elif stop < len(text):
+            return ~stop
+        return stop
+
+    def _in_lists(self) -> bool:
+        return all(frame.opener == "[" for frame in self._frames)
+
+    def _repair(self, name: str) -> None:
+        if name not in self.repairs:
+            self.repairs.append(name)
+
+    def _in_word(self, text: str, pos: int) -> int:
+        match = _WORD.match(text, pos)
+        stop = match.end() if match else pos
+        self._word.append(text[pos:stop])
+        if stop == len(text):
+            return stop
+        return self._word_end(text[stop], stop)
+
+    def _word_end(self, after: str, pos: int = 0) -> int:
+        """End a name or a number, which the character `after` follows."""
+        word = "".join(self._word)
+        self._word.clear()
+        if after == "(" and not word[0].isdigit():
+            return self._call(word.replace("\\_", "_"), pos)
+        if after and after in "\"'" and _STRING_PREFIX.match(word):
+            self.error = "a string with a prefix"
+            return pos
+        # A word and a number share their first characters with expressions such as `-x` and `2024-05-01`.
+        scanner = PythonScanner()
+        written = scanner.word(word) or (scanner.number(word) if word[0] in "+-.0123456789" else "")
+        if scanner.error:
+            self.error = scanner.error
+            return pos
+        if written:
+            self._value(decode(written))
+        else:
+            self._value(Source(word, is_name=bool(_NAME.match(word))))
+        return pos
+
+    def _call(self, name: str, pos: int) -> int:
+        """Open the arguments of a call."""
+        in_tool = bool(self._frames) and self._frames[-1].in_tool
+        if not in_tool:
+            callee = self.on_call(name) if len(name) <= MAX_NAME else "unknown"
+            if callee == "unknown":
+                self.error = f"{name[:60]!r} is not a known tool"
+                return pos
+            in_tool = callee == "tool"
+            self.in_call = self.in_call or in_tool
+        return self._open("f(", pos, in_tool=in_tool, name=name)
+
+    def _value(self, value: Any) -> None:
+        """Take a value that was read."""
+        self._last = value
+        self._last_is_string = False
+        self._state = _AFTER
+        if not self._frames:
+            self.value = value
+            self.done = True
+
+    def _after(self, text: str, pos: int, final: bool, offset: int) -> int:
+        c = text[pos]
+        frame = self._frames[-1]
+        if c == ",":
+            self._keep(frame)
+            frame.commas = True
+            self._state = _VALUE
+            return pos + 1
+        if c == _CLOSER[frame.opener[-1]]:
+            self._keep(frame)
+            return pos if self.error else self._close(frame, pos, offset)
+        if c in "\"'" and self._last_is_string:
+            self.error = "a comma is missing between two strings"
+            return pos
+        if frame.key is None and not frame.unpacks:
+            if c == ":" and frame.opener == "{":
+                return self._key(frame, pos)
+            if c in "=:" and frame.opener == "f(" and isinstance(self._last, Source) and self._last.is_name:
+                if pos + 1 == len(text) and not final:
+                    return ~pos
+                if not text.startswith("==", pos):
+                    return self._key(frame, pos)
+            if c == "(" and self._last_is_string and frame.opener in ("[", "f("):
+                return self._call(self._last, pos)
+        # Only inside a call or an object can text be a value; elsewhere it is prose in brackets.
+        if (frame.in_tool or frame.key is not None) and c not in ")]}":
+            self._state = _TEXT
+            return pos
+        self.error = "a comma or the closing bracket is missing after a value"
+        return pos
+
+    def _key(self, frame: _Frame, pos: int) -> int:
+        key = self._last
+        if isinstance(key, Source) and key.is_name:
+            key = key.text.replace("\\_", "_")
+            if frame.opener == "{":
+                self._repair("bare_key")
+        if not isinstance(key, str):
+            self.error = "a key is not a string"
+        elif key in frame.members:
+            self.error = f"the key {key[:60]!r} is given twice"
+        elif frame.opener == "{" and self._is_outermost_object() and not self.on_key(key):
+            self.error = f"{key[:60]!r} is no key of a call"
+        else:
+            frame.key = key
+            self._state = _VALUE
+            return pos + 1
+        return pos
+
+    def _is_outermost_object(self) -> bool:
+        return sum(frame.opener in ("{", "f(") for frame in self._frames) == 1
+
+    def _keep(self, frame: _Frame) -> None:
+        """Add the value that was read last to its container."""
+        value = self._last
+        if frame.unpacks:
+            frame.unpacks = False
+            frame.unpacked.append(value)
+        elif frame.key is not None:
+            frame.members[frame.key] = value
+            frame.key = None
+        elif frame.members and frame.opener == "{":
+            self.error = "a value without a key is in an object"
+        elif frame.members:
+            self.error = "an argument without a name follows one with a name"
+        else:
+            frame.items.append(value)
+
+    def _close(self, frame: _Frame, pos: int, offset: int) -> int:
+        self._frames.pop()
+        self._start = frame.start
+        if frame.opener == "f(":
+            is_argument = bool(self._frames) and self._frames[-1].in_tool  # so that only its text is needed
+            self._value(_Span(frame.start, pos + 1 + offset, None if is_argument else frame))
+        elif frame.opener == "{" and not frame.items:
+            self._value(frame.members)
+        elif frame.opener == "{" and frame.members:
+            self.error = "a value without a key is in an object"
+        elif frame.opener == "(" and len(frame.items) == 1 and not frame.commas:
+            self._value(frame.items[0])
+        else:
+            self._value(frame.items)
+        return pos + 1
+
+    # -- expressions that stay text ----------------------------------------------------------------------------------
+
+    def _in_text(self, text: str, pos: int, final: bool, offset: int) -> int:
+        match = _SPECIAL.search(text, pos)
+        if match is None:
+            return len(text)
+        c, at = match[0], match.start()
+        if c in "=!<>" and match.end() == len(text) and not final:  # it may be the first half of a comparison
+            return ~at
+        if c == "=" and not self._nesting and self._frames[-1].opener == "f(":
+            self.error = "a comma is missing before an argument"
+            return at
+        if c[0] in "=!<>":
+            return match.end()
+        if c in _CLOSER:
+            if len(self._nesting) >= MAX_NESTING:
+                self.error = f"more than {MAX_NESTING} levels of nesting"
+                return at
+            self._nesting.append(_CLOSER[c])
+        elif c in "\"'":
+            self._quote = c
+            self._state = _TEXT_STRING
+        elif self._nesting:
+            if c == self._nesting[-1]:
+                self._nesting.pop()
+            elif c in ")]}":
+                self.error = "brackets do not match"
+                return at
+        elif c != ":" or (self._frames[-1].opener == "{" and self._frames[-1].key is None):
+            self._value(_Span(self._start, at + offset))
+            return at
+        return at + 1
+
+    def _in_text_string(self, text: str, pos: int, final: bool) -> int:
+        match = _QUOTED[self._quote].match(text, pos)
+        stop = match.end() if match else pos
+        if stop == len(text):
+            return stop
+        if text[stop] == "\\":  # at the end of the piece, where what it escapes has not come yet
+            return stop + 1 if final else ~stop
+        self._state = _TEXT
+        return stop + 1
+
+
+def _resolve(value: Any, text: str) -> Any:
+    """Return a value with its expressions' text in place of their positions; at most `MAX_NESTING` levels deep."""
+    if isinstance(value, list):
+        return [_resolve(item, text) for item in value]
+    if isinstance(value, dict):
+        return {key: _resolve(item, text) for key, item in value.items()}
+    if not isinstance(value, _Span):
+        return value
+    written = text[value.start : value.end].strip()
+    if (frame := value.call) is None:
+        return Source(written)
+    items, members, unpacked = (_resolve(part, text) for part in (frame.items, frame.members, frame.unpacked))
+    return CallExpression(frame.name, items, members, unpacked, written)

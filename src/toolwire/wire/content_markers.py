@@ -1,0 +1,80 @@
+"""Markers that matter outside blocks, compiled: openers, reasoning, fences, tokens that end a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+
+from toolwire.wire.marker_sets import marker_set
+from toolwire.wire.syntax import END_OF_SEQUENCE, Span
+
+Markers = frozenset[str]
+FENCES = ("```", "~~~")
+
+
+class ContentMarkers:
+    """Markers that matter outside blocks.
+
+    Attributes:
+        prose, prose_start: markers that matter in content, and before there is any.
+        reasoning: markers that matter in reasoning, by the span's opener; "" for reasoning that the prompt opened.
+        openers, closes, ends: openers of blocks, closers of spans, end-of-sequence tokens.
+        stray_closers: closers that are dropped where they close nothing.
+        spans: by opener.
+        drops: markers that are dropped from content.
+        answers: those of them that open the answer; none until they are set.
+        frames: by a marker, the markers that matter from it on: a marker that begins the message, or is around
+            reasoning, shows the format. Empty where the format is known.
+        stops: texts after which no block begins.
+        fences: code fences hide what is inside.
+    """
+
+    def __init__(
+        self,
+        *,
+        anywhere: Markers,
+        start: Markers,
+        ending: Markers,
+        spans: Iterable[Span],
+        drops: Markers,
+        stops: Markers,
+        fences: bool,
+        nocase: bool,
+    ) -> None:
+        self.spans = {span.open: span for span in spans}
+        self.openers = anywhere | start
+        self.closes = frozenset(span.close for span in self.spans.values())
+        # A closer of nothing but white space would be found before every message.
+        self.stray_closers = frozenset(close for close in self.closes if not close.isspace())
+        self.ends = frozenset(END_OF_SEQUENCE)
+        self.drops = drops
+        self.answers: Markers = frozenset()
+        self.frames: dict[str, ContentMarkers] = {}
+        self.stops = stops
+        self.after_stop = marker_set(self.ends, nocase)
+        self.fences = fences
+        self._nocase = nocase
+        opens = frozenset(self.spans)
+        shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
+        self._anywhere = anywhere | shared
+        self._start = self.openers | self.closes | shared
+        self.prose = marker_set(self._anywhere | drops, nocase)
+        self.prose_start = marker_set(self._start | drops, nocase)
+        inside = self.ends | ending | stops
+        self.reasoning = {
+            span.open: marker_set(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
+        }
+        self.reasoning[""] = marker_set(self.closes | opens | inside, nocase)
+
+    def set_frames(self, frames: Mapping[str, Markers]) -> None:
+        """Set, by marker, which markers are dropped from content after it."""
+        by_drops: dict[Markers, ContentMarkers] = {}
+        for marker, drops in frames.items():
+            # Formats with the same drops share one set, because each set costs a regular expression.
+            if drops not in by_drops:
+                inner = by_drops[drops] = copy(self)
+                inner.drops = drops
+                inner.prose = marker_set(self._anywhere | drops, self._nocase)
+                inner.prose_start = marker_set(self._start | drops, self._nocase)
+            self.frames[marker] = by_drops[drops]
+        self.prose_start = marker_set(self._start.union(self.frames), self._nocase)

@@ -1,0 +1,84 @@
+"""Calls to known tools amid prose and code: where they are, and whether the text around them makes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolwire.wire.dialects import CallScanner, ReadCall
+from toolwire.wire.prepared_tools import KnownTools
+from toolwire.wire.refusals import explanation_near, refusal_in
+
+# A list, an object, or a name before a parenthesis. Nothing else begins a call.
+_BEGINS = re.compile(r"[\[{]|(?<![\w.$-])(?:[^\W\d]|[$\\])[\w$.\\-]{0,255}(?=\()")
+_OPENS = re.compile(r"[\[{(]")  # pragma: no mutate - only to be faster
+_NAME_BEFORE = re.compile(r"(?:^|\n)[ \t>*_`-]*([^\W\d][\w$.\\-]{0,255})[*_`]{0,3}[ \t]*:?\s*(?:`{3,}\w*\s*)?\Z")
+_FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?P<fence>`{3,}|~{3,})[\w+-]*[ \t]*\n\s*\Z")
+_FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
+_NEAR = 400
+"""Number of characters on each side of a call that are looked at."""
+_PATIENCE = 4  # pragma: no mutate - any small number keeps the search linear
+"""Number of characters that failed attempts may read, per character of the text: the search stays linear."""
+_PATIENCE_AT_LEAST = 1000  # pragma: no mutate - any number does, for short texts
+"""Number of characters that failed attempts may read in any text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedCalls:
+    """Calls of one expression in a text.
+
+    Attributes:
+        calls: the calls.
+        start, end: the expression's place in the text, with a code fence that contains nothing else.
+        doubt: a sign of a refusal anywhere in the text, or of an explanation next to the calls; "" if there is none.
+    """
+
+    calls: list[ReadCall]
+    start: int
+    end: int
+    doubt: str
+
+    @property
+    def is_meant(self) -> bool:
+        """True if nothing shows that the text only mentions the calls."""
+        return not self.doubt
+
+
+def find_calls(text: str, tools: KnownTools) -> Iterator[EmbeddedCalls]:
+    """Yield the calls to known tools in a text, in order."""
+    # Most prose has no bracket, and is searched faster for one than for a name.
+    if not _OPENS.search(text):  # pragma: no mutate - without it, the same calls are found
+        return
+    pos, budget = 0, _PATIENCE * len(text) + _PATIENCE_AT_LEAST
+    refusal: str | None = None  # searched for once there is a call
+    while budget > 0 and (match := _BEGINS.search(text, pos)):
+        start, pos = match.start(), match.end()
+        scanner = CallScanner(tools)
+        end = scanner.scan(text, start, True)  # pragma: no mutate - a call ends with a bracket, wherever the text ends
+        # Only before an object: in front of a list or an expression, a name is a word of the sentence.
+        name = _name_before(text, start, tools) if isinstance(scanner.value, dict) else None
+        begin = name.start(1) if name else start
+        calls = scanner.calls(text[begin:end], name[1] if name else "")
+        if not calls:
+            # The next attempt begins inside this one, so a flood of brackets would take quadratic time.
+            budget -= end - start
+            continue
+        pos = end
+        start, end = _with_fence(text, begin, end)
+        # One search for all calls of the text, and none for a text without calls.
+        refusal = refusal_in(text) if refusal is None else refusal
+        yield EmbeddedCalls(calls, start, end, refusal or explanation_near(text, start, end))
+
+
+def _name_before(text: str, start: int, tools: KnownTools) -> re.Match[str] | None:
+    """Return the known tool's name that is before an object."""
+    match = _NAME_BEFORE.search(text, max(0, start - _NEAR), start)
+    return match if match and tools.names.resolve(match[1]) else None
+
+
+def _with_fence(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place of an expression, with the code fence around it if this contains nothing else."""
+    before = _FENCE_BEFORE.search(text, max(0, start - _NEAR), start)
+    behind = _FENCE_BEHIND.match(text, end)
+    return (before.start(1), behind.end()) if before and behind else (start, end)

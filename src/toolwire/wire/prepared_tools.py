@@ -1,0 +1,76 @@
+"""The tools of a message, and what is derived from them, prepared once for all messages with the same tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from typing import Any
+
+from toolwire.text.identity_cache import IdentityCache
+from toolwire.tools import ToolDefinition, definitions
+from toolwire.wire.syntax import WireFormat
+from toolwire.wire.tool_names import ToolNames
+
+_MAX_PREPARED = 64
+_MAX_EXAMPLES = 64
+
+
+class KnownTools:
+    """The tools that a message may call.
+
+    Attributes:
+        definitions: by name; not to be changed.
+    """
+
+    def __init__(self, tools: Mapping[str, ToolDefinition]) -> None:
+        self.definitions = tools
+        self._examples = IdentityCache(_MAX_EXAMPLES)
+
+    @cached_property
+    def names(self) -> ToolNames:
+        """The names that may be written for them."""
+        return ToolNames(self.definitions)
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of all parameters of all tools."""
+        names = (tool.shape.property_names for tool in self.definitions.values())
+        return frozenset().union(*names)
+
+    def example(self, wire: WireFormat, tool: ToolDefinition, write: Callable[[], str]) -> str:
+        """Return the example of a call to one of them in a format, which `write` writes the first time."""
+        return self._examples.get(write, (wire, tool))
+
+    def properties(self, name: str) -> Sequence[str]:
+        """Return the declared parameters of a tool, in order."""
+        return self.definitions[name].shape.property_names
+
+    def required(self, name: str) -> Sequence[str]:
+        """Return the required parameters of a tool, in the order of the declared ones."""
+        required = self.definitions[name].shape.required
+        return [key for key in self.properties(name) if key in required]
+
+
+_by_identity = IdentityCache(_MAX_PREPARED)
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def prepared_tools(tools: Iterable[Any] | Mapping[str, Any] | None) -> KnownTools:
+    """Return the tools, in any of the shapes that `definitions` takes; the same object for the same tools.
+
+    Raises:
+        DefinitionError: see `definitions`.
+    """
+    if isinstance(tools, (list, tuple)) and tools and isinstance(tools[0], dict):
+        # Dicts may change between two messages, so they are compared by their content.
+        with suppress(TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
+            return _of_json(_as_json(tools))
+    by_name = definitions(tools)
+    return _by_identity.get(lambda: KnownTools(by_name), by_name.values())
+
+
+@lru_cache(_MAX_PREPARED)
+def _of_json(text: str) -> KnownTools:
+    return KnownTools(definitions(json.loads(text)))

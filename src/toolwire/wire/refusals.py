@@ -1,0 +1,64 @@
+"""Signs that a text declines to call a tool, or only explains how a call would look."""
+
+from __future__ import annotations
+
+import re
+
+_REACH = 400
+"""Number of characters next to a call that are searched for a sign, before it and behind it."""
+
+_DECLINES = re.compile(
+    r"""
+    \b(?:
+        (?:I|we|you|it)(?:\s(?:could|do|does|am|are|is|will|would|should)(?:\snot|n['’]t)|['’](?:m|re|s)\snot)\b
+      | (?:can\s?not|(?:ca|wo)n['’]t|(?:could|should)(?:\snot|n['’]t)\sbe)\b
+      | (?:do(?:es)?|is|are)(?:\snot|n['’]t)\s(?:provide|give|have|include|return|match|need|relevant|related|suitable|
+          applicable|available|appropriate|designed|enough|possible|directly|able|required|necessary)
+      | unable | impossible | unfortunately | sorry | apologi[sze] | (?:I|we)\s(?:refuse|decline)\sto
+      | however,?\s(?:this|the|it|no)
+      | (?:no|none\sof\s(?:the|these|those)|(?:is|are)(?:\snot|n['’]t)\s(?:a|any))
+        \s(?:(?:given|provided|available|suitable|relevant)\s){0,2}(?:function|tool)
+      | not\sclear | unclear | none\sof\sthem | irrelevant | insufficient | unsuitable | inappropriate | placeholder
+      | (?:lacks?|lacking|missing)\b
+      | (?:please|you\s(?:need|have)\sto|could\syou)\s(?:provide|specify|clarify|tell)
+      | (?:need|require)s?\s(?:more|further|additional)\s(?:information|details|context)
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_EXPLAINS = re.compile(
+    r"""
+    \b(?:
+        for\s(?:instance|illustration) | e\.g\. | such\sas | would\s(?:look|be|call|use|write|have)
+      | (?:could|can|may|might)\s(?:be\s(?:called|used)|call|use) | to\s(?:call|use|invoke)\s(?:it|this|the)
+      | (?:syntax|usage|format|signature|documentation|template|example)\b | the\sfunction\s\S+\s(?:takes|requires|is)
+      | if\s(?:you|we|it|the) | suppose | assum(?:e|ing) | instead\sof | imagine
+      | (?:calls?|looks?|something)\slike | I['’]d\s(?:call|use|write|rather)
+      | (?:(?:not|never|\w+n['’]t)(?:\sto)?|(?:should|shall)\sI|(?:want|like)\sme\sto|whether\sto)
+        \s(?:call|use|run|invoke)
+      | no\sneed | rather\sthan | (?:already|have|has|['’]ve|was|were)\s(?:called|used|run)
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def declines(behind: str) -> bool:
+    """Return whether the text behind a call has a sign of a refusal in its first 400 characters."""
+    return bool(_DECLINES.search(behind, 0, _REACH))
+
+
+def refusal_in(text: str) -> str:
+    """Return the first sign of a refusal anywhere in a text, or ""."""
+    sign = _DECLINES.search(text)
+    return sign[0] if sign else ""
+
+
+def explanation_near(text: str, start: int, end: int) -> str:
+    """Return a sign that a text shows the call at this place and does not make it, or "".
+
+    The sign is looked for in the 400 characters before the call and in the 400 behind it.
+    """
+    # On both sides, since an explanation may follow the example. Not inside the call, whose values are data.
+    sign = _EXPLAINS.search(text, max(0, start - _REACH), start) or _EXPLAINS.search(text, end, end + _REACH)
+    return sign[0] if sign else ""

@@ -1,0 +1,26 @@
+"""Control tokens of chat templates: roles, ends of sequences, parts of a file to complete.
+
+A tokenizer reads such text as one token with a meaning, wherever it appears in a prompt. Tokens of the shapes
+`<|word|>`, `<|word>` and `<word|>` are recognized whatever the word is, since each family of models has its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BRACKETED = (
+    "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT|TOOL_CALLS|ARGS|CALL_ID|MODEL_SETTINGS|[gs]MASK"
+)
+_TAGS = (
+    "s|bos|eos|sop|eop|unk|pad|BOS_TOKEN|EOS_TOKEN|SPECIAL_\\d+|unused\\d+|extra_id_\\d+|seed:bos|seed:eos"
+    "|start_of_turn|end_of_turn|start_of_image|end_of_image|fim_prefix|fim_middle|fim_suffix|file_sep|PRE|SUF|MID|EOT"
+)
+TEMPLATE_TOKEN = re.compile(
+    r"<[|｜][^\s<>|｜]{1,64}[|｜]?>"  # <|im_start|>, <|turn>, <｜User｜>
+    r"|</?[\w:]{1,64}[|｜]>"  # <turn|>
+    rf"|</?(?:{_TAGS})>"
+    rf"|\[/?(?:{_BRACKETED})\]"
+    r"|<</?SYS>>"
+    r"|\]~!?b[\[\]]|\[e~\["  # the roles of MiniMax
+)
+"""A control token. Each begins with a bracket, at which it can be broken."""

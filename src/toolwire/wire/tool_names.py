@@ -1,0 +1,58 @@
+"""The known tool that a written name can mean: `functions.f`, `f()`, `server__f` or `Get-Weather`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+MAX_NAME = 256
+"""Maximum length of a written name that is not the tool's own, in characters."""
+_SEPARATORS = re.compile(r"[-_. ]+")
+_PARTS = re.compile(r"[./:]|__")
+
+
+def _folded(name: str) -> str:
+    return _SEPARATORS.sub("_", name).casefold()
+
+
+def _endings(name: str) -> Sequence[str]:
+    """Return the name without its first part, without its first two, and so on, each folded."""
+    return [_folded(name[match.end() :]) for match in _PARTS.finditer(name) if match.end() < len(name)]
+
+
+class ToolNames:
+    """The names of some tools, indexed by what may be written for them.
+
+    A name stands for a tool if it differs in case and in `-`, `_`, `.` alone, has a prefix in front of it
+    (`functions.`, `server__`), or leaves out such a prefix of the tool's own name. A name that can mean two tools
+    means none.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        self._by_spelling: dict[str, set[str]] = {}
+        self._by_ending: dict[str, set[str]] = {}
+        for name in self._names:
+            self._by_spelling.setdefault(_folded(name), set()).add(name)
+            for ending in _endings(name):
+                self._by_ending.setdefault(ending, set()).add(name)
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a tool has exactly this name."""
+        return name in self._names
+
+    def resolve(self, written: str) -> str:
+        """Return the one tool that a written name can mean, or ""."""
+        if written in self._names:
+            return written
+        if len(written) > MAX_NAME:  # each part of it may be the beginning of a name
+            return ""
+        written = written.replace("\\_", "_").strip().removesuffix("()").strip("`\"'")
+        if written in self._names:
+            return written
+        # A name without any prefix is preferred to one that needs one: "a.f" is the tool "a.f" before it is "f".
+        for spelling in (_folded(written), *_endings(written)):
+            if tools := self._by_spelling.get(spelling):
+                return next(iter(tools)) if len(tools) == 1 else ""
+        tools = self._by_ending.get(_folded(written), set())
+        return next(iter(tools)) if len(tools) == 1 else ""

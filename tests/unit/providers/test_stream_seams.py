@@ -1,0 +1,202 @@
+"""Streams at their seams: asynchronous events, chunks of the official clients, and what identifies an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from toolwire import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    FinishReason,
+    ParsedResponse,
+    Problem,
+    ProblemFound,
+    ToolCall,
+    Usage,
+    apis,
+    collect,
+    get_api,
+    replay,
+)
+from toolwire.errors import DefinitionError
+from toolwire.messages import ReasoningPart, TextPart
+
+CALLS = (ToolCall("look", {"item": "tea", "deep": {"a": [1, 2]}}, "call_1"), ToolCall("add", {}, "call_2"))
+ANSWER = ParsedResponse(
+    "I look.",
+    "First think.",
+    tool_calls=CALLS,
+    finish_reason=FinishReason.TOOL_CALLS,
+    parts=(ReasoningPart("First think."), TextPart("I look."), *CALLS),
+    usage=Usage(10, 5),
+)
+OVERLAPPING: list[Event] = [
+    CallStart(0, "look", "call_1"),
+    CallStart(1, "add", "call_2"),
+    ContentDelta("between"),
+    ArgumentsDelta(1, "{}"),
+    ArgumentsDelta(0, json.dumps(CALLS[0].arguments)),
+    CallEnd(1, CALLS[1], True),
+    CallEnd(0, CALLS[0], True),
+]
+
+
+async def arriving(events: list[Event], seen: list[int] | None = None) -> AsyncIterator[Event]:
+    for at, event in enumerate(events):
+        await asyncio.sleep(0)
+        if seen is not None:
+            seen.append(at)
+        yield event
+
+
+async def gathered(pieces: AsyncIterator[bytes]) -> list[bytes]:
+    return [piece async for piece in pieces]
+
+
+@pytest.mark.parametrize("events", [list(replay(ANSWER)), OVERLAPPING, []], ids=["answer", "overlapping", "nothing"])
+@pytest.mark.parametrize("name", apis())
+def test_asynchronous_events_give_the_same_bytes(name: str, events: list[Event]) -> None:
+    api = get_api(name)
+    pieces = asyncio.run(gathered(api.encode_stream_async(arriving(events), model="m", id="7")))
+    assert b"" not in pieces
+    assert pieces == list(api.encode_stream(events, model="m", id="7"))
+
+
+@pytest.mark.parametrize("name", apis())
+def test_an_event_is_written_before_the_next_one_is_asked_for(name: str) -> None:
+    api, seen, text = get_api(name), list[int](), b""
+
+    async def read() -> None:
+        nonlocal text
+        async for piece in api.encode_stream_async(arriving([ContentDelta("one"), ContentDelta("two")], seen)):
+            text += piece
+            if b"one" in text and b"two" not in text:
+                assert seen == [0]
+
+    asyncio.run(read())
+    assert b"two" in text
+
+
+def test_an_error_of_the_provider_ends_the_stream() -> None:
+    events = [ContentDelta("a"), ProblemFound(Problem("provider_error", 0, "", "it broke")), ContentDelta("never")]
+    text = b"".join(asyncio.run(gathered(get_api("openai_chat").encode_stream_async(arriving(events)))))
+    assert b"it broke" in text
+    assert b"never" not in text
+
+
+# -- chunks of the official clients ----------------------------------------------------------------------------------
+
+
+def frames(name: str) -> list[dict[str, Any]]:
+    api = get_api(name)
+    framing = api.framing()
+    data = b"".join(api.encode_stream(replay(ANSWER), model="m", id="7"))
+    return [frame.value for frame in [*framing.feed(data), *framing.finish()]]
+
+
+def decoded(name: str, chunks: list[Any]) -> ParsedResponse:
+    decoder = get_api(name).stream_decoder()
+    return collect([*(event for chunk in chunks for event in decoder.feed(chunk)), *decoder.finish()])
+
+
+def openai_chunks() -> list[Any]:
+    from openai.types.chat import ChatCompletionChunk
+
+    return [ChatCompletionChunk.model_validate(frame) for frame in frames("openai_chat")]
+
+
+def responses_events() -> list[Any]:
+    from openai.types.responses import ResponseStreamEvent
+    from pydantic import TypeAdapter
+
+    adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    return [adapter.validate_python(frame) for frame in frames("openai_responses")]
+
+
+def anthropic_events() -> list[Any]:
+    from anthropic.types import RawMessageStreamEvent
+    from pydantic import TypeAdapter
+
+    adapter: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
+    return [adapter.validate_python(frame) for frame in frames("anthropic_messages")]
+
+
+def gemini_responses() -> list[Any]:
+    from google.genai.types import GenerateContentResponse
+
+    return [GenerateContentResponse.model_validate(frame) for frame in frames("gemini")]
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks"),
+    [
+        ("openai_chat", openai_chunks),
+        ("openai_responses", responses_events),
+        ("anthropic_messages", anthropic_events),
+        ("gemini", gemini_responses),
+    ],
+)
+def test_a_decoder_takes_the_chunks_of_the_official_client(name: str, chunks: Any) -> None:
+    whole = b"".join(get_api(name).encode_stream(replay(ANSWER), model="m", id="7"))
+    from_bytes = decoded(name, [whole])
+    from_objects = decoded(name, chunks())
+    assert from_objects == from_bytes
+    assert from_objects.tool_calls == from_bytes.tool_calls
+    assert [call.name for call in from_objects.tool_calls] == ["look", "add"]
+    assert from_objects.usage == from_bytes.usage
+    assert decoded(name, frames(name)) == from_bytes, "dicts are chunks too"
+
+
+def test_a_decoder_takes_the_events_of_botocore() -> None:
+    api = get_api("bedrock_converse")
+    data = b"".join(api.encode_stream(replay(ANSWER), model="m"))
+    framing = api.framing()
+    events = [{frame.event: frame.value} for frame in [*framing.feed(data), *framing.finish()]]
+    assert decoded("bedrock_converse", events) == decoded("bedrock_converse", [data])
+
+
+def test_a_piece_that_is_neither_is_an_error() -> None:
+    with pytest.raises(DefinitionError, match=r"a piece of a stream must be bytes, a dict or an object .*, not str"):
+        get_api("openai_chat").stream_decoder().feed("data: {}")  # type: ignore[arg-type]
+
+
+# -- what identifies an answer ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["openai_chat", "openai_responses", "anthropic_messages", "gemini"])
+@pytest.mark.parametrize("target", ["openai_chat", "openai_responses", "anthropic_messages", "gemini"])
+def test_a_translated_stream_has_the_model_the_id_and_the_usage_of_the_original(source: str, target: str) -> None:
+    original = b"".join(get_api(source).encode_stream(replay(ANSWER), model="big-1", id="7f3a", created=1_700_000_000))
+    decoder = get_api(source).stream_decoder()
+
+    async def events() -> AsyncIterator[Event]:
+        for at in range(0, len(original), 50):
+            for event in decoder.feed(original[at : at + 50]):
+                yield event
+        for event in decoder.finish():
+            yield event
+
+    translated = b"".join(asyncio.run(gathered(get_api(target).encode_stream_async(events(), source=decoder))))
+    again = get_api(target).stream_decoder()
+    answer = collect([*again.feed(translated), *again.finish()])
+    assert (decoder.model, decoder.id) == (again.model, again.id) == ("big-1", "7f3a")
+    assert answer.usage == Usage(10, 5)
+    if decoder.created and again.created:
+        assert decoder.created == again.created == 1_700_000_000
+
+
+def test_what_is_passed_counts_before_what_the_original_says() -> None:
+    api = get_api("openai_chat")
+    decoder = api.stream_decoder()
+    events = [*decoder.feed(b"".join(api.encode_stream(replay(ANSWER), model="m", id="7"))), *decoder.finish()]
+    text = b"".join(api.encode_stream(events, model="other", source=decoder))
+    assert b'"model":"other"' in text
+    assert b'"id":"chatcmpl-7"' in text

@@ -1,0 +1,139 @@
+"""Types of outputs: their schemas, and the values that JSON becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolwire.errors import DefinitionError, OutputError
+from toolwire.schema.output_type import output_type_of
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Cat(BaseModel):
+    """A cat.
+
+    Attributes:
+        name: how it is called.
+    """
+
+    kind: Literal["cat"] = "cat"
+    name: str
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"] = "dog"
+    age: int = 0
+
+
+class Exact(BaseModel):
+    model_config = ConfigDict(strict=True)
+    born: date
+    colour: Colour
+
+
+class Node(BaseModel):
+    value: int
+    children: list[Node] = []
+
+
+@dataclass
+class Point:
+    x: int
+
+
+PET = Annotated[Cat | Dog, Field(discriminator="kind")]
+
+
+def test_schema_of_a_model() -> None:
+    output = output_type_of(Cat)
+    assert (output.name, output.description, output.wrapped) == ("Cat", "A cat.", False)
+    assert output.schema["properties"]["name"] == {"type": "string", "description": "how it is called."}
+    assert "title" not in output.schema
+
+
+@pytest.mark.parametrize("kind", [Cat | Dog, PET, list[Cat], int, Literal["a"], Colour, Cat | None])
+def test_other_schemas_are_wrapped(kind: Any) -> None:
+    schema = output_type_of(kind).schema
+    assert schema["required"] == ["response"]
+    assert list(schema["properties"]) == ["response"]
+    assert "discriminator" not in str(schema)
+
+
+def test_recursive_model_is_an_object_at_its_root() -> None:
+    output = output_type_of(Node)
+    assert output.schema["type"] == "object"
+    assert output.read({"value": 1, "children": [{"value": 2}]}) == Node(value=1, children=[Node(value=2)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Cat, '{"name": "Tom"}', Cat(name="Tom")),
+        (PET, '{"response": {"kind": "dog", "age": "3"}}', Dog(age=3)),
+        (PET, '{"kind": "dog"}', Dog()),
+        (PET, '{"response": {"kind": "dog", "age": null}}', Dog()),
+        (Exact, '{"born": "2001-02-03", "colour": "red"}', Exact(born=date(2001, 2, 3), colour=Colour.RED)),
+        (list[Point], '[{"x": 1}]', [Point(1)]),
+        (Colour, "red", Colour.RED),
+        (Colour, '"red"', Colour.RED),
+        (str, "Tom, a cat.", "Tom, a cat."),
+        (int | None, "null", None),
+        ({"type": "string"}, '{"response": "a"}', "a"),
+        ({"title": "Pair", "type": "object", "required": ["a"]}, '{"a": 1}', {"a": 1}),
+    ],
+)
+def test_text(kind: Any, text: str, value: object) -> None:
+    assert output_type_of(kind).read_text(text) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "issue"),
+    [
+        (Cat, "{}", "name"),
+        (Cat, "Tom", "the answer is not JSON"),
+        (Cat, "", "the answer is not JSON"),
+        (Colour, "blue", '"blue"'),
+        (Cat | str, '{"name": ', "the answer is not JSON"),
+        (list[Cat], '[{"name": 1}]', "/response/0/name"),
+        (int, '"many"', "/response"),
+        ({"type": "array", "items": {"type": "integer"}}, '["a"]', "/response/0"),
+        (Cat, '```json\n{"name": 1}\n```', "/name"),
+        (Cat, '```\n{"name": "a"}\n```\n```\n{"name": "b"}\n```', "not JSON"),
+    ],
+)
+def test_issues(kind: Any, text: str, issue: str) -> None:
+    with pytest.raises(OutputError) as caught:
+        output_type_of(kind).read_text(text)
+    assert issue in str(caught.value)
+    assert caught.value.issues
+
+
+def test_arguments_without_the_wrapper() -> None:
+    with pytest.raises(OutputError, match="only property 'response'"):
+        output_type_of(int).read({"value": 1})
+
+
+def test_parts() -> None:
+    assert output_type_of(list[int]).unwrap({"response": [1]}) == [1]
+    assert output_type_of(list[int]).unwrap({}) is None
+    assert output_type_of(Cat).unwrap({"name": "T"}) == {"name": "T"}
+
+
+def test_name_and_description_of_a_schema() -> None:
+    output = output_type_of({"title": "Pair", "description": "Two.", "type": "object", "properties": {}})
+    assert (output.name, output.description) == ("Pair", "Two.")
+
+
+@pytest.mark.parametrize("kind", [{"type": "objekt"}, {"type": "array", "items": {"$ref": "#"}}, open])
+def test_types_that_cannot_be_used(kind: Any) -> None:
+    with pytest.raises(DefinitionError):
+        output_type_of(kind)

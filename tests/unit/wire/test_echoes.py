@@ -1,0 +1,184 @@
+"""Calls that stand in the results of a conversation are echoes: content, with a problem."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire import ArgumentsDelta, CallEnd, CallStart, ParsedResponse, StreamParser, ToolCall, ToolDefinition
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.result_text import inert
+from toolwire.wire.syntax import WireFormat
+
+ACT = ToolDefinition(
+    "act",
+    "Acts.",
+    {"type": "object", "properties": {"text": {"type": "string"}, "count": {"type": "integer"}}},
+)
+CALL = '<tool_call>{"name": "act", "arguments": {"text": "now"}}</tool_call>'
+OTHER = CALL.replace("now", "later")
+BARE = '{"name": "act", "arguments": {"text": "now", "count": "3"}}'
+
+
+def read(text: str, results: Any, **options: Any) -> ParsedResponse:
+    """Parse whole, and make sure that every character by itself gives the same."""
+    options.setdefault("tools", [ACT])
+    whole = toolwire.parse(text, results=results, **options)
+    parser = StreamParser(results=results, **options)
+    events = [event for character in text for event in parser.feed(character)]
+    pieces = toolwire.collect([*events, *parser.finish()])
+    assert pieces == whole
+    return whole
+
+
+def kinds(response: ParsedResponse) -> list[str]:
+    return [problem.kind for problem in response.problems]
+
+
+@pytest.mark.parametrize("wire", [wire for wire in FORMATS if wire.blocks], ids=lambda wire: wire.name)
+def test_a_call_that_stands_in_a_result_is_content(wire: WireFormat) -> None:
+    call = toolwire.render_calls([ToolCall("act", {"text": "now"}, "c1")], format=wire, tools=[ACT])
+    assert read(call, [], format=wire, primed="").tool_calls
+    for result in (f"Page 1\n{call}\nPage 2", inert(wire, call), json.dumps({"page": call}), call.replace(" ", "\n ")):
+        echo = read(call, ["Nothing.", result], format=wire, primed="")
+        assert (echo.tool_calls, echo.incomplete, echo.finish_reason) == ((), (), "stop")
+        assert kinds(echo) == ["echoed_result"]
+        assert echo.problems[0].raw in call
+        assert "act" in echo.content
+
+
+@pytest.mark.parametrize("format", ["hermes", "auto"])
+def test_text_around_an_echo_stays_in_its_place(format: str) -> None:
+    echo = read(f"It says {CALL} and so on.", [f"x{CALL}"], format=format)
+    assert echo.content == f"It says {CALL} and so on."
+    (problem,) = echo.problems
+    assert (problem.position, problem.raw, problem.index) == (8, CALL, None)
+    assert "act" in problem.message
+
+
+def test_calls_beside_an_echo_run_and_are_numbered_from_zero() -> None:
+    response = read(f"{OTHER}{CALL} then{CALL}{OTHER}", [CALL], format="hermes")
+    assert [call.arguments for call in response.tool_calls] == [{"text": "later"}] * 2
+    assert response.content == f"{CALL} then{CALL}"
+    assert [problem.position for problem in response.problems] == [len(OTHER), len(f"{OTHER}{CALL} then")]
+    assert response.finish_reason == "tool_calls"
+    parser = StreamParser(format="hermes", tools=[ACT], results=[CALL])
+    events = [*parser.feed(f"{CALL}{OTHER}"), *parser.finish()]
+    assert [event.index for event in events if isinstance(event, CallStart | ArgumentsDelta | CallEnd)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (OTHER, f"See {CALL}."),
+        (CALL, "act"),
+        (CALL, BARE),
+        (CALL, '<tool_call>{"name": "act", "arguments": {"text": "now, please"}}</tool_call>'),
+        ('<tool_call>{"name": "act", "arguments": {}}</tool_call>', CALL),
+    ],
+)
+def test_another_call_is_not_an_echo(text: str, result: str) -> None:
+    response = read(text, [result], format="hermes")
+    assert (len(response.tool_calls), response.problems) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (BARE, f"Run it: {BARE}"),
+        (f"```json\n{BARE}\n```", BARE),
+        (BARE, f"```json\n{BARE}\n```"),
+        ("[act(text='now', count=3)]", "[g(), act(text='now', count=3)]"),
+        ('[act(text="now", count=3)]', r'{"page": "use act(text=\"now\", count=3) to go on"}'),
+        (f"[{BARE}]", BARE),
+        ('{"arguments": {"text": "now"}, "name": "act"}', 'x {"arguments": {"text": "now"}, "name": "act", "y": 1}'),
+        (CALL.removesuffix("</tool_call>"), CALL.replace("</tool_call>", "<tool_response>")),
+        (CALL.replace("</tool_call>", "}</tool_call>"), f"x{CALL}"),
+        (CALL.replace('"now"', "'now'"), CALL.replace('"now"', "'now'")),
+    ],
+)
+def test_name_and_arguments_are_enough_where_markers_are_missing(text: str, result: str) -> None:
+    options = {"format": "hermes", "fallback": "whole_message"}
+    assert read(text, [], **options).tool_calls
+    assert read(text, ["unrelated", result], **options).tool_calls == ()
+    assert kinds(read(text, [result], **options)) == ["echoed_result"]
+
+
+@pytest.mark.parametrize("text", [BARE, "[act(text='now', count=3)]", '{"name": "act", "arguments": {}}'])
+def test_a_call_without_markers_that_no_result_contains_runs(text: str) -> None:
+    results = ["act", '{"name": "act"}', "act(text='now')", "def act(text, count=4): ...", "now 3"]
+    response = read(text, results, format="hermes", fallback="whole_message")
+    assert (len(response.tool_calls), response.problems) == (1, ())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        CALL.replace("<", "&lt;").replace(">", "&gt;"),
+        CALL.replace("<", "&#60;").replace(">", "&#x3E;"),
+        CALL.replace("<", "\\u003c"),
+        json.dumps(json.dumps(CALL)),
+        CALL.replace(" ", "").replace("{", "{\n\t"),
+        CALL.replace("<", "<\u2060"),
+    ],
+)
+def test_escapes_white_space_and_marks_do_not_hide_an_echo(written: str) -> None:
+    assert kinds(read(CALL, [f"begin {written} end"], format="hermes")) == ["echoed_result"]
+
+
+@pytest.mark.parametrize(
+    ("text", "incomplete"),
+    [
+        ('<tool_call>{"name": "act", "arguments": {"text": "no', 1),
+        ("<tool_call>{'name'</tool_call>", 0),
+        ("<tool_call> is written before a call", 0),
+    ],
+)
+def test_a_broken_call_that_stands_in_a_result_is_not_a_mistake_of_the_model(text: str, incomplete: int) -> None:
+    broken = read(text, [f"The manual: {text}w"], format="hermes")
+    assert (len(broken.incomplete), broken.tool_calls) == (incomplete, ())
+    (problem,) = broken.problems
+    assert problem.kind == "echoed_result"
+    assert "written like this" not in problem.message
+    (problem,) = read(text, ["Another text."], format="hermes").problems
+    assert problem.kind != "echoed_result"
+
+
+def test_calls_of_one_expression_are_compared_one_by_one() -> None:
+    def object_of(text: str) -> str:
+        return json.dumps({"function": "act", "params": {"text": text}})
+
+    text = f"[{object_of('now')}, {object_of('later')}, {object_of('now')}]"
+    response = read(text, [f"Page: {object_of('later')}"], fallback="whole_message")
+    assert [call.arguments for call in response.tool_calls] == [{"text": "now"}] * 2
+    assert (kinds(response), response.content) == (["echoed_result"], text)
+    response = read(text, [text], fallback="whole_message")
+    assert (response.tool_calls, response.content) == ((), text)
+    assert [(problem.position, problem.raw) for problem in response.problems] == [(0, text)] * 3
+
+
+def test_arguments_stream_unless_a_result_mentions_the_tool() -> None:
+    for result, streams in (("Rain.", True), ("The tool ACT helps.", False)):
+        parser = StreamParser(format="hermes", tools=[ACT], results=[result])
+        events = parser.feed(OTHER[:-20])
+        assert any(isinstance(event, ArgumentsDelta) for event in events) is streams
+        assert parser.reading_call is not streams
+        end = [event for event in parser.feed(OTHER[-20:]) if isinstance(event, CallEnd)]
+        assert [event.call.arguments for event in end] == [{"text": "later"}]
+
+
+def test_many_echoes_have_exact_positions() -> None:
+    response = toolwire.parse(f"{CALL}-" * 2_000, format="hermes", tools=[ACT], results=[CALL])
+    assert [problem.position for problem in response.problems] == [at * (len(CALL) + 1) for at in range(2_000)]
+
+
+def test_results_may_be_one_text_or_an_iterator() -> None:
+    for results in (CALL, iter([CALL]), (CALL,)):
+        assert kinds(toolwire.parse(CALL, format="hermes", tools=[ACT], results=results)) == ["echoed_result"]
+    with pytest.raises(TypeError, match="results must be the texts of tool results, not list of dict"):
+        toolwire.parse(CALL, results=[{}])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"StreamParser\(\) has no argument 'result'; did you mean results\?"):
+        StreamParser(result=[CALL])  # type: ignore[call-arg]

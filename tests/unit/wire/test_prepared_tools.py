@@ -1,0 +1,91 @@
+"""Tools that are prepared once: the same tools are recognized, and changed ones are not mistaken for them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire.errors import DefinitionError
+from toolwire.tools import ToolDefinition
+from toolwire.wire.prepared_tools import prepared_tools
+
+CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "1"}}\n</tool_call>'
+
+
+def tool(kind: str) -> dict[str, Any]:
+    return {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": kind}}}}
+
+
+def argument(tools: list[Any]) -> Any:
+    return toolwire.parse(CALL, format="hermes", tools=tools).tool_calls[0].arguments["x"]
+
+
+def test_equal_dicts_are_prepared_once() -> None:
+    assert prepared_tools([tool("integer")]) is prepared_tools([copy.deepcopy(tool("integer"))])
+
+
+def test_the_same_definitions_are_prepared_once() -> None:
+    definition = ToolDefinition("f")
+    assert prepared_tools([definition]) is prepared_tools((definition,))
+    assert prepared_tools([definition]) is not prepared_tools([ToolDefinition("f")])
+
+
+def test_a_schema_that_is_changed_in_place_counts_from_then_on() -> None:
+    tools = [tool("integer")]
+    assert argument(tools) == 1
+    tools[0]["parameters"]["properties"]["x"]["type"] = "string"
+    assert argument(tools) == "1"
+    tools[0]["parameters"]["properties"]["x"]["type"] = "integer"
+    assert argument(tools) == 1
+
+
+def test_a_change_in_place_does_not_reach_what_was_prepared() -> None:
+    tools = [tool("integer")]
+    prepared_tools(tools)
+    tools[0]["parameters"]["properties"]["x"]["type"] = "string"
+    assert argument([tool("integer")]) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ("1", 1)])
+def test_values_that_are_equal_only_in_python_are_told_apart(one: Any, other: Any) -> None:
+    def definition(value: Any) -> ToolDefinition:
+        tools = [{"name": "f", "parameters": {"properties": {"x": {"enum": [value]}}}}]
+        return prepared_tools(tools).definitions["f"]
+
+    for value in (one, other):
+        (written,) = definition(value).parameters["properties"]["x"]["enum"]
+        assert written == value
+        assert type(written) is type(value)
+
+
+def test_dicts_beside_tools_of_another_kind_are_read_too() -> None:
+    def g(y: int) -> None:
+        """Do nothing."""
+
+    assert list(prepared_tools([tool("integer"), g]).definitions) == ["f", "g"]
+
+
+def test_a_dict_that_contains_itself_is_read_as_far_as_it_is_a_tool() -> None:
+    circular = tool("integer")
+    circular["parameters"]["properties"]["y"] = circular["parameters"]
+    assert argument([circular]) == 1
+
+
+def test_a_dict_that_is_no_tool_is_refused_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(DefinitionError, match="no tool"):
+            prepared_tools([{"description": "nothing"}])
+
+
+def test_the_example_in_a_problem_is_the_same_for_each_message() -> None:
+    tools = [tool("integer"), {"name": "g", "parameters": {"properties": {"y": {"type": "string"}}}}]
+    for _ in range(2):
+        for name in ("f", "g"):
+            text = f'<tool_call>\n{{"name": "{name}", "arguments": [1]}}\n</tool_call>'
+            for format in ("hermes", "granite"):
+                (problem,) = toolwire.parse(text, format=format, tools=tools).problems
+                assert f"A call of {name} is written like this:" in problem.message
+                assert ("<|tool_call|>" in problem.message) == (format == "granite")

@@ -1,0 +1,114 @@
+"""Which texts decline to call a tool or only explain a call, and which do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.wire.refusals import declines, explanation_near, refusal_in
+
+DECLINES = [
+    *(f"{who} do not see how." for who in ("I", "We", "You", "It")),
+    *(f"I {verb} not search." for verb in ("could", "do", "does", "am", "are", "is", "will", "would", "should")),
+    *(f"I don{apostrophe}t know. Let{apostrophe}s see." for apostrophe in "'’"),
+    *(f"{subject} not able to." for subject in ("I'm", "I’m", "We're", "We’re", "It's", "It’s")),
+    *(f"The tools {verb} do that." for verb in ("cannot", "can not", "can't", "can’t", "won't", "won’t")),
+    *(f"The tool {verb} be used." for verb in ("could not", "couldn't", "couldn’t", "should not", "shouldn't")),
+    *(f"The tool {verb} provide this." for verb in ("does not", "do not", "doesn't", "don’t", "is not", "are not")),
+    *(f"The tools do not {verb} it." for verb in ("give", "have", "include", "return", "match", "need")),
+    *(f"The tool is not {word}." for word in ("relevant", "related", "suitable", "applicable", "available")),
+    *(f"The tool isn't {word}." for word in ("appropriate", "designed for this", "enough", "possible to use")),
+    *(f"The tools aren’t {word}." for word in ("directly usable", "able to", "required", "necessary")),
+    *("I am unable to help.", "It is impossible to look it up.", "Unfortunately, this fails.", "Sorry for that."),
+    *("I apologize.", "I apologise.", "My apologies.", "I refuse to look it up.", "We decline to do it."),
+    *("However, this is a guess.", "However the city is small.", "However, it fails.", "However, nobody knows."),
+    *(f"{none} functions fit." for none in ("No", "None of the", "None of these", "None of those")),
+    *(f"There is no {word} tool." for word in ("given", "provided", "available", "suitable", "relevant")),
+    *("None of the functions fits.", "No available suitable tool fits.", "There is no tool.", "None of them fits."),
+    *(f"There {verb} tool for it." for verb in ("isn't a", "isn’t a", "is not a", "aren't any", "are not any")),
+    *("The date is not clear.", "The question is unclear.", "The tool is irrelevant.", "Insufficient data."),
+    *("The tool is unsuitable.", "This would be inappropriate.", "The values are placeholders."),
+    *("The city is missing.", "The question lacks a date.", "They lack a date.", "A date is lacking."),
+    *(f"{asked} provide the date." for asked in ("Please", "You need to", "You have to", "Could you")),
+    *(f"Please {verb} the date." for verb in ("specify", "clarify", "tell me")),
+    *(f"This {verb} {more} {data}." for verb, more, data in (
+        ("needs", "more", "information"), ("requires", "further", "details"), ("may need", "additional", "context"),
+    )),
+]  # fmt: skip
+"""Texts of which each has one sign of a refusal."""
+EXPLAINS = [
+    *("For example:", "For instance:", "For illustration:", "e.g. this", "a tool such as", "Suppose that"),
+    *(f"It would {verb}" for verb in ("look", "be", "call", "use", "write", "have been")),
+    *(f"You {verb} call" for verb in ("could", "can", "may", "might")),
+    *(f"The tool can {verb}:" for verb in ("be called", "be used", "use")),
+    *(f"To {verb} it:" for verb in ("call", "use", "invoke")),
+    *("To call this:", "To call the tool:"),
+    *(f"The {word} is" for word in ("syntax", "usage", "format", "signature", "documentation", "template", "example")),
+    *(f"The function f {verb} a text:" for verb in ("takes", "requires", "is given")),
+    *(f"If {who} wanted this" for who in ("you", "we", "it", "the user")),
+    *("Assume a city.", "Assuming a city", "instead of this", "Imagine a city.", "rather than this"),
+    "There is no need:",
+    *("A call like this:", "Calls like this:", "They look like this:", "It looks like this:", "something like this"),
+    *(f"I{apostrophe}d {verb}" for verb in ("call", "use", "write", "rather wait") for apostrophe in "'’"),
+    *(f"I {verb} call" for verb in ("did not", "never", "didn't", "hadn’t")),
+    *(f"I decide not to {verb}" for verb in ("call", "use", "run", "invoke")),
+    *("Should I call", "Shall I run", "Do you want me to use", "Would you like me to invoke", "whether to call"),
+    *(f"I {verb} called" for verb in ("already", "have", "was")),
+    *("He has used", "I've run", "I’ve called", "They were called"),
+]  # fmt: skip
+"""Texts of which each has one sign of an explanation."""
+NEITHER = [
+    "",
+    "Let me look that up.",
+    "This finds the weather in Paris and the weather in Rome.",
+    "I will search for it now.",
+    "The result arrives in a moment.",
+    "Done, one moment please.",
+    "I searched the site of the Red Cross.",
+    "The limit is not 5 but 6.",
+    "I could note that down, and we do nothing else.",
+    "This should not become a habit.",
+    "These slacks had a lackluster colour.",
+    "I formatted the examples.",
+    "The motif the painter uses is a rose.",
+]
+
+
+@pytest.mark.parametrize("text", DECLINES)
+def test_a_refusal_is_seen_behind_a_call_and_anywhere_in_a_text(text: str) -> None:
+    assert declines(text)
+    assert declines(f"Let me see.\n\n{text.upper()}")
+    assert refusal_in("x " * 1000 + text)
+
+
+def test_a_refusal_behind_a_call_is_about_it_within_400_characters() -> None:
+    assert declines("x " * 197 + "sorry" + "!" * 500)
+    assert declines("." * 395 + "sorry")
+    assert not declines("." * 396 + "sorry")
+
+
+@pytest.mark.parametrize("text", EXPLAINS)
+def test_an_explanation_is_seen_before_and_behind_a_call(text: str) -> None:
+    call = "search(query='for example')"
+    assert explanation_near(f"{text} {call}", len(text) + 1, len(text) + 1 + len(call))
+    assert explanation_near(f"{call} {text.upper()}", 0, len(call))
+    assert not explanation_near(call, 0, len(call)), "what is in the call says nothing about it"
+
+
+def test_an_explanation_is_about_a_call_within_400_characters_of_it() -> None:
+    sign = "imagine"
+    for distance, is_near in ((393, True), (394, False)):
+        between = "." * distance
+        assert explanation_near(f"{sign}{between}f()", 7 + distance, 10 + distance) == (sign if is_near else "")
+        assert explanation_near(f"f(){between}{sign}", 0, 3) == (sign if is_near else "")
+
+
+def test_the_sign_is_quoted_as_it_is_written() -> None:
+    assert refusal_in("Well. I CANNOT do it, sorry.") == "CANNOT"
+    assert explanation_near("For instance, f()", 14, 17) == "For instance"
+
+
+@pytest.mark.parametrize("text", NEITHER)
+def test_other_texts_neither_decline_nor_explain(text: str) -> None:
+    assert not declines(text)
+    assert refusal_in(text) == ""
+    assert explanation_near(text, 0, 0) == explanation_near(text, len(text), len(text)) == ""
