@@ -234,8 +234,8 @@ def terminal(folder: Path, model: Scripted, *options: str) -> Iterator[Terminal]
 
 
 ENTER = "\r"
-READY = "m, fields of openai_chat, all tools"
-"""Stands below the line that is typed."""
+READY = "m, fields of openai_chat, "
+"""Stands below the line that is typed, before the tools that are offered."""
 CTRL_C, CTRL_D = "\x03", "\x04"
 
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
