@@ -11,10 +11,12 @@ import os
 import queue
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, aclosing
+from concurrent.futures import Future
+from contextlib import aclosing
 from typing import Any, TypeVar
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+import anyio
+from anyio.from_thread import BlockingPortal
 
 T = TypeVar("T")
 
@@ -24,17 +26,24 @@ class _Loop:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._thread = 0
-        self._running: tuple[AbstractContextManager[BlockingPortal], BlockingPortal] | None = None
+        self._thread: threading.Thread | None = None
+        self._portal: BlockingPortal | None = None
 
     def portal(self) -> BlockingPortal:
         with self._lock:
-            if self._running is None:
-                opened = start_blocking_portal("asyncio", name="toolwire-blocking")
-                self._running = opened, opened.__enter__()
-                self._thread = self._running[1].call(threading.get_ident)
+            if self._portal is None:
+                # anyio's `start_blocking_portal` is a generator that waits for its thread when it is collected. A
+                # forked process has no such thread, so it would wait for ever; a plain thread can be forgotten.
+                started: Future[BlockingPortal] = Future()
+                self._thread = threading.Thread(target=_serve, args=(started,), name="toolwire-blocking", daemon=True)
+                self._thread.start()
+                self._portal = started.result()
                 atexit.register(self.stop)
-            return self._running[1]
+            return self._portal
+
+    def is_current(self) -> bool:
+        """Whether this is the loop's own thread."""
+        return self._thread is threading.current_thread()
 
     def check_thread(self) -> None:
         """Check that this thread may wait for the loop.
@@ -42,19 +51,37 @@ class _Loop:
         Raises:
             RuntimeError: it is the loop's own thread.
         """
-        if self._thread == threading.get_ident():
+        if self.is_current():
             raise RuntimeError("this would wait for its own event loop thread; await the asynchronous method instead")
 
     def stop(self) -> None:
         """Stop the loop; a later use starts it anew."""
         with self._lock:
-            running, self._running = self._running, None
-        if running is not None:
-            running[0].__exit__(None, None, None)
+            portal, self._portal = self._portal, None
+            thread, self._thread = self._thread, None
+        if portal is not None and thread is not None:
+            portal.call(portal.stop, True)
+            thread.join()
 
     def forget(self) -> None:
         """Forget the loop in a forked process, which does not have its thread."""
         self.__init__()  # type: ignore[misc]
+
+
+def _serve(started: Future[BlockingPortal]) -> None:
+    """Run an event loop until its portal is stopped."""
+
+    async def main() -> None:
+        async with BlockingPortal() as portal:
+            started.set_result(portal)
+            await portal.sleep_until_stopped()
+
+    try:
+        anyio.run(main)
+    except BaseException as error:
+        if started.done():
+            raise
+        started.set_exception(error)  # otherwise the thread that waits for the portal would wait for ever
 
 
 _LOOP = _Loop()
@@ -94,6 +121,8 @@ class _Task:
         """Cancel the coroutine if it has not ended, and wait until it has cleaned up."""
         if not self._future.done():
             self._future.cancel()
+            if _LOOP.is_current():
+                return  # an iterator that is collected in the loop's own thread; waiting would stop the loop
             self._portal.call(lambda: None)  # by now it has started, or it never will
         if self._has_started:
             # The future counts as cancelled at once; the coroutine may still close connections and stop tools.
