@@ -42,7 +42,7 @@ class _Loop:
             return self._portal
 
     def is_current(self) -> bool:
-        """Whether this is the loop's own thread."""
+        """Return true in the loop's own thread."""
         return self._thread is threading.current_thread()
 
     def check_thread(self) -> None:
@@ -78,10 +78,9 @@ def _serve(started: Future[BlockingPortal]) -> None:
 
     try:
         anyio.run(main)
-    except BaseException as error:
-        if started.done():
-            raise
-        started.set_exception(error)  # otherwise the thread that waits for the portal would wait for ever
+    finally:
+        if not started.done():  # the thread that waits for the portal would wait for ever
+            started.set_exception(RuntimeError("the event loop of the synchronous methods did not start"))
 
 
 _LOOP = _Loop()
