@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, starts, tool
+from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, serving, starts, tool
 
-from toolwire import Session, Tier, ToolCall, ToolExecutor, ToolRegistry, ToolResult
-from toolwire.mcp import McpRouter, ServerQuestion, connection, router
+from toolwire import ConfigurationError, Session, Tier, ToolCall, ToolExecutor, ToolRegistry, ToolResult
+from toolwire.mcp import McpRouter, McpService, ServerQuestion, connection, router
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.server_status import ToolProgress
 from toolwire.mcp.servers import McpServer
+from toolwire.runtime.blocking import run_blocking
 
 SDK = (str(HERE / "sdk_mcp.py"),)
 OLDER = os.environ.get("TOOLWIRE_TEST_MCP1_PYTHON", "")
@@ -607,3 +608,42 @@ def test_disabled_tool_stays_disabled_after_a_change(tmp_path: Path) -> None:
             assert (await desk.call("wipe")).success
 
     asyncio.run(main())
+
+
+def test_router_without_a_registry_connects_on_entry(tmp_path: Path) -> None:
+    with McpRouter([raw(tmp_path, tools=[tool("add")])], approve=True) as stdio_router:
+        assert "add" in stdio_router.registry
+        assert [status.state for status in stdio_router.servers()] == ["ready"]
+        run = stdio_router.registry.lookup("add").run
+        assert run is not None
+        assert run_blocking(run).result == "add"
+    assert len(stdio_router.registry) == 0
+
+    async def over_url() -> None:
+        registry = ToolRegistry()
+        registry.register(lambda: 5, name="five")
+        async with serving(McpService(registry)) as listening:
+            headers = {"Authorization": f"Bearer {listening.token}"}
+            server = McpServer(name="web", url=listening.url, headers=headers)
+            async with McpRouter([server], approve=True) as url_router:
+                assert [definition.name for definition in url_router.registry] == ["five"]
+
+    asyncio.run(over_url())
+
+
+def test_router_without_a_registry_raises_if_a_server_cannot_be_used(tmp_path: Path) -> None:
+    good, gone = raw(tmp_path, tools=[tool("t")]), McpServer(name="gone", command=str(tmp_path / "none"))
+    with (
+        pytest.raises(ConfigurationError, match=r"MCP servers cannot be used: gone: "),
+        McpRouter([good, gone], approve=True),
+    ):
+        pass
+    assert starts(tmp_path) == 1
+    process = next(entry["start"] for entry in heard(tmp_path) if "start" in entry)
+    with pytest.raises(ProcessLookupError):  # the server that works was ended
+        os.kill(process, 0)
+    with pytest.raises(ConfigurationError, match="raw: it has not been approved yet"), McpRouter([good]):
+        pass
+    assert starts(tmp_path) == 1
+    with pytest.raises(TypeError, match="approve must be a function that asks about a server, or True, not 'yes'"):
+        McpRouter([good], approve="yes")  # type: ignore[arg-type]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from functools import partial
-from types import TracebackType
-from typing import Any
+from types import NoneType, TracebackType
+from typing import Any, Literal
 
-from toolwire._surface import check_items, check_type
+from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError, UnknownTool
 from toolwire.execution.confirmation import as_async
 from toolwire.execution.registry import ToolRegistry
@@ -24,8 +24,6 @@ from toolwire.mcp.connection import PAUSES, Connection, ServerDown
 from toolwire.mcp.definitions import (
     DeclaredTool,
     QuarantinedTool,
-    describe,
-    difference,
     effective,
     from_stored,
     read_tools,
@@ -33,20 +31,20 @@ from toolwire.mcp.definitions import (
 )
 from toolwire.mcp.http_client import HttpAuth
 from toolwire.mcp.results import from_mcp
+from toolwire.mcp.router_state import RegisteredTool, ServerEntry
 from toolwire.mcp.server_status import (
     Approve,
     ServerQuestion,
     ServerState,
     ServerStatus,
     ToolProgress,
-    ToolState,
     ToolStatus,
 )
 from toolwire.mcp.servers import Launch, McpServer, by_name
 from toolwire.messages import ToolResult
 from toolwire.policy.fingerprint import definition_hash
+from toolwire.runtime.blocking import run_blocking
 from toolwire.schema.validation import validate
-from toolwire.tools import ToolDefinition
 
 REFRESH_SECONDS = 0.05
 """Seconds during which a server's changes are gathered before its tools are read again."""
@@ -57,58 +55,23 @@ PENDING = "pending"
 Report = Callable[[ToolProgress], None]
 
 
-@dataclass(slots=True)
-class _RegisteredTool:
-    """A tool in the registry: the description that its server gives now, and the approved one."""
-
-    current: DeclaredTool
-    approved: DeclaredTool | None
-    hash: str
-    definition: ToolDefinition
-
-    @property
-    def state(self) -> ToolState:
-        if self.approved is None:
-            return "new"
-        return "approved" if definition_hash(self.approved.definition) == self.hash else "changed"
-
-    def same(self, other: _RegisteredTool) -> bool:
-        """Return whether the other would be registered in the same way."""
-        return (self.state, self.hash, self.definition) == (other.state, other.hash, other.definition)
-
-
-@dataclass(slots=True)
-class _ServerEntry:
-    """A server with its connection and its tools, by the names under which they are registered."""
-
-    server: McpServer
-    connection: Connection
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    tools: dict[str, _RegisteredTool] = field(default_factory=dict)
-    disabled: list[DeclaredTool] = field(default_factory=list)
-    quarantined: list[QuarantinedTool] = field(default_factory=list)
-    state: ServerState = "waiting"
-    reason: str = ""
-    stale: bool = False  # its current list of tools has not been read yet
-    changes: int = 0  # number of changes that it has announced
-    refresh: asyncio.Task[None] | None = None
-
-
 class McpRouter:
     """Servers whose tools are in a registry for the duration of the `async with` block.
 
-    On entry, tools of servers that were used before are registered as they were approved, and no server is started:
-    that happens with the first call, or with `connect`. Calls go through a `ToolExecutor`, which decides about them.
-    The router belongs to the event loop in which the block was entered.
+    Without a registry, the router makes one, and connects to all servers on entry. With a registry, tools of servers
+    that were used before are registered on entry as they were approved, and no server is started: that happens with
+    the first call, or with `connect`. Calls go through a `ToolExecutor`, which decides about them. The router belongs
+    to the event loop in which the block was entered; after a plain `with`, that is the one of the synchronous methods,
+    such as `Agent.ask_sync`.
     """
 
     def __init__(
         self,
         servers: Iterable[McpServer],
-        registry: ToolRegistry,
+        registry: ToolRegistry | None = None,
         *,
         approvals: Approvals | None = None,
-        approve: Approve | None = None,
+        approve: Approve | Literal[True] | None = None,
         progress: Report | None = None,
         changed: Callable[[str], None] | None = None,
         auth: Mapping[str, HttpAuth] | None = None,
@@ -118,10 +81,10 @@ class McpRouter:
 
         Args:
             servers: the servers; see `load_servers`.
-            registry: registry for their tools, which are registered under the server's name.
+            registry: registry for their tools, which are registered under the server's name; a new one, if not given.
             approvals: stored approvals; in memory alone, if not given.
             approve: asks whether a server may be started or reached; only True means yes. Without it, only approved
-                servers are.
+                servers are. True itself approves all of them: for servers that the program names in its own code.
             progress: receives the progress of calls.
             changed: called with a server's name when its tools were registered anew.
             auth: authentication of requests, by server name.
@@ -135,23 +98,45 @@ class McpRouter:
         """
         check_type("servers", servers, Iterable, "an iterable of McpServer")
         check_items("servers", servers := list(servers), McpServer, "an iterable of McpServer")
-        check_type("registry", registry, ToolRegistry, "a ToolRegistry")
-        self._registry = registry
+        check_type("registry", registry, (ToolRegistry, NoneType), "a ToolRegistry or None")
+        if approve is not None and approve is not True and not callable(approve):
+            raise wrong_type("approve", approve, "a function that asks about a server, or True")
+        self._connects = registry is None
+        self._registry = ToolRegistry() if registry is None else registry
         self._approvals = approvals or Approvals()
-        self._approve = None if approve is None else as_async(approve)
+        self._approve = None if approve is None else as_async(_approve_any if approve is True else approve)
         self._progress = progress
         self._changed = changed
         self._configured = by_name(servers)
         self._auth = auth or {}
         self._asked = None if asked is None else as_async(asked)
-        self._entries: dict[str, _ServerEntry] = {}
+        self._entries: dict[str, ServerEntry] = {}
 
     def __repr__(self) -> str:
         """Return the names of the servers; commands and addresses may contain secrets."""
         return f"<McpRouter of {len(self._configured)} servers: {', '.join(self._configured) or 'none'}>"
 
+    @property
+    def registry(self) -> ToolRegistry:
+        """The registry with the servers' tools; tools of your own can be registered beside them."""
+        return self._registry
+
+    def __enter__(self) -> McpRouter:
+        """Do the same as `async with`, for programs without asyncio."""
+        return run_blocking(self.__aenter__)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End all servers, and remove their tools."""
+        run_blocking(lambda: self.__aexit__(kind, error, trace))
+
     async def __aenter__(self) -> McpRouter:
-        """Register the tools that were approved before."""
+        """Register the tools that were approved before; or, in a registry of its own, the tools of all servers.
+
+        Raises:
+            ConfigurationError: the router made its own registry, and a server cannot be used.
+        """
         for name, server in self._configured.items():
             connection = Connection(
                 server,
@@ -159,23 +144,44 @@ class McpRouter:
                 auth=self._auth.get(name),
                 asked=None if self._asked is None else partial(self._asked, name),
             )
-            entry = self._entries[name] = _ServerEntry(server, connection)
+            entry = self._entries[name] = ServerEntry(server, connection)
             if not server.enabled:
                 entry.state = "off"
             elif (approved := self._approvals.server(server)) is not None and approved.listed:
                 self._register(entry, [pin for pin in self._pins(server).values() if pin is not None])
+        if self._connects:
+            async with AsyncExitStack() as stack:
+                # The end of the block is never reached if its beginning fails, or is interrupted.
+                stack.push_async_callback(self._end)
+                await self._connect_all()
+                stack.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End all servers, and remove their tools."""
+        await self._end()
+
+    async def _end(self) -> None:
         entries, self._entries = list(self._entries.values()), {}
         for entry in entries:
             self._registry.remove_server(entry.server.name)
             if entry.refresh is not None:
                 entry.refresh.cancel()
         await asyncio.gather(*(entry.connection.close() for entry in entries))
+
+    async def _connect_all(self) -> None:
+        """Connect to all servers.
+
+        Raises:
+            ConfigurationError: one of them cannot be used. A program that never looks at their status would not notice
+                that tools are missing.
+        """
+        failed = [status for status in await self.connect() if status.state not in ("ready", "off")]
+        if failed:
+            reasons = "; ".join(f"{status.name}: {status.reason}" for status in failed)
+            raise ConfigurationError(f"MCP servers cannot be used: {reasons}")
 
     async def connect(self, *names: str) -> list[ServerStatus]:
         """Start or reach these servers, or all, and read their tools; return their status.
@@ -219,7 +225,7 @@ class McpRouter:
 
     # -- servers -------------------------------------------------------------------------------------------------
 
-    def _find(self, name: str) -> _ServerEntry:
+    def _find(self, name: str) -> ServerEntry:
         if name not in self._entries:
             names = ", ".join(self._entries) or "none"
             raise ConfigurationError(f"there is no MCP server {name!r}; there are: {names}")
@@ -233,7 +239,7 @@ class McpRouter:
             return False
         return True
 
-    async def _approved_launch(self, entry: _ServerEntry) -> Launch:
+    async def _approved_launch(self, entry: ServerEntry) -> Launch:
         """Return how the server is started, once that is approved.
 
         Raises:
@@ -250,7 +256,7 @@ class McpRouter:
             raise ServerDown(entry.server.name, str(error)) from error
         return launch
 
-    async def _make_ready(self, entry: _ServerEntry) -> None:
+    async def _make_ready(self, entry: ServerEntry) -> None:
         """Start or reach the server unless it is open, and read its tools unless they are current.
 
         Raises:
@@ -270,7 +276,7 @@ class McpRouter:
                 raise
             entry.state = "ready"
 
-    async def _require_approval(self, entry: _ServerEntry, launch: Launch) -> None:
+    async def _require_approval(self, entry: ServerEntry, launch: Launch) -> None:
         server, approved = entry.server, self._approvals.server(entry.server)
         if approved is not None and approved.hash == launch.hash:
             return
@@ -282,7 +288,7 @@ class McpRouter:
             raise ServerDown(server.name, entry.reason)
         self._approvals.approve(server, launch)
 
-    async def _list(self, entry: _ServerEntry) -> None:
+    async def _list(self, entry: ServerEntry) -> None:
         # It stays stale until all is read: no call is made meanwhile, and after an interruption the next one reads.
         entry.stale = True
         changes = entry.changes
@@ -303,7 +309,7 @@ class McpRouter:
             if entry.refresh is None or entry.refresh.done():
                 entry.refresh = asyncio.create_task(self._refresh(entry))
 
-    async def _refresh(self, entry: _ServerEntry) -> None:
+    async def _refresh(self, entry: ServerEntry) -> None:
         failures = 0
         while entry.connection.open and failures < len(PAUSES):
             await asyncio.sleep(REFRESH_SECONDS + PAUSES[failures])
@@ -323,7 +329,7 @@ class McpRouter:
         """Return the approved descriptions by name; None for one that cannot be read."""
         return {name: from_stored(stored, server) for name, stored in self._approvals.tools(server).items()}
 
-    def _register(self, entry: _ServerEntry, declared: Iterable[DeclaredTool]) -> None:
+    def _register(self, entry: ServerEntry, declared: Iterable[DeclaredTool]) -> None:
         """Make the registry hold exactly these tools of the server."""
         server, pins = entry.server, self._pins(entry.server)
         before, entry.tools, entry.disabled = entry.tools, {}, []
@@ -347,8 +353,8 @@ class McpRouter:
 
     def _registered_tool(
         self, server: McpServer, current: DeclaredTool, approved: DeclaredTool | None
-    ) -> _RegisteredTool:
-        tool = _RegisteredTool(current, approved, definition_hash(current.definition), current.definition)
+    ) -> RegisteredTool:
+        tool = RegisteredTool(current, approved, definition_hash(current.definition), current.definition)
         shown = current if approved is None else approved  # models keep reading the approved description
         tool.definition = effective(shown, server, ask=tool.state != "approved")
         if tool.state != "approved":  # the annotation binds an approval for the session to this very change
@@ -356,7 +362,7 @@ class McpRouter:
             tool.definition = replace(tool.definition, annotations=annotations)
         return tool
 
-    def _is_disabled(self, tool: _RegisteredTool, entry: _ServerEntry) -> bool:
+    def _is_disabled(self, tool: RegisteredTool, entry: ServerEntry) -> bool:
         """Return whether the program has disabled the tool; it stays so when it is registered anew."""
         try:
             self._registry.lookup(tool.current.definition.name, entry.server.name)
@@ -366,7 +372,7 @@ class McpRouter:
             pass
         return False
 
-    def _add(self, entry: _ServerEntry, tool: _RegisteredTool, *, disabled: bool = False) -> None:
+    def _add(self, entry: ServerEntry, tool: RegisteredTool, *, disabled: bool = False) -> None:
         async def run(**arguments: Any) -> ToolResult:
             return await self._call(entry, tool, arguments)
 
@@ -375,7 +381,7 @@ class McpRouter:
                 tool.definition,
                 server=entry.server.name,
                 run=run,
-                preview=None if tool.state == "approved" else lambda _: _question(tool),
+                preview=None if tool.state == "approved" else lambda _: tool.question,
                 idempotent=repeatable(tool.current, entry.server),
             )
         except DefinitionError as error:
@@ -385,11 +391,11 @@ class McpRouter:
         if disabled:
             self._registry.enable(tool.current.definition.name, entry.server.name, enabled=False)
 
-    def _pin(self, entry: _ServerEntry, tools: list[DeclaredTool]) -> None:
+    def _pin(self, entry: ServerEntry, tools: list[DeclaredTool]) -> None:
         self._approvals.pin(entry.server, {tool.name: tool.stored() for tool in tools})
         self._register(entry, [tool.current for tool in entry.tools.values()] + entry.disabled)
 
-    async def _call(self, entry: _ServerEntry, tool: _RegisteredTool, arguments: dict[str, Any]) -> ToolResult:
+    async def _call(self, entry: ServerEntry, tool: RegisteredTool, arguments: dict[str, Any]) -> ToolResult:
         server, name = entry.server.name, tool.current.name
         await self._make_ready(entry)
         listed = entry.tools.get(tool.current.definition.name)
@@ -415,7 +421,7 @@ class McpRouter:
 
     # -- status --------------------------------------------------------------------------------------------------
 
-    def _status(self, entry: _ServerEntry) -> ServerStatus:
+    def _status(self, entry: ServerEntry) -> ServerStatus:
         server, connection = entry.server, entry.connection
         try:
             shown = server.launch().shown
@@ -433,13 +439,13 @@ class McpRouter:
             server.name, state, entry.reason, shown, connection.protocol, connection.about, tuple(tools)
         )
 
-    def _tool_status(self, server: McpServer, tool: _RegisteredTool) -> ToolStatus:
+    def _tool_status(self, server: McpServer, tool: RegisteredTool) -> ToolStatus:
         name, definition = tool.current.name, tool.definition
         try:
             exposed = self._registry.lookup(definition.name, server.name).definition.name
         except UnknownTool:  # the program has disabled it
             return ToolStatus(name, state="off", description=definition.description)
-        reason = _question(tool) if tool.state != "approved" else ""
+        reason = tool.question if tool.state != "approved" else ""
         return ToolStatus(
             name,
             exposed,
@@ -451,11 +457,5 @@ class McpRouter:
         )
 
 
-def _question(tool: _RegisteredTool) -> str:
-    """Return the text to be approved before a tool runs whose description is not approved."""
-    if tool.approved is None:
-        return f"This tool is new on its server. To approve it is to approve its description:\n{describe(tool.current)}"
-    return (
-        "The description of this tool has changed since it was approved. To approve it is to approve the change:\n"
-        f"{difference(tool.approved, tool.current)}"
-    )
+async def _approve_any(question: ServerQuestion) -> bool:
+    return True
