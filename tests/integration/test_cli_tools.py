@@ -56,6 +56,17 @@ def test_tools_are_listed_by_tier(tmp_path: Path, own: str) -> None:
     assert "fire  RUN, asks" in toolwire_cli("tools", "list", "--tools", own).stdout
 
 
+def test_result_with_an_image_is_described_and_written(tmp_path: Path) -> None:
+    path, target = tmp_path / "paint.py", tmp_path / "dot.png"
+    path.write_text(
+        "import toolwire\n\n\n@toolwire.tool\ndef paint() -> toolwire.ImagePart:\n"
+        "    return toolwire.ImagePart('aGk=', 'image/png')\n"
+    )
+    done = toolwire_cli("call", "paint", "--tools", str(path), "--output", str(target))
+    assert done.stdout == "[image: image/png, 2 bytes]\n"
+    assert target.read_bytes() == b"hi"
+
+
 def test_a_schema_is_shown(own: str) -> None:
     shown = json.loads(toolwire_cli("tools", "schema", "add", "--tools", own).stdout)
     assert shown["parameters"]["required"] == ["a"]

@@ -117,6 +117,43 @@ def test_json_output_contains_the_whole_call(tmp_path: Path, cli: Run) -> None:
     assert (payload["result"]["result"], payload["result"]["structured"]) == ("two", {"count": 2})
 
 
+def test_images_and_files_are_described_and_written(tmp_path: Path, cli: Run) -> None:
+    image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    paper = {"uri": "file:///tmp/a.pdf", "mimeType": "application/pdf", "blob": "JVBERi0="}
+    content = [
+        image,
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": paper},
+    ]
+    steps = {name: [{"result": {"content": parts}}] for name, parts in (("one", [image]), ("all", content))}
+    server = raw(tmp_path, tools=[tool("one"), tool("all"), tool("none")], calls=steps)
+    file = configured(tmp_path, server)
+    assert cli("approve", "raw", "--yes", "--config", file)[0] == 0
+    run_ = ("--tier", "RUN", "--config", file)
+    assert cli("call", "raw", "one", *run_) == (0, "[image: image/png, 2 bytes]\n", "")
+    target = tmp_path / "out.bin"
+    status, out, err = cli("call", "raw", "all", "--output", str(target), *run_)
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            "[resource file:///tmp/a.pdf (application/pdf)]",
+            "[image: image/png, 2 bytes]",
+            "[audio: audio/wav, 3 bytes]",
+            "[document a.pdf: application/pdf, 5 bytes]",
+        ],
+    )
+    assert target.read_bytes() == b"hi"
+    assert (tmp_path / "out-2.bin").read_bytes() == bytes(3)
+    assert (tmp_path / "out-3.bin").read_bytes() == b"%PDF-"
+    assert len(err.splitlines()) == 3
+    status, out, _ = cli("call", "raw", "all", "--json", *run_)
+    assert [part["data"] for part in json.loads(out)["result"]["files"]] == ["AAAA", "JVBERi0="]
+    status, out, err = cli("call", "raw", "none", "--output", str(target), *run_)
+    assert (status, out) == (1, "none\n")
+    assert "contains no image and no file" in err
+    assert cli("call", "raw", "one", "-o", str(tmp_path), *run_)[0] == 1
+
+
 def test_question_of_a_server_during_a_call_is_declined_and_reported(tmp_path: Path, cli: Run) -> None:
     older = raw(tmp_path, tools=[tool("t")], calls={"t": [{"ask": "Your\x1b[2J name?"}]})
     (tmp_path / "own.py").write_text("import toolwire\n\n\n" + DANGER)

@@ -130,7 +130,7 @@ RESULTS: list[tuple[dict[str, Any], Any]] = [
     ({"content": [{"type": "text", "text": "both"}], "structuredContent": {"k": 1}}, "both"),
     ({"content": [{"type": "text", "text": "why"}], "isError": True}, "Error: why"),
     ({"content": [], "isError": True}, "Error: The tool failed, and gave no reason."),
-    ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "[a sound"),
+    ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, None),
     ({"content": [{"type": "nonsense"}]}, "Error: The MCP server raw returned an invalid result"),
     ({"odd": 1}, "Error: The MCP server raw returned an invalid result"),
 ]

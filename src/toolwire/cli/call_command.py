@@ -11,6 +11,7 @@ import typer
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.console import CliError, claim_output, console, emit, plain, safe, say
 from toolwire.cli.input_files import loads, read_json
+from toolwire.cli.media_output import Output, media_lines, save_media
 from toolwire.cli.option_groups import takes_options
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, load_policy, load_registry
 from toolwire.cli.tools_command import tier_of
@@ -51,6 +52,7 @@ class CallOptions:
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object: the call as it ran, its result, the exit status.")
     ] = False
+    output: Output = None
 
 
 @takes_options(CallOptions)
@@ -80,9 +82,13 @@ def call(
         if options.json:
             emit(outcome_json(outcome, status))
         elif outcome.result.success:
-            console().print(safe(outcome.result.text))
+            lines = [] if outcome.result.only_media else [safe(outcome.result.text)]
+            for line in [*lines, *media_lines(outcome.result)]:
+                console().print(line)
     if not options.json and not outcome.result.success:
         say(f"toolwire: {outcome.result.error}{_higher(registry, outcome, session)}", "red")
+    if options.output is not None and outcome.result.success:
+        save_media(outcome.result, options.output)
     if status:
         raise typer.Exit(status)
 

@@ -23,6 +23,7 @@ from toolwire.cli.busy_sign import BUSY
 from toolwire.cli.call_command import DENIED, exit_status, outcome_json
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
 from toolwire.cli.input_files import read_pieces
+from toolwire.cli.media_output import Output, media_lines, save_media
 from toolwire.cli.option_groups import takes_options
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, load_policy, load_registry
 from toolwire.cli.tools_command import tier_of
@@ -165,25 +166,34 @@ def approve(
         raise typer.Exit(DENIED)
 
 
+@dataclass(frozen=True, slots=True)
+class McpCallOptions:
+    """The options of `mcp call`; see `takes_options`."""
+
+    config: Config = None
+    tier: TierName = "WALK"
+    policy: PolicyFile = None
+    yes: Approve = False
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object: the call as it ran, its result, the exit status.")
+    ] = False
+    output: Output = None
+
+
 @app.command(epilog=CALL_EXAMPLES)
+@takes_options(McpCallOptions)
 def call(
     server: Annotated[str, typer.Argument(help="The name of the server.")],
     tool: Annotated[str, typer.Argument(help="The name of the tool on the server.")],
+    options: McpCallOptions,
     arguments: Annotated[
         str, typer.Argument(help="The arguments, as a JSON object; - reads them from standard input.")
     ] = "{}",
-    config: Config = None,
-    tier: TierName = "WALK",
-    policy: PolicyFile = None,
-    yes: Approve = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object: the call as it ran, its result, the exit status.")
-    ] = False,
 ) -> None:
     """Call a tool of a server, through the same checks as a model's call."""
-    registry, session_tier = ToolRegistry(), tier_of(tier)
+    registry, session_tier = ToolRegistry(), tier_of(options.tier)
     text = "".join(read_pieces(None)) if arguments == "-" else arguments
-    rules = load_policy(policy)
+    rules = load_policy(options.policy)
 
     async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...]]:
         (status,) = await router.connect(server)
@@ -192,17 +202,17 @@ def call(
         if read.value is None:
             why = read.problem.message if read.problem else "they are not a JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
-        approval_prompt = ApprovalPrompt(approve=yes and tool_status.state == "approved")
-        confirm = ToolPrompt(approval_prompt, tool_status, server, yes=yes)
+        approval_prompt = ApprovalPrompt(approve=options.yes and tool_status.state == "approved")
+        confirm = ToolPrompt(approval_prompt, tool_status, server, yes=options.yes)
         executor = ToolExecutor(registry, policy=rules, confirm=confirm)
         with BUSY.waiting("the tool works"):
             return await executor.run(
                 ToolCall(tool_status.exposed_name, read.value, "call_1"), Session(tier=session_tier)
             ), read.repairs
 
-    outcome, repairs = _with_servers(config, registry, work)
+    outcome, repairs = _with_servers(options.config, registry, work)
     status = exit_status(outcome)
-    if json:
+    if options.json:
         from toolwire.mcp.results import structured_content
 
         report = outcome_json(outcome, status)
@@ -211,6 +221,8 @@ def call(
         emit(report)
     else:
         _show_result(outcome.result)
+    if options.output is not None and outcome.result.success:
+        save_media(outcome.result, options.output)
     if status:
         raise typer.Exit(status)
 
@@ -463,9 +475,11 @@ def _show_result(result: ToolResult) -> None:
     screen = console(stderr=not result.success)
     if result.error is not None:
         screen.print(styled(result.error, "red"))
+    elif result.only_media:
+        pass  # the lines below are all that there is to show
     elif not isinstance(result.result, str):
         screen.print(styled(jsontext.dumps(result.result, indent=2, ensure_ascii=False)))
     elif result.result:
         screen.print(styled(result.result))
-    for image in result.images:
-        say(f"(an image: {image.media_type}, {len(image.data) * 3 // 4} bytes)")
+    for line in media_lines(result):
+        screen.print(styled(line))

@@ -1,7 +1,7 @@
 """Convert results of MCP tools to `ToolResult`, and back for tools that are served.
 
-All content is data: a link is shown and never opened, and content that a model cannot read is described in words. Sizes
-are bounded both ways, and a note replaces each part that is left out.
+All content is data: a link is shown and never opened, and images, sounds and binary resources become parts of the
+result. Sizes are bounded both ways, and a note replaces each part that is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from mcp_types import (
     AudioContent,
@@ -39,6 +39,8 @@ MAX_TEXT = 1_000_000
 MAX_ERROR = 4_000
 """Maximum length of an error for a model, in characters."""
 MAX_IMAGES = 20
+MAX_FILES = 20
+"""Maximum number of sounds and binary resources of one result, besides images."""
 MAX_BINARY = 8 << 20
 """Maximum size of all images, sounds and binary resources of one result, in bytes of base64."""
 MAX_STORED = 16 << 20
@@ -47,6 +49,7 @@ MAX_LABEL = 300
 """Maximum length of a URI or a title in a description, in characters."""
 
 _IMAGE = re.compile(r"image/[a-z0-9.+-]{1,60}")
+_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,120}")
 
 
 def from_mcp(given: CallToolResult, declared: DeclaredTool) -> ToolResult:
@@ -56,12 +59,16 @@ def from_mcp(given: CallToolResult, declared: DeclaredTool) -> ToolResult:
     is the text or, where there is no text, the structured content.
     """
     read = _read(given.content)
-    text, images = read.text, tuple(read.images)
+    text, images, files = read.text, tuple(read.images), tuple(read.files)
     if given.is_error:
         if not text and given.structured_content is not None:
             text = _json(given.structured_content) or ""
         return ToolResult(
-            "", "", error=truncate(text, MAX_ERROR) or "The tool failed, and gave no reason.", images=images
+            "",
+            "",
+            error=truncate(text, MAX_ERROR) or "The tool failed, and gave no reason.",
+            images=images,
+            files=files,
         )
     written = None if given.structured_content is None else _json(given.structured_content)
     if declared.output is None and (text or given.structured_content is None):
@@ -71,7 +78,9 @@ def from_mcp(given: CallToolResult, declared: DeclaredTool) -> ToolResult:
             read.note(f"[structured content was left out: it {_too_long(written)}]")
         read.more = read.more or structured is not None
         extra = _stored(read, structured)
-        return ToolResult("", "", read.text, images=images, extra=extra)
+        # None for media alone: each API then says in its own way that the image or the file follows.
+        only_media = not read.text and (images or files)
+        return ToolResult("", "", None if only_media else read.text, images=images, files=files, extra=extra)
     if given.structured_content is None:
         written = _json(None)
     if written is None or len(written) > MAX_TEXT:
@@ -82,7 +91,7 @@ def from_mcp(given: CallToolResult, declared: DeclaredTool) -> ToolResult:
         if issues := validate(given.structured_content, declared.output):
             return _unusable(f"its result is not what its outputSchema promises: {'; '.join(map(str, issues))}")
     extra = _stored(read, given.structured_content)
-    return ToolResult("", "", given.structured_content, images=images, extra=extra)
+    return ToolResult("", "", given.structured_content, images=images, files=files, extra=extra)
 
 
 def _unusable(why: str) -> ToolResult:
@@ -166,7 +175,7 @@ class _ContentReader:
 
     Attributes:
         parts: texts for the model.
-        images: images for the model.
+        images, files: images, sounds and binary resources for the model.
         blocks: the content in the words of MCP, with a note for each part that was left out.
         more: True if texts and images do not contain everything.
         left: bytes of base64 that still fit.
@@ -174,6 +183,7 @@ class _ContentReader:
 
     parts: list[str] = field(default_factory=list)
     images: list[ImagePart] = field(default_factory=list)
+    files: list[FilePart] = field(default_factory=list)
     blocks: list[dict[str, Any]] = field(default_factory=list)
     more: bool = False
     left: int = field(default_factory=lambda: MAX_BINARY)
@@ -199,6 +209,16 @@ class _ContentReader:
         self.left -= len(data) if fits else 0
         return fits
 
+    def take(self, part: ImagePart | FilePart | None) -> bool:
+        """Add an image or a file; return False if it is not one, or there are too many."""
+        if isinstance(part, ImagePart) and len(self.images) < MAX_IMAGES:
+            self.images.append(part)
+            return True
+        if isinstance(part, FilePart) and len(self.files) < MAX_FILES:
+            self.files.append(part)
+            return True
+        return False
+
     def leave_out(self, what: str, kind: str, data: str) -> None:
         self.note(_left_out(what, kind, data))
 
@@ -215,18 +235,19 @@ def _read(content: Iterable[Any]) -> _ContentReader:
             case ImageContent(data=data, mime_type=kind):
                 if not read.room(data):
                     read.leave_out("an image", kind, data)
-                elif len(read.images) < MAX_IMAGES and (image := _image(data, kind)) is not None:
-                    read.images.append(image)
+                elif read.take(_image(data, kind)):
                     read.add(_dumped(block), None)
                 else:
                     description = f"[an image that cannot be shown: {_label(kind)}, {_size(data)}]"
                     read.add(_dumped(block), description, more=True)
             case AudioContent(data=data, mime_type=kind):
-                if read.room(data):
-                    description = f"[a sound, which cannot be played here: {_label(kind)}, {_size(data)}]"
-                    read.add(_dumped(block), description, more=True)
-                else:
+                if not read.room(data):
                     read.leave_out("a sound", kind, data)
+                elif read.take(_sound(data, kind)):
+                    read.add(_dumped(block), None)
+                else:
+                    description = f"[a sound that cannot be played: {_label(kind)}, {_size(data)}]"
+                    read.add(_dumped(block), description, more=True)
             case ResourceLink(uri=uri, name=name, mime_type=kind):
                 about = f"{_label(name)}, {_label(kind)}" if kind else _label(name)
                 description = f"[a link to a resource, which was not opened: {_label(uri)} ({about})]"
@@ -236,9 +257,8 @@ def _read(content: Iterable[Any]) -> _ContentReader:
                 if not read.room(data):
                     read.leave_out(f"resource {_label(resource.uri)}", resource.mime_type or "", data)
                     continue
-                description, image = _resource(resource)
-                read.images += [image] if image is not None and len(read.images) < MAX_IMAGES else []
-                read.add(_dumped(block), description, more=True)
+                # The resource's URI is in the original words alone, so these are stored even if the part was taken.
+                read.add(_dumped(block), _described(resource, taken=read.take(_resource_part(resource))), more=True)
     return read
 
 
@@ -255,25 +275,55 @@ def _stored(read: _ContentReader, structured: Any) -> OpaquePart | None:
     return OpaquePart(data, PROVIDER)
 
 
-def _resource(resource: Any) -> tuple[str, ImagePart | None]:
+def _described(resource: Any, *, taken: bool) -> str:
+    """Return the text by which a model reads a resource: all of it, or the title of the part that contains it."""
     kind = resource.mime_type or ""
     head = f"resource {_label(resource.uri)}" + (f" ({_label(kind)})" if kind else "")
     if isinstance(resource, TextResourceContents):
-        return f"[{head}]\n{resource.text}", None
-    image = _image(resource.blob, kind)
-    return (f"[{head}]", image) if image is not None else (f"[{head}, not shown: {_size(resource.blob)}]", None)
+        return f"[{head}]\n{resource.text}"
+    return f"[{head}]" if taken else f"[{head}, not shown: {_size(resource.blob)}]"
+
+
+def _resource_part(resource: Any) -> ImagePart | FilePart | None:
+    """Return the image or the file that a resource contains; None for text, which models read as text."""
+    if isinstance(resource, TextResourceContents):
+        return None
+    kind = resource.mime_type or ""
+    if (image := _image(resource.blob, kind)) is not None:
+        return image
+    name = _label(unquote(str(resource.uri).rstrip("/").rpartition("/")[2]))
+    return _file(resource.blob, kind, name)
 
 
 def _image(data: str, kind: str) -> ImagePart | None:
     """Return an image; None if the data or its media type cannot be one."""
-    kind = kind.partition(";")[0].strip().lower()
-    if not _IMAGE.fullmatch(kind):
+    kind = _plain(kind)
+    return ImagePart(data, kind) if _IMAGE.fullmatch(kind) and _is_base64(data) else None
+
+
+def _sound(data: str, kind: str) -> FilePart | None:
+    """Return a sound; None if the data or its media type cannot be one."""
+    return _file(data, kind, "") if _plain(kind).startswith("audio/") else None
+
+
+def _file(data: str, kind: str, name: str) -> FilePart | None:
+    """Return a file; None if the data is not base64. An invalid media type counts as a missing one."""
+    kind = _plain(kind)
+    if not data or not _is_base64(data):
         return None
+    return FilePart(data, kind if _MEDIA_TYPE.fullmatch(kind) else "", name=name)
+
+
+def _plain(kind: str) -> str:
+    return kind.partition(";")[0].strip().lower()
+
+
+def _is_base64(data: str) -> bool:
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        return None
-    return ImagePart(data, kind)
+        return False
+    return True
 
 
 def _label(text: str) -> str:

@@ -189,6 +189,7 @@ def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 TEXT = {"type": "text", "text": "x"}
+LINK = {"type": "resource_link", "name": "x", "uri": "file:///x"}
 SOUND = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
 
 
@@ -200,12 +201,13 @@ def resource(**more: Any) -> dict[str, Any]:
     ("given", "told", "images"),
     [
         (result(TEXT, IMAGE), "x", 1),
-        (result(IMAGE), "", 1),
+        (result(IMAGE), None, 1),
+        (result(IMAGE, structuredContent={"k": 1}), {"k": 1}, 1),
         (result({**IMAGE, "mimeType": "text/html"}), "[an image that cannot be shown: text/html, 3 bytes]", 0),
         (result({**IMAGE, "data": "no base64"}), "[an image that cannot be shown: image/png, 6 bytes]", 0),
-        (result({**IMAGE, "mimeType": "IMAGE/PNG; q=1"}), "", 1),
+        (result({**IMAGE, "mimeType": "IMAGE/PNG; q=1"}), None, 1),
         (result(resource(text="inside")), "[resource test://a b (text/plain)]\ninside", 0),
-        (result(resource(blob="aGk=")), "[resource test://a b (text/plain), not shown: 3 bytes]", 0),
+        (result(resource(blob="no base64")), "[resource test://a b (text/plain), not shown: 6 bytes]", 0),
         (result(resource(blob="aGk=", mimeType="image/png")), "[resource test://a b (image/png)]", 1),
         (result(*[IMAGE] * (MAX_IMAGES + 1)), "[an image that cannot be shown: image/png, 3 bytes]", MAX_IMAGES),
         (
@@ -223,15 +225,53 @@ def test_server_result_becomes_a_tool_result(given: CallToolResult, told: Any, i
     assert len(converted.images) == images
 
 
+@pytest.mark.parametrize(
+    ("content", "text", "files"),
+    [
+        ([SOUND], None, (FilePart("AAAA", "audio/wav"),)),
+        ([TEXT, SOUND], "x", (FilePart("AAAA", "audio/wav"),)),
+        ([{**SOUND, "mimeType": "text/html"}], "[a sound that cannot be played: text/html, 3 bytes]", ()),
+        ([{**SOUND, "data": "no base64"}], "[a sound that cannot be played: audio/wav, 6 bytes]", ()),
+        (
+            [resource(uri="file:///tmp/a%20b.pdf", blob="aGk=", mimeType="application/pdf")],
+            "[resource file:///tmp/a%20b.pdf (application/pdf)]",
+            (FilePart("aGk=", "application/pdf", name="a b.pdf"),),
+        ),
+        ([resource(blob="aGk=")], "[resource test://a b (text/plain)]", (FilePart("aGk=", "text/plain", name="a b"),)),
+        (
+            [resource(blob="aGk=", mimeType="a\nb")],
+            "[resource test://a b (a b)]",
+            (FilePart("aGk=", name="a b"),),
+        ),
+        ([SOUND] * 22, "\n".join(["[a sound that cannot be played: audio/wav, 3 bytes]"] * 2), None),
+    ],
+)
+def test_sounds_and_binary_resources_become_files(
+    content: list[dict[str, Any]], text: str | None, files: tuple[FilePart, ...] | None
+) -> None:
+    converted = from_mcp(result(*content), declared())
+    assert converted.result == text
+    assert converted.files == ((FilePart("AAAA", "audio/wav"),) * 20 if files is None else files)
+    assert "AAAA" not in converted.text
+    failed = from_mcp(result(*content, isError=True), declared())
+    assert (failed.success, failed.files) == (False, converted.files)
+
+
 def test_content_without_a_text_form_is_passed_on_to_mcp_clients() -> None:
-    converted = from_mcp(result(TEXT, SOUND), declared())
-    assert converted.extra == OpaquePart({"content": [TEXT, SOUND]}, "mcp")
-    assert to_mcp(converted).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, SOUND]
-    assert from_mcp(result(TEXT, IMAGE), declared()).extra is None
+    converted = from_mcp(result(TEXT, LINK), declared())
+    assert converted.extra == OpaquePart({"content": [TEXT, LINK]}, "mcp")
+    assert to_mcp(converted).model_dump(by_alias=True, exclude_none=True)["content"] == [TEXT, LINK]
+    for content in ([TEXT, IMAGE], [TEXT, SOUND], [SOUND]):
+        shown = from_mcp(result(*content), declared())
+        assert shown.extra is None
+        assert to_mcp(shown).model_dump(by_alias=True, exclude_none=True)["content"] == content
+    paper = resource(uri="file:///a.pdf", blob="aGk=", mimeType="application/pdf")
+    stored = to_mcp(from_mcp(result(paper), declared()))
+    assert stored.model_dump(by_alias=True, exclude_none=True)["content"] == [paper]
 
 
 def test_shaped_result_replaces_the_original_for_clients() -> None:
-    result_given = result({"type": "text", "text": "x" * 900}, SOUND, structuredContent={"all": "y" * 900})
+    result_given = result({"type": "text", "text": "x" * 900}, LINK, structuredContent={"all": "y" * 900})
     call = ToolCall("t", {})
     for declaration in (declared(), declared(outputSchema={"type": "object"})):
         converted = from_mcp(result_given, declaration)
@@ -254,10 +294,10 @@ def test_binary_parts_share_one_bound_and_omissions_are_noted(monkeypatch: pytes
     assert [len(image.data) for image in converted.images] == [4]
     assert converted.result.splitlines() == [
         f"[an image was left out: image/png, 9 bytes{limit}",
-        "[a sound, which cannot be played here: audio/wav, 3 bytes]",
         f"[a sound was left out: audio/wav, 27 bytes{limit}",
         f"[resource test://a b was left out: text/plain, 6 bytes{limit}",
     ]
+    assert [file.data for file in converted.files] == ["AAAA"]
     sent = to_mcp(converted).model_dump_json(by_alias=True)
     assert converted.extra is not None
     assert sent.count("was left out") == 3
@@ -274,7 +314,7 @@ def test_binary_parts_share_one_bound_and_omissions_are_noted(monkeypatch: pytes
 
 def test_stored_mcp_content_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     long = {"type": "text", "text": "x" * (MAX_TEXT + 5)}
-    assert from_mcp(result(long, SOUND), declared()).extra is None
+    assert from_mcp(result(long, LINK), declared()).extra is None
     converted = from_mcp(result(TEXT, structuredContent={"a": "y" * MAX_TEXT}), declared())
     assert (
         converted.text
@@ -282,7 +322,7 @@ def test_stored_mcp_content_is_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatc
     )
     assert len(to_mcp(converted).model_dump_json()) < MAX_TEXT
     monkeypatch.setattr(results, "MAX_STORED", 100)
-    converted = from_mcp(result({"type": "text", "text": "ü" * 60}, SOUND), declared())
+    converted = from_mcp(result({"type": "text", "text": "ü" * 60}, LINK), declared())
     assert converted.extra is None
     oversized = ToolResult("", "", "y", extra=OpaquePart({"content": [TEXT] * 50}, "mcp"))
     assert [block.model_dump()["text"] for block in to_mcp(oversized).content] == ["y"]
