@@ -31,6 +31,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "execution.confirmation": "Together",
         "execution.disclosure": "Disclosure count_definitions",
         "execution.executor": "ExecutorOptions ToolExecutor",
+        "execution.method_tools": "tool_options tools_from",
         "execution.outcomes": "Issue Outcome",
         "execution.registry": "ToolRegistry",
         "execution.tool_context": "BudgetLeft CallEnvironment ToolContext",

@@ -58,6 +58,8 @@ from toolwire.execution.disclosure import Disclosure as Disclosure
 from toolwire.execution.disclosure import count_definitions as count_definitions
 from toolwire.execution.executor import ExecutorOptions as ExecutorOptions
 from toolwire.execution.executor import ToolExecutor as ToolExecutor
+from toolwire.execution.method_tools import tool_options as tool_options
+from toolwire.execution.method_tools import tools_from as tools_from
 from toolwire.execution.outcomes import Issue as Issue
 from toolwire.execution.outcomes import Outcome as Outcome
 from toolwire.execution.registry import ToolRegistry as ToolRegistry
@@ -265,5 +267,7 @@ __all__ = [
     "replay",
     "sources",
     "tool",
+    "tool_options",
+    "tools_from",
     "watch",
 ]

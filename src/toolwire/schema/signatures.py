@@ -57,7 +57,9 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
         if reason := _REFUSED.get(spec.kind):
             raise DefinitionError(f"the parameter {parameter!r} {reason}", tool=name)
         if position == 0 and parameter in ("self", "cls") and spec.annotation is spec.empty:
-            raise DefinitionError("is a method; make a tool of the bound method, object.method", tool=name)
+            raise DefinitionError(
+                "is a method; make a tool of the bound method, object.method, or use tools_from(object)", tool=name
+            )
     context = context_parameter(function)
     # The executor fills this parameter, and its type may have no JSON Schema.
     if context:
