@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import traceback
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,9 @@ from toolwire import (
     replay,
     tool,
 )
-from toolwire.agent import AgentConfig, AgentTeam, Budget, Member, load_agent
+from toolwire.agent import AgentConfig, AgentTeam, Budget, Member, Prices, load_agent
 from toolwire.mcp import McpRouter, McpService
-from toolwire.models import ApiBackend, TextBackend, local_source
+from toolwire.models import ApiBackend, Retry, TextBackend, local_source
 from toolwire.telemetry import Archive, Recorder
 from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedBackend, ScriptedTransport
 
@@ -356,6 +357,30 @@ def test_a_wrong_type_is_raised_where_the_call_is() -> None:
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert Path(frames[0].filename) == Path(__file__)
     assert len(frames) <= 4, "the call, the function, and the check"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Budget(round=3), "Budget() has no argument 'round'; did you mean rounds?"),
+        (lambda: replace(Budget(), token=3), "Budget() has no argument 'token'; did you mean tokens?"),
+        (lambda: AgentConfig(sytem="x"), "AgentConfig() has no argument 'sytem'; did you mean system?"),
+        (lambda: Agent(backend, tool=[]), "Agent() has no argument 'tool'; did you mean tools?"),
+        (lambda: Client("openai", "m", url="x"), "Client() has no argument 'url'; did you mean base_url?"),
+        (lambda: Rule("deny", tols="x"), "Rule() has no argument 'tols'; did you mean tool?"),
+        (lambda: Policy(rule=[]), "Policy() has no argument 'rule'; did you mean rules?"),
+        (lambda: Retry(attempt=3), "Retry() has no argument 'attempt'; did you mean attempts?"),
+        (lambda: Prices(inputs=1), "Prices() has no argument 'inputs'; did you mean input?"),
+    ],
+)
+def test_a_misspelt_setting_gets_a_suggestion(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_settings_keep_their_signatures() -> None:
+    assert [*inspect.signature(Budget).parameters] == [field.name for field in fields(Budget)]
 
 
 def test_a_secret_is_never_shown() -> None:

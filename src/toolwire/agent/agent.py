@@ -135,7 +135,7 @@ class Agent(Generic[_OutputT_co]):
         output_type: Any = None,
         **options: Unpack[AgentKeywords],
     ) -> None:
-        check_options("Agent", options, AgentKeywords.__annotations__)
+        check_options("Agent", options, ("tools", "config", "output_type", *AgentKeywords.__annotations__))
         policy, confirm, executor = options.get("policy"), options.get("confirm"), options.get("executor")
         observers = options.get("observers", ())
         if not callable(getattr(backend, "stream", None)):

@@ -13,11 +13,13 @@ from toolwire._surface import check_type
 from toolwire.agent.prices import FREE, ModelPrices, Prices
 from toolwire.execution.tool_context import BudgetLeft
 from toolwire.messages import Usage
+from toolwire.text.suggest import suggests_keywords
 
 LAST_SECONDS = 60.0
 """Seconds for the last answer, once the seconds of the run are used up."""
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of what a run may use; None for no limit.

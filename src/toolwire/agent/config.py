@@ -16,9 +16,11 @@ from toolwire.execution.disclosure import BUDGET_TOKENS
 from toolwire.policy.intent import TierGate
 from toolwire.providers.model_settings import ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.output_request import OutputMode
+from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import TIER, Tier
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
     """Settings of an agent; all have defaults.

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.identity_cache import IdentityCache
+from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import prompt, render_definitions
 
@@ -119,6 +120,7 @@ def _manifest(turn: TurnInfo) -> str:
     return prompt(turn.tools, format=turn.format) or render_definitions(turn.tools, format=turn.format)
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """The hooks of an agent, each kind in the order in which they are applied."""

@@ -12,6 +12,7 @@ from toolwire.errors import ConfigurationError, MissingExtra
 from toolwire.messages import Usage
 from toolwire.models.backends import Backend
 from toolwire.models.model_group import single_models
+from toolwire.text.suggest import suggests_keywords
 
 
 class ModelPrices(Protocol):
@@ -22,6 +23,7 @@ class ModelPrices(Protocol):
         ...
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Prices:
     """Prices of a million tokens, in any currency.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolwire._surface import check_type, wrong_type
 from toolwire.models.backends import Backend
+from toolwire.text.suggest import suggests_keywords
 
 INSTRUCTIONS = (
     "You summarise the earlier part of a conversation between a user and an assistant that calls tools. The assistant "
@@ -15,6 +16,7 @@ INSTRUCTIONS = (
 )
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Summarize:
     """Replaces the older part of a conversation by a summary when it exceeds `AgentConfig.context`.

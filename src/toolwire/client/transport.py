@@ -17,8 +17,10 @@ import httpx
 
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.errors import ProviderError, RealRequestError
+from toolwire.text.suggest import suggests_keywords
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Retry:
     """The policy for repeating a request that failed.

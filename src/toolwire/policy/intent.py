@@ -14,6 +14,7 @@ from typing import Literal
 
 from toolwire._surface import check_type
 from toolwire.policy import intent_words
+from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import TIER, Tier
 
 
@@ -314,6 +315,7 @@ class _Sentence:
         )
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class TierGate:
     """The choice of the tier in which a question is answered.

@@ -31,6 +31,7 @@ from toolwire.policy.matchers import Number as Number
 from toolwire.policy.matchers import PathGlob as PathGlob
 from toolwire.policy.matchers import Text as Text
 from toolwire.policy.provenance import vouched
+from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import TIER, Tier, ToolDefinition
 
 HEURISTIC = 0.5
@@ -82,6 +83,7 @@ Effect = Literal["allow", "ask", "deny"]
 """The effect of a rule on a call."""
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Rule:
     """An effect for some calls.
@@ -176,6 +178,7 @@ def _may_be(name: str, glob: str) -> bool:
     return True
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A bound on the calls of a session; calls that were allowed count, also if they failed.
@@ -246,6 +249,7 @@ class Context:
     busy: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
+@suggests_keywords
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The rules of a program.

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import fields
+from functools import wraps
+from typing import Any, TypeVar
+
+_KindT = TypeVar("_KindT", bound=type)
 
 SIMILARITY = 0.5
 """Smallest similarity of a suggestion, from 0 to 1, as `difflib` measures it."""
@@ -42,3 +47,22 @@ def check_options(function: str, options: Iterable[str], known: Collection[str])
         if name not in known:
             hint = did_you_mean(closest(name, known)) or f"; it takes {', '.join(sorted(known))}"
             raise TypeError(f"{function}() has no argument {name!r}{hint}")
+
+
+def suggests_keywords(kind: _KindT) -> _KindT:
+    """Make the constructor of a dataclass suggest the nearest name for a misspelt keyword argument.
+
+    Python's own error names the class and the unknown argument alone, and settings have many names. The signature
+    stays what it was, for type checkers and for `inspect`.
+    """
+    construct = vars(kind)["__init__"]
+    known = frozenset(field.name for field in fields(kind) if field.init)
+
+    @wraps(construct)
+    def checked(self: Any, *values: Any, **options: Any) -> None:
+        if not known.issuperset(options):
+            check_options(kind.__name__, options, known)
+        construct(self, *values, **options)
+
+    kind.__init__ = checked  # type: ignore[misc]
+    return kind
