@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from toolwire.agent.budget import Spending
 from toolwire.agent.codec import dumps, from_data, loads, to_data
@@ -24,6 +24,8 @@ from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import Registered
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.policy.session import Session
+
+T = TypeVar("T")
 
 UNKNOWN = (
     "The program was stopped while this call was running. It may or may not have done its work; its result is lost: "
@@ -183,8 +185,7 @@ class RunRecorder:
 
     def answer(self, round: int) -> RecordedAnswer | None:
         """Return the answer of a round that an earlier process recorded; None if it recorded none."""
-        record = self.records.get(f"answer.{round}")
-        return None if record is None else from_data(RecordedAnswer, record["answer"])
+        return self._recorded(RecordedAnswer, "answer", round)
 
     async def record_answer(self, round: int, answer: RecordedAnswer) -> RecordedAnswer:
         """Record an answer, and return it as a later process would read it.
@@ -192,15 +193,11 @@ class RunRecorder:
         Raises:
             JournalError: see `Journal.write`.
         """
-        # Written and read back, so that a run that is resumed continues with exactly the same values.
-        text = dumps(to_data(answer))
-        await self.write(f"answer.{round}", "answer", text)
-        return from_data(RecordedAnswer, loads(text))
+        return await self._record("answer", round, answer)
 
     def compaction(self, round: int) -> Compacted | None:
         """Return the compaction before a round that an earlier process recorded; None if it recorded none."""
-        record = self.records.get(f"compaction.{round}")
-        return None if record is None else from_data(Compacted, record["compaction"])
+        return self._recorded(Compacted, "compaction", round)
 
     async def record_compaction(self, round: int, compacted: Compacted) -> Compacted:
         """Record a compaction, and return it as a later process would read it.
@@ -208,9 +205,17 @@ class RunRecorder:
         Raises:
             JournalError: see `Journal.write`.
         """
-        text = dumps(to_data(compacted))
-        await self.write(f"compaction.{round}", "compaction", text)
-        return from_data(Compacted, loads(text))
+        return await self._record("compaction", round, compacted)
+
+    def _recorded(self, kind: type[T], key: str, round: int) -> T | None:
+        record = self.records.get(f"{key}.{round}")
+        return None if record is None else from_data(kind, record[key])
+
+    async def _record(self, key: str, round: int, value: T) -> T:
+        # Written and read back, so that a run that is resumed continues with exactly the same values.
+        text = dumps(to_data(value))
+        await self.write(f"{key}.{round}", key, text)
+        return from_data(type(value), loads(text))
 
     async def record_pause(self) -> None:
         """Record the state of the run at a pause, which may have changed since its last record.

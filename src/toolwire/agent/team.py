@@ -21,14 +21,8 @@ _OutputT_co = TypeVar("_OutputT_co", default=str, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """An agent that another agent can call.
-
-    Attributes:
-        agent: the agent, with a model, format, tools, tier and budget of its own. Its configuration names the tool.
-        description: what the agent can do, for the model that calls it.
-        tier: the tier that a call of this member requires. What the member itself may do is up to its configuration.
-    """
+class _OtherAgent:
+    """An agent that another agent's model can ask for by a tool."""
 
     agent: Agent[Any]
     description: str
@@ -43,6 +37,17 @@ class Member:
         check_type("agent", self.agent, Agent, "an Agent")
         check_type("description", self.description, str, "text")
         check_type("tier", self.tier, Tier, TIER)
+
+
+@dataclass(frozen=True, slots=True)
+class Member(_OtherAgent):
+    """An agent that another agent can call.
+
+    Attributes:
+        agent: the agent, with a model, format, tools, tier and budget of its own. Its configuration names the tool.
+        description: what the agent can do, for the model that calls it.
+        tier: the tier that a call of this member requires. What the member itself may do is up to its configuration.
+    """
 
     async def work(self, task: str) -> str:
         """Return the member's answer to a task.
@@ -69,7 +74,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(_OtherAgent):
     """An agent that continues another agent's conversation.
 
     The model hands over with the tool `transfer_to_NAME`. From then on the other agent works, with its own system
@@ -80,20 +85,6 @@ class Handoff:
         description: what the agent is for, for the model that hands over.
         tier: the tier that the hand-off requires.
     """
-
-    agent: Agent[Any]
-    description: str
-    tier: Tier = Tier.CRAWL
-
-    def __post_init__(self) -> None:
-        """Check the types.
-
-        Raises:
-            TypeError: a value is of another type.
-        """
-        check_type("agent", self.agent, Agent, "an Agent")
-        check_type("description", self.description, str, "text")
-        check_type("tier", self.tier, Tier, TIER)
 
     @property
     def tool(self) -> str:

@@ -112,7 +112,32 @@ class _PlainAttempt:
         """See `Attempt`."""
 
 
-class Fallback:
+class _Group:
+    """Several models that serve as one; the first one stands for all where a request is written.
+
+    Attributes:
+        backends: the models, at least one.
+    """
+
+    backends: tuple[Backend, ...]
+
+    @property
+    def model(self) -> str:
+        """The name of the first model."""
+        return self.backends[0].model
+
+    @property
+    def api(self) -> str:
+        """The API of the first model."""
+        return self.backends[0].api
+
+    @property
+    def format(self) -> str:
+        """The wire format of the first model."""
+        return self.backends[0].format
+
+
+class Fallback(_Group):
     """Several models in order of preference: where one fails, the next one answers.
 
     A model is replaced before anything of its answer was passed on. In an agent it is also replaced afterwards: the
@@ -159,21 +184,6 @@ class Fallback:
         self._breaker = breaker
         self._hedge = hedge
         self._clock = clock
-
-    @property
-    def model(self) -> str:
-        """The name of the first model."""
-        return self.backends[0].model
-
-    @property
-    def api(self) -> str:
-        """The API of the first model."""
-        return self.backends[0].api
-
-    @property
-    def format(self) -> str:
-        """The wire format of the first model."""
-        return self.backends[0].format
 
     async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """Yield the events of the first model that answers; see `Backend`.
@@ -310,7 +320,7 @@ class Fallback:
             circuit.skipped_until = self._clock() + self._breaker.seconds
 
 
-class Route:
+class Route(_Group):
     """Several models, of which a function chooses one for each request.
 
     Args:
@@ -337,21 +347,6 @@ class Route:
         self.backends = tuple(backends.values())
         self._by_name = dict(backends)
         self._choose = choose
-
-    @property
-    def model(self) -> str:
-        """The name of the first model."""
-        return self.backends[0].model
-
-    @property
-    def api(self) -> str:
-        """The API of the first model."""
-        return self.backends[0].api
-
-    @property
-    def format(self) -> str:
-        """The wire format of the first model."""
-        return self.backends[0].format
 
     def choose(self, request: ChatRequest) -> tuple[str, Backend]:
         """Return the model for a request, with its name in the route."""
