@@ -31,7 +31,10 @@ SOURCE = ROOT / "src" / "toolwire"
 SNAPSHOT = ROOT / "tests" / "public_api.txt"
 PACKAGES = (
     "toolwire",
-    *(f"toolwire.{name}" for name in ["agent", "mcp", "models", "policy", "telemetry", "testing", "web", "wire"]),
+    *(
+        f"toolwire.{name}"
+        for name in ["agent", "mcp", "models", "openapi", "policy", "telemetry", "testing", "web", "wire"]
+    ),
 )
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.py", "examples/**/*.ipynb", "examples/**/*.md"),

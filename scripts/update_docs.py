@@ -148,6 +148,7 @@ PUBLIC = (
     "toolwire.agent",
     "toolwire.mcp",
     "toolwire.models",
+    "toolwire.openapi",
     "toolwire.policy",
     "toolwire.telemetry",
     "toolwire.testing",

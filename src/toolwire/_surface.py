@@ -22,12 +22,14 @@ EXTRAS = {
     "huggingface_hub": "local",
     "mcp": "mcp",
     "mcp_types": "mcp",
+    "openapi_spec_validator": "openapi",
     "opentelemetry": "otel",
     "prompt_toolkit": "chat",
     "re2": "agent",
     "starlette": "mcp",
     "uvicorn": "mcp",
     "xllamacpp": "local",
+    "yaml": "openapi",
 }
 """The extra that installs each optional module."""
 

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 PROGRAMS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb"))
 PUBLIC = {"toolwire"} | {
-    f"toolwire.{name}" for name in ("agent", "mcp", "models", "policy", "telemetry", "testing", "wire")
+    f"toolwire.{name}" for name in ("agent", "mcp", "models", "openapi", "policy", "telemetry", "testing", "wire")
 }
 
 
@@ -282,6 +282,30 @@ def test_mcp_client_uses_the_tools_of_the_mcp_server(
         assert run("mcp_client.py", monkeypatch=monkeypatch, capsys=capsys) == "3 are left.\n"
     assert server.said(1)[-1] == "3"
     assert lines_of("mcp_client.py") <= 9
+
+
+def test_openapi_tools_call_the_api(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked: list[Asked] = []
+
+    def answer(request: Asked) -> Answer:
+        asked.append(request)
+        return Answer(b"3")
+
+    (tmp_path / "shop.yaml").write_text(
+        "openapi: 3.1.0\ninfo: {title: shop, version: '1'}\npaths:\n  /stock/{item}:\n    get:\n"
+        "      operationId: readStock\n"
+        "      parameters: [{name: item, in: path, required: true, schema: {type: string}}]\n"
+    )
+    steps = calling(call("readStock", item="green tea")), ParsedResponse("3 are left.")
+    with scripted(*steps) as server, serving(answer, get=True) as url:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        monkeypatch.setenv("SHOP_TOKEN", "s")
+        arguments = (str(tmp_path / "shop.yaml"), f"{url}/v1")
+        assert run("openapi_tools.py", *arguments, monkeypatch=monkeypatch, capsys=capsys) == "3 are left.\n"
+    assert server.said(1)[-1] == "3"
+    assert [(item.path, item.headers["authorization"]) for item in asked] == [("/v1/stock/green%20tea", "Bearer s")]
 
 
 def test_mcp_server_prints_its_address_and_token(capsys: pytest.CaptureFixture[str]) -> None:

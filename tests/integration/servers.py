@@ -17,6 +17,7 @@ class Asked:
     path: str
     headers: dict[str, str]
     body: bytes
+    method: str = "POST"
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Answer:
 
 @contextmanager
 def serving(answer: Callable[[Asked], Answer], *, get: bool = False) -> Iterator[str]:
-    """The address of a server that answers so; to GET as well, if it shall."""
+    """The address of a server that answers so; to GET and other methods as well, if it shall."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -43,7 +44,8 @@ def serving(answer: Callable[[Asked], Answer], *, get: bool = False) -> Iterator
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            made = answer(Asked(self.path, {key.lower(): value for key, value in self.headers.items()}, body))
+            headers = {key.lower(): value for key, value in self.headers.items()}
+            made = answer(Asked(self.path, headers, body, self.command))
             self.send_response(made.status)
             self.send_header("content-type", made.content_type)
             self.send_header("transfer-encoding", "chunked")
@@ -60,7 +62,7 @@ def serving(answer: Callable[[Asked], Answer], *, get: bool = False) -> Iterator
             self.wfile.write(b"0\r\n\r\n")
 
         if get:
-            do_GET = do_POST
+            do_GET = do_PUT = do_PATCH = do_DELETE = do_POST
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -66,12 +66,12 @@ def tools_from(
     if isinstance(only, str):
         raise wrong_type("only", only, "an iterable of names of methods")
     declared = _declared(type(instance))
-    given, names = dict(options or {}), list(declared) if only is None else list(only)
-    for name in (*names, *given):
+    overriding, names = dict(options or {}), list(declared) if only is None else list(only)
+    for name in (*names, *overriding):
         if name not in declared:
             hint = did_you_mean(closest(name, declared)) or "."
             raise DefinitionError(f"{type(instance).__name__} has no public method {name!r:.80}{hint}")
-    return [_tool_of(instance, name, {**declared[name], **given.get(name, {})}) for name in names]
+    return [_tool_of(instance, name, {**declared[name], **overriding.get(name, {})}) for name in names]
 
 
 def _tool_of(instance: object, name: str, options: ToolOptions) -> Tool[..., Any]:
@@ -93,8 +93,8 @@ def _declared(kind: type) -> dict[str, ToolOptions]:
         for name, value in _members(base):
             if _is_method(value):
                 # A subclass that overrides a destructive method must not lift its care by saying nothing.
-                own: ToolOptions | None = getattr(getattr(value, "__func__", value), _OPTIONS, None)
-                declared[name] = {**declared.get(name, {}), **(own or {})}
+                declared_here: ToolOptions | None = getattr(getattr(value, "__func__", value), _OPTIONS, None)
+                declared[name] = {**declared.get(name, {}), **(declared_here or {})}
             else:
                 declared.pop(name, None)
     return declared

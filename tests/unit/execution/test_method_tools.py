@@ -146,8 +146,8 @@ def test_methods_of_the_standard_library_and_pydantic_are_not_used() -> None:
 
         clear = None  # type: ignore[assignment]
 
-    assert [made.definition.name for made in tools_from(Cart())] == ["add"]
-    assert [made.definition.name for made in tools_from(Table())] == ["size"]
+    assert [method_tool.definition.name for method_tool in tools_from(Cart())] == ["add"]
+    assert [method_tool.definition.name for method_tool in tools_from(Table())] == ["size"]
 
 
 def test_mistakes_are_reported() -> None:
