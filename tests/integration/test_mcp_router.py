@@ -631,6 +631,23 @@ def test_router_without_a_registry_connects_on_entry(tmp_path: Path) -> None:
     asyncio.run(over_url())
 
 
+def test_router_serves_other_event_loops_after_a_plain_with(tmp_path: Path) -> None:
+    server = raw(tmp_path, tools=[tool("t")])
+    call = ToolCall("t", {}, "c1")
+
+    async def in_own_loop(registry: ToolRegistry) -> ToolResult:
+        return (await ToolExecutor(registry).run(call, Session(tier=Tier.RUN))).result
+
+    async def in_the_wrong_loop() -> ToolResult:
+        async with McpRouter([server], approve=True) as router:
+            return await asyncio.to_thread(lambda: run_blocking(lambda: in_own_loop(router.registry)))
+
+    with McpRouter([server], approve=True) as router:
+        assert asyncio.run(in_own_loop(router.registry)).result == "t"
+        assert run_blocking(lambda: in_own_loop(router.registry)).result == "t"
+    assert "belong to another event loop" in (asyncio.run(in_the_wrong_loop()).error or "")
+
+
 def test_router_without_a_registry_raises_if_a_server_cannot_be_used(tmp_path: Path) -> None:
     good, gone = raw(tmp_path, tools=[tool("t")]), McpServer(name="gone", command=str(tmp_path / "none"))
     with (

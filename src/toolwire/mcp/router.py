@@ -8,7 +8,7 @@ tool does not run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -61,8 +61,8 @@ class McpRouter:
     Without a registry, the router makes one, and connects to all servers on entry. With a registry, tools of servers
     that were used before are registered on entry as they were approved, and no server is started: that happens with
     the first call, or with `connect`. Calls go through a `ToolExecutor`, which decides about them. The router belongs
-    to the event loop in which the block was entered; after a plain `with`, that is the one of the synchronous methods,
-    such as `Agent.ask_sync`.
+    to the event loop in which the block was entered. After a plain `with`, tools can be called in any event loop and by
+    the synchronous methods, such as `Agent.ask_sync`.
     """
 
     def __init__(
@@ -111,6 +111,8 @@ class McpRouter:
         self._auth = auth or {}
         self._asked = None if asked is None else as_async(asked)
         self._entries: dict[str, ServerEntry] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._serves_all_loops = False
 
     def __repr__(self) -> str:
         """Return the names of the servers; commands and addresses may contain secrets."""
@@ -122,7 +124,8 @@ class McpRouter:
         return self._registry
 
     def __enter__(self) -> McpRouter:
-        """Do the same as `async with`, for programs without asyncio."""
+        """Do the same as `async with`, for programs without asyncio and for notebooks."""
+        self._serves_all_loops = True
         return run_blocking(self.__aenter__)
 
     def __exit__(
@@ -137,6 +140,7 @@ class McpRouter:
         Raises:
             ConfigurationError: the router made its own registry, and a server cannot be used.
         """
+        self._loop = asyncio.get_running_loop()
         for name, server in self._configured.items():
             connection = Connection(
                 server,
@@ -374,7 +378,7 @@ class McpRouter:
 
     def _add(self, entry: ServerEntry, tool: RegisteredTool, *, disabled: bool = False) -> None:
         async def run(**arguments: Any) -> ToolResult:
-            return await self._call(entry, tool, arguments)
+            return await self._in_own_loop(lambda: self._call(entry, tool, arguments))
 
         try:
             self._registry.register(
@@ -394,6 +398,23 @@ class McpRouter:
     def _pin(self, entry: ServerEntry, tools: list[DeclaredTool]) -> None:
         self._approvals.pin(entry.server, {tool.name: tool.stored() for tool in tools})
         self._register(entry, [tool.current for tool in entry.tools.values()] + entry.disabled)
+
+    async def _in_own_loop(self, work: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult:
+        """Run a call in the event loop to which the connections belong; in another one it would wait for ever.
+
+        Raises:
+            ToolError: that loop may be blocked by this very call.
+        """
+        loop = self._loop
+        if loop is None or asyncio.get_running_loop() is loop:
+            return await work()
+        if not self._serves_all_loops:
+            raise ToolError(
+                "The MCP servers belong to another event loop: use `async with` and `await` in the same one, or a plain "
+                "`with` for calls from any."
+            )
+        # The loop of the synchronous methods has a thread of its own, which no caller blocks.
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
 
     async def _call(self, entry: ServerEntry, tool: RegisteredTool, arguments: dict[str, Any]) -> ToolResult:
         server, name = entry.server.name, tool.current.name
