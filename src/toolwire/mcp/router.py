@@ -410,8 +410,8 @@ class McpRouter:
             return await work()
         if not self._serves_all_loops:
             raise ToolError(
-                "The MCP servers belong to another event loop: use `async with` and `await` in the same one, or a plain "
-                "`with` for calls from any."
+                "The MCP servers belong to another event loop: use `async with` and `await` in the same one, or a "
+                "plain `with` for calls from any."
             )
         # The loop of the synchronous methods has a thread of its own, which no caller blocks.
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
