@@ -12,12 +12,25 @@ from typing import Any
 
 import pytest
 from tests.integration.mcp_parts import HERE, Desk, at, calls, heard, raw, serving, starts, tool
+from tests.integration.models import calling, scripted
 
-from toolwire import ConfigurationError, Session, Tier, ToolCall, ToolExecutor, ToolRegistry, ToolResult
+from toolwire import (
+    Agent,
+    Client,
+    ConfigurationError,
+    ParsedResponse,
+    Session,
+    Tier,
+    ToolCall,
+    ToolExecutor,
+    ToolRegistry,
+    ToolResult,
+)
 from toolwire.mcp import McpRouter, McpService, ServerQuestion, connection, router
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.server_status import ToolProgress
 from toolwire.mcp.servers import McpServer
+from toolwire.models import ApiBackend
 from toolwire.runtime.blocking import run_blocking
 
 SDK = (str(HERE / "sdk_mcp.py"),)
@@ -664,3 +677,26 @@ def test_router_without_a_registry_raises_if_a_server_cannot_be_used(tmp_path: P
     assert starts(tmp_path) == 1
     with pytest.raises(TypeError, match="approve must be a function that asks about a server, or True, not 'yes'"):
         McpRouter([good], approve="yes")  # type: ignore[arg-type]
+
+
+def test_files_of_a_server_reach_the_model_as_files(tmp_path: Path) -> None:
+    paper = {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "JVBERi0="}
+    content = [
+        {"type": "resource", "resource": paper},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+    ]
+    server = raw(tmp_path, tools=[tool("t")], calls={"t": [{"result": {"content": content}}]})
+    answers = calling(ToolCall("t", {}, "call_1")), ParsedResponse("I see.")
+    with (
+        scripted(*answers) as model,
+        McpRouter([server], approve=True) as router,
+        Client("openai", "m", base_url=model.url, key="none") as client,
+    ):
+        assert Agent(ApiBackend(client), router.registry).ask_sync("Look.") == "I see."
+    *_, result, media = model.asked[1]["messages"]
+    assert result["content"] == "[resource file:///a.pdf (application/pdf)]"
+    kinds = [part["type"] for part in media["content"]]
+    assert kinds == ["text", "image_url", "file", "input_audio"]
+    assert media["content"][2]["file"]["file_data"] == "data:application/pdf;base64,JVBERi0="
+    assert media["content"][3]["input_audio"] == {"data": "AAAA", "format": "wav"}

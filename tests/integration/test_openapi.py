@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +250,32 @@ def test_operations_are_chosen_and_changed_by_name(tmp_path: Path) -> None:
         OpenApi(DOCUMENT, base_url="http://h", only="getOrder")
     with pytest.raises(TypeError, match="base_ulr"):
         OpenApi(DOCUMENT, base_ulr="http://h")  # type: ignore[call-arg]
+
+
+def replaced(value: Any, pointer: tuple[Any, ...], new: Any) -> Any:
+    """Return a copy with another value in one place."""
+    if not pointer:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[pointer[0]] = replaced(value[pointer[0]], pointer[1:], new)
+    return copy
+
+
+def pointers(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield above
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield from pointers(inner, (*above, key))
+
+
+@pytest.mark.parametrize("new", [None, 5, "x", [], [5], {}, {"$ref": "#"}, {"$ref": "x"}], ids=repr)
+def test_no_fault_of_a_document_raises_another_error(new: Any) -> None:
+    parameter = {"name": "p", "in": "query", "style": "form", "content": {"application/json": {"schema": {}}}}
+    paths = {**DOCUMENT["paths"], "/p": {"get": {"parameters": [parameter], "responses": {}}}}
+    document = {**DOCUMENT, "paths": paths}
+    for pointer in pointers(document):
+        with suppress(ConfigurationError, DefinitionError, TypeError if not pointer else DefinitionError):
+            OpenApi(replaced(document, pointer, new), trust_servers=True)
 
 
 def test_names_are_unique_and_writable() -> None:

@@ -40,6 +40,8 @@ _IN_PATHS = "/:@!$&'()*+,;=-._~%"
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json")
+_PLAIN_TYPES = dict.fromkeys(("*/*", "application/*"), "application/json")
+"""The type that is sent where an operation takes any."""
 _FORM = "application/x-www-form-urlencoded"
 
 Pairs = list[tuple[str, str]]
@@ -173,23 +175,24 @@ def read_operation(document: ApiDocument, source: OperationSource, fixed: Iterab
     """
     if not source.path.startswith("/"):
         raise DefinitionError(f"the path {source.path!r:.80} does not begin with a slash", tool=name)
-    reader = SchemaReader(document)
+    reader, placeholders = SchemaReader(document), set(_PLACEHOLDER.findall(source.path))
     properties: dict[str, Any] = {}
     required: list[str] = []
     parameters: list[Parameter] = []
     reserved = RESERVED_HEADERS | set(fixed)
     for node in _parameters(document, source):
-        place, key = str(node.get("in")), str(node.get("name"))
+        place, key = node["in"], node["name"]
+        if place == "path" and key not in placeholders:
+            continue  # no request would contain it
         if not _is_offered(place, key, reserved, needed=node.get("required") is True):
             continue
         argument = _free_name(key, place, properties)
-        parameter, schema = _read_parameter(reader, node, argument)
+        parameter, schema = _read_parameter(document, node, argument)
         parameters.append(parameter)
-        properties[argument] = schema
+        properties[argument] = _described(reader.read(schema), node)
         if node.get("required") is True or place == "path":
             required.append(argument)
-    placeholders = _PLACEHOLDER.findall(source.path)
-    if missing := set(placeholders) - {item.name for item in parameters if item.place == "path"}:
+    if missing := placeholders - {item.name for item in parameters if item.place == "path"}:
         raise DefinitionError(f"its path has no parameter for {', '.join(sorted(missing))}", tool=name)
     body = body_type = ""
     if source.operation.get("requestBody") is not None:
@@ -231,13 +234,16 @@ def _description(source: OperationSource) -> str:
 
 def _parameters(document: ApiDocument, source: OperationSource) -> list[Mapping[str, Any]]:
     """Return the parameters of a path item and of its operation, which overrides them."""
-    nodes: dict[tuple[Any, Any], Mapping[str, Any]] = {}
+    nodes: dict[tuple[str, str], Mapping[str, Any]] = {}
     for owner in (source.item, source.operation):
-        listed = owner.get("parameters", [])
+        listed = owner.get("parameters") or []
         if not isinstance(listed, list):
             raise DefinitionError("its parameters are not a list")
         for node in map(document.follow, listed):
-            nodes[node.get("in"), node.get("name")] = node
+            place, name = node.get("in"), node.get("name")
+            if not isinstance(place, str) or not isinstance(name, str):
+                raise DefinitionError("one of its parameters has no name, or no place")
+            nodes[place, name] = node
     return list(nodes.values())
 
 
@@ -269,20 +275,17 @@ def _free_name(name: str, place: str, taken: Mapping[str, Any]) -> str:
     return candidate
 
 
-def _read_parameter(reader: SchemaReader, node: Mapping[str, Any], argument: str) -> tuple[Parameter, Any]:
-    place, name = str(node["in"]), str(node["name"])
+def _read_parameter(document: ApiDocument, node: Mapping[str, Any], argument: str) -> tuple[Parameter, Any]:
+    """Return a parameter, and its schema as the document writes it."""
+    place, name = node["in"], node["name"]
     style = str(node.get("style") or ("form" if place == "query" else "simple"))
     if style not in _STYLES[place]:
         raise DefinitionError(f"the parameter {name!r:.80} has the style {style!r:.40}, which is not supported")
-    content = node.get("content")
+    content, explode = node.get("content"), node.get("explode")
     is_json = isinstance(content, Mapping) and bool(content)
-    schema = next(iter(content.values())).get("schema", {}) if isinstance(content, Mapping) and content else None
-    schema = node.get("schema", {}) if schema is None else schema
-    explode = node.get("explode")
-    parameter = Parameter(
-        argument, place, name, style, style == "form" if explode is None else explode is True, is_json
-    )
-    return parameter, _described(reader.read(schema), node)
+    owner = document.follow(next(iter(content.values()))) if is_json and content else node
+    explode = style == "form" if explode is None else explode is True
+    return Parameter(argument, place, name, style, explode, is_json), owner.get("schema", {})
 
 
 def _described(schema: Any, node: Mapping[str, Any]) -> Any:
@@ -295,16 +298,18 @@ def _described(schema: Any, node: Mapping[str, Any]) -> Any:
 def _read_body(document: ApiDocument, node: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the media type and the schema of a body, in the form that a call can write."""
     content = node.get("content")
-    written = {str(key).partition(";")[0].strip().lower(): value for key, value in (content or {}).items()}
+    if not isinstance(content, Mapping):
+        raise DefinitionError("its body has no content")
+    written = {key.partition(";")[0].strip().lower(): value for key, value in content.items()}
     for kind in _BODIES:
         for media_type, media in written.items():
             if _body_kind(media_type) == kind:
-                return media_type, document.follow(media).get("schema", {})
+                return _PLAIN_TYPES.get(media_type, media_type), document.follow(media).get("schema", {})
     raise DefinitionError(f"its body is {', '.join(written) or 'of no type'}, which is not supported")
 
 
 def _body_kind(media_type: str) -> str:
-    if _JSON.fullmatch(media_type):
+    if _JSON.fullmatch(media_type) or media_type in _PLAIN_TYPES:
         return "json"
     return {_FORM: "form", "text/plain": "text"}.get(media_type, "")
 

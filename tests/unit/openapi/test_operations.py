@@ -224,12 +224,14 @@ def test_arguments_of_one_name_are_told_apart() -> None:
         ("application/merge-patch+json", {"a": None}, b'{"a": null}'),
         ("application/x-www-form-urlencoded", {"a": "b&c", "d": [1, 2], "e": None}, b"a=b%26c&d=1&d=2"),
         ("text/plain", "hello", b"hello"),
+        ("*/*", [1], b"[1]"),
     ],
 )
 def test_bodies_are_written_in_their_type(media_type: str, value: Any, content: bytes) -> None:
     api_operation = operation("post", requestBody=body({}, media_type))
     request = sent(api_operation, body=value)
-    assert (request.content, request.headers["Content-Type"]) == (content, media_type.partition(";")[0])
+    sent_type = "application/json" if media_type == "*/*" else media_type.partition(";")[0]
+    assert (request.content, request.headers["Content-Type"]) == (content, sent_type)
     assert sent(api_operation).content is None
 
 
@@ -243,6 +245,8 @@ def test_bodies_are_written_in_their_type(media_type: str, value: Any, content: 
         ({"parameters": [parameter("cookie", "c", required=True)]}, "needs the parameter 'c' in 'cookie'"),
         ({"parameters": [parameter("query", "c", style="odd")]}, "has the style 'odd', which is not supported"),
         ({"parameters": {"a": 1}}, "its parameters are not a list"),
+        ({"parameters": [{"in": "query"}]}, "one of its parameters has no name, or no place"),
+        ({"requestBody": {"content": 5}}, "its body has no content"),
         ({"path": "/x/{y}"}, "its path has no parameter for y"),
         ({"parameters": [parameter("query", "p", {"type": "nonsense"})]}, "nonsense"),
     ],
