@@ -284,6 +284,18 @@ def test_mcp_client_uses_the_tools_of_the_mcp_server(
     assert lines_of("mcp_client.py") <= 9
 
 
+def test_object_tools_share_the_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    questions: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: questions.append(question) or "y")
+    steps = calling(call("pending")), calling(call("cancel", item="milk")), ParsedResponse("The milk is cancelled.")
+    with scripted(*steps) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        printed = run("object_tools.py", monkeypatch=monkeypatch, capsys=capsys)
+    assert printed == "The milk is cancelled.\nstill ordered: tea\n"
+    assert server.said(1)[-1] == '["tea", "milk"]'
+    assert questions == ["cancel {'item': 'milk'}? [y/n] "]
+
+
 def test_openapi_tools_call_the_api(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

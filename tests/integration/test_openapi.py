@@ -248,6 +248,9 @@ def test_operations_are_chosen_and_changed_by_name(tmp_path: Path) -> None:
         OpenApi(DOCUMENT, base_url="http://h", options={"x": {}})
     with pytest.raises(TypeError, match="only must be"):
         OpenApi(DOCUMENT, base_url="http://h", only="getOrder")
+    for headers in ({"X": "ü"}, {"X": 5}, {"X": "a\r\nY: b"}):
+        with pytest.raises(ConfigurationError, match="headers= "):
+            OpenApi(DOCUMENT, base_url="http://h", headers=headers)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="base_ulr"):
         OpenApi(DOCUMENT, base_ulr="http://h")  # type: ignore[call-arg]
 

@@ -38,6 +38,8 @@ from toolwire import (
     ToolResult,
     builtin_tools,
     tool,
+    tool_options,
+    tools_from,
 )
 from toolwire.agent import (
     AgentConfig,
@@ -56,6 +58,7 @@ from toolwire.agent import (
 )
 from toolwire.mcp import McpRouter, McpServer, McpService
 from toolwire.models import ApiBackend, Backend, HttpTransport, Retry, TextBackend, Transport, client_source
+from toolwire.openapi import OpenApi
 from toolwire.policy import PolicyTable
 from toolwire.telemetry import Archive, Recorder, standard_archive
 from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedBackend, ScriptedTransport
@@ -255,6 +258,27 @@ def describe_a_format() -> WireFormat:
 async def count(backend: Backend) -> AsyncIterator[Event]:
     async for event in backend.stream(toolwire.ChatRequest((Message("user", "Count."),))):
         yield event
+
+
+class Orders:
+    @tool_options(destructive=True)
+    def cancel(self, number: int) -> str:
+        return f"{number} is cancelled"
+
+
+def use_methods(orders: Orders) -> list[Tool[..., Any]]:
+    assert_type(orders.cancel(5), str)
+    return tools_from(orders, only=["cancel"], options={"cancel": {"tier": Tier.WALK}})
+
+
+def use_http_api(model: Backend) -> str:
+    api = OpenApi("shop.json", base_url="https://shop.example.com", options={"readOrder": {"tier": Tier.CRAWL}})
+    return Agent(model, [*api.tools, *use_methods(Orders())]).ask_sync("Where is my order?")
+
+
+def use_server(model: Backend) -> str:
+    with McpRouter([McpServer(name="files", command="files-server")], approve=True) as router:
+        return Agent(model, router.registry).ask_sync("Which files are there?")
 
 
 def guard_files() -> tuple[Tool[..., object], ...]:

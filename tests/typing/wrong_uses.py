@@ -27,6 +27,11 @@ registry = ToolRegistry()
 question = [Message("user", "Hello.")]
 
 
+toolwire.tools_from(
+    backend, options={"stream": {"tierr": Tier.RUN}}
+)  # expect: typeddict-unknown-key | reportArgumentType
+
+
 @toolwire.tool
 def add(first: int, second: int) -> int:
     """Add two numbers."""

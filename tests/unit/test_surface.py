@@ -67,6 +67,16 @@ except ImportError as error:
             ["botocore"],
             "Bedrock needs botocore, which is not installed: [bedrock]",
         ),
+        (
+            "from toolwire.openapi import OpenApi; OpenApi('zensical.toml', base_url='http://h')",
+            ["yaml"],
+            "An OpenAPI document in YAML needs yaml, which is not installed: [openapi]",
+        ),
+        (
+            "from toolwire.openapi import OpenApi; OpenApi({'openapi': '3.1.0'}, base_url='http://h', strict=True)",
+            ["openapi_spec_validator"],
+            "strict=True needs openapi_spec_validator, which is not installed: [openapi]",
+        ),
     ],
 )  # fmt: skip
 def test_a_missing_extra_is_named(statement: str, modules: list[str], message: str) -> None:

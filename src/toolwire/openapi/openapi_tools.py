@@ -151,6 +151,12 @@ class _Sender:
         self._headers, self._query = dict(options.get("headers") or {}), dict(options.get("query") or {})
         self._client = options.get("client")
         self._timeout, self._max_bytes = options.get("timeout", 30.0), options.get("max_bytes", 1_000_000)
+        try:
+            checked = httpx.Headers(self._headers)
+        except (UnicodeEncodeError, TypeError, AttributeError) as error:
+            raise ConfigurationError("headers= maps names of headers to text in ASCII") from error
+        if any("\n" in text or "\r" in text for pair in checked.multi_items() for text in pair):
+            raise ConfigurationError("headers= contains a line break")
         check_type("base_url", self._base_url, str, "text, such as 'https://api.example.com'")
         check_type("timeout", self._timeout, (int, float), "a number of seconds")
         check_type("max_bytes", self._max_bytes, int, "a number of bytes")
