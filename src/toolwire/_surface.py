@@ -113,6 +113,31 @@ def check_type(argument: str, value: object, kind: type | tuple[type, ...], expe
         raise wrong_type(argument, value, expected)
 
 
+def check_number(
+    argument: str, value: object, expected: str, *, least: float = 0, whole: bool = False, optional: bool = False
+) -> None:
+    """Check an argument that is a number, such as a limit.
+
+    Args:
+        argument: the parameter's name.
+        value: the value that was passed.
+        expected: a noun phrase, such as "a number of seconds".
+        least: the smallest number that makes sense.
+        whole: a fraction makes none.
+        optional: None stands for no limit.
+
+    Raises:
+        TypeError: it is of another type; True and False are no numbers here.
+        ValueError: it is smaller than that, or not a number at all (NaN), which no comparison would ever reach.
+    """
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise wrong_type(argument, value, f"{expected} or None" if optional else expected)
+    if not value >= least:
+        raise ValueError(f"{argument} must be at least {least:g}, not {value:g}")
+
+
 def check_items(argument: str, values: object, kind: type | tuple[type, ...], expected: str) -> None:
     """Check an argument that is a collection of values of one type; text is not a collection.
 

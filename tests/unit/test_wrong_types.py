@@ -51,9 +51,9 @@ from toolwire import (
     replay,
     tool,
 )
-from toolwire.agent import AgentConfig, AgentTeam, Budget, Member, Prices, load_agent
+from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Member, Prices, Summarize, load_agent
 from toolwire.mcp import McpRouter, McpService
-from toolwire.models import ApiBackend, Retry, TextBackend, local_source
+from toolwire.models import ApiBackend, CircuitBreaker, Retry, TextBackend, local_source
 from toolwire.telemetry import Archive, Recorder
 from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedBackend, ScriptedTransport
 
@@ -349,6 +349,42 @@ def test_a_value_that_cannot_be_used_says_what_can(
         use(make)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: Budget(rounds=0), ValueError, "rounds must be at least 1, not 0"),
+        (lambda: Budget(rounds=True), TypeError, "rounds must be a number of rounds, not True"),
+        (lambda: Budget(rounds=2.5), TypeError, "rounds must be a number of rounds, not 2.5"),
+        (lambda: Budget(money=NAN), ValueError, "money must be at least 0, not nan"),
+        (lambda: Budget(seconds=-1), ValueError, "seconds must be at least 0, not -1"),
+        (lambda: Budget(last_seconds=-1), ValueError, "last_seconds must be at least 0, not -1"),
+        (lambda: AgentConfig(timeout=-3), ValueError, "timeout must be at least 0, not -3"),
+        (lambda: AgentConfig(silence=NAN), ValueError, "silence must be at least 0, not nan"),
+        (lambda: AgentConfig(context=0), ValueError, "context must be at least 1, not 0"),
+        (lambda: AgentConfig(output_retries=-1), ValueError, "output_retries must be at least 0, not -1"),
+        (lambda: AgentConfig(definitions=None), TypeError, "definitions must be a number of tokens, not None"),
+        (lambda: Summarize(keep=0), ValueError, "keep must be at least 1, not 0"),
+        (lambda: ToolExecutor(registry, concurrency=0), ValueError, "concurrency must be at least 1, not 0"),
+        (lambda: ToolExecutor(registry, timeout=NAN), ValueError, "timeout must be at least 0, not nan"),
+        (lambda: ToolExecutor(registry, confirm_timeout=-1), ValueError, "confirm_timeout must be at least 0, not -1"),
+        (lambda: DurableRuns(concurrency=0), ValueError, "concurrency must be at least 1, not 0"),
+        (lambda: Limit(calls=-1), ValueError, "calls must be at least 0, not -1"),
+        (lambda: Limit(running=NAN), ValueError, "running must be at least 0, not nan"),
+        (lambda: Retry(attempts=0), ValueError, "attempts must be at least 1, not 0"),
+        (lambda: Retry(wait=-1), ValueError, "wait must be at least 0, not -1"),
+        (lambda: CircuitBreaker(failures=0), ValueError, "failures must be at least 1, not 0"),
+        (lambda: client.extract(str, "x", retries=-1), ValueError, "retries must be at least 0, not -1"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused(make: Callable[[], Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        use(make)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_wrong_type_is_raised_where_the_call_is() -> None:

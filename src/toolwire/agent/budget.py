@@ -9,7 +9,7 @@ from time import monotonic
 from types import NoneType
 from typing import TypeVar
 
-from toolwire._surface import check_type
+from toolwire._surface import check_number, check_type
 from toolwire.agent.prices import FREE, ModelPrices, Prices
 from toolwire.execution.tool_context import BudgetLeft
 from toolwire.messages import Usage
@@ -49,18 +49,17 @@ class Budget:
     last_seconds: float = LAST_SECONDS
 
     def __post_init__(self) -> None:
-        """Check the types, and that there is a round.
+        """Check the limits.
 
         Raises:
             TypeError: a value is of another type.
-            ValueError: the budget has no round.
+            ValueError: the budget has no round, or a limit is below zero.
         """
-        check_type("rounds", self.rounds, int, "a number of rounds")
+        check_number("rounds", self.rounds, "a number of rounds", least=1, whole=True)
         for name in ("calls", "tokens", "seconds", "money"):
-            check_type(name, getattr(self, name), (int, float, NoneType), "a number or None")
+            check_number(name, getattr(self, name), "a number", optional=True)
+        check_number("last_seconds", self.last_seconds, "a number of seconds")
         check_type("prices", self.prices, (Prices, Mapping, NoneType), "Prices, a dict of Prices by model, or None")
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, not {self.rounds}")
 
     def exceeded(self, spending: Spending) -> str:
         """Return which budget is used up before the next round, in words; "" if none is."""

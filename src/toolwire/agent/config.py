@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any, Literal, get_args
 
-from toolwire._surface import check_type
+from toolwire._surface import check_number, check_type
 from toolwire.agent.budget import Budget
 from toolwire.agent.hooks import Hooks
 from toolwire.agent.summarize import Summarize
@@ -88,6 +88,7 @@ class AgentConfig:
             ConfigurationError: there is a tier and a gate, or compaction without a maximum for the context.
             DefinitionError: a setting of the model has an invalid value.
             TypeError: a value has another type, or a setting of the model is misspelt.
+            ValueError: a limit is below zero.
         """
         for name, kind in (("budget", Budget), ("hooks", Hooks)):
             check_type(name, getattr(self, name), kind, f"a {kind.__name__}")
@@ -100,10 +101,13 @@ class AgentConfig:
         if self.output_mode not in get_args(OutputMode):
             modes = ", ".join(map(repr, get_args(OutputMode)))
             raise ConfigurationError(f"output_mode is one of {modes}, not {self.output_mode!r:.40}")
-        check_type("output_retries", self.output_retries, int, "a number")
+        check_number("output_retries", self.output_retries, "a number of outputs", whole=True)
         if self.compaction is not None and self.context is None:
             raise ConfigurationError("compaction=Summarize() needs context=, the number of tokens that are too many")
-        check_type("timeout", self.timeout, (int, float, NoneType), "a number of seconds or None")
+        for limit in ("timeout", "silence", "answer_seconds"):
+            check_number(limit, getattr(self, limit), "a number of seconds", optional=True)
+        check_number("definitions", self.definitions, "a number of tokens", whole=True)
+        check_number("context", self.context, "a number of tokens", least=1, whole=True, optional=True)
         check_type("name", self.name, str, "text")
         check_type("system", self.system, str, "text")
         RequestAdditions.of(self.settings, self.extra_body, self.extra_headers)

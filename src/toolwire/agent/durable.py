@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
+from toolwire._surface import check_number
 from toolwire.agent.agent import Agent, answer_of
 from toolwire.agent.codec import to_json
 from toolwire.agent.compatibility import configuration
@@ -46,6 +47,7 @@ from toolwire.agent.run_store import (
     RunStore,
     RunTail,
     attributes,
+    checked_name,
     owner_of,
 )
 from toolwire.agent.session_record import SessionRecord
@@ -67,8 +69,6 @@ RESCUES: Final = 5
 """Maximum number of processes that may die with a run before workers stop taking it."""
 WATCH_SECONDS: Final = 0.5
 """Seconds between two looks at a run that another process executes."""
-MAX_NAME: Final = 200
-"""Maximum length of a run's name, in characters."""
 
 _log = logging.getLogger("toolwire.agent")
 _open = False
@@ -90,6 +90,7 @@ class DurableRuns:
     def __init__(
         self, *agents: Agent[Any] | AgentTeam[Any], database: str = "", worker: bool = False, concurrency: int = 10
     ) -> None:
+        check_number("concurrency", concurrency, "a number of runs", least=1, whole=True)
         self._agents: dict[str, Agent[Any]] = {}
         for member in agents:
             agent = member.coordinator if isinstance(member, AgentTeam) else member
@@ -247,7 +248,7 @@ class DurableRuns:
         Raises:
             JournalError: the run cannot be recorded, or a run with another task has its name.
         """
-        request, run_id = self._request(task, agent, history, session), _checked_name(run_id)
+        request, run_id = self._request(task, agent, history, session), checked_name(run_id)
         # The session is fresh: the request has its state, and nothing else can have changed it since.
         text, run = to_json(request), ActiveRun(session, fresh=True)
         self._open_driver.claim(run_id, run)
@@ -321,7 +322,7 @@ class DurableRuns:
         Raises:
             JournalError: the run cannot be recorded, or a run with another task has its name.
         """
-        request, run_id = self._request(task, agent, history, session), _checked_name(run_id)
+        request, run_id = self._request(task, agent, history, session), checked_name(run_id)
         text = to_json(request)
         enqueue = partial(DBOS.enqueue_workflow_async, f"{QUEUE}{request.agent}", run_workflow, text)
         await self._begin(run_id, request, enqueue)
@@ -339,9 +340,8 @@ class DurableRuns:
     async def _check_same(self, run_id: str, request: RunRequest) -> None:
         earlier = await in_thread(self.store.request, run_id)
         if (earlier.agent, earlier.content) != (request.agent, request.content):
-            raise JournalError(
-                f"there is a run {run_id!r} already, of {earlier.agent} with another task: {earlier.task[:80]!r}"
-            )
+            other = f"of {earlier.agent} with another task: {earlier.task[:80]!r}"
+            raise JournalError(f"there is a run {run_id!r} already, {other}")
 
     # -- resuming ------------------------------------------------------------------------------------------------
 
@@ -467,13 +467,6 @@ class DurableRuns:
             if owner_of(status) in dead and name in self._agents:
                 with suppress(JournalError):  # another worker was faster
                     store.hand_over(status.workflow_id, f"{QUEUE}{name}", me=self._name, deaths=RESCUES)
-
-
-def _checked_name(run_id: str) -> str:
-    """Return the name of a run, or a new one for ""."""
-    if run_id and (not run_id.isprintable() or not run_id.strip() or len(run_id) > MAX_NAME):
-        raise JournalError(f"a run cannot be called {run_id[:80]!r}: use at most {MAX_NAME} printable characters")
-    return run_id or f"run_{uuid.uuid4().hex[:12]}"
 
 
 async def run_durably(

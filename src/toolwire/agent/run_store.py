@@ -6,6 +6,7 @@ Nothing here runs an agent; `durable` does.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,6 +38,8 @@ END: Final = "run/end"
 HERE: Final = "toolwire.at."
 """Prefix of a queue from which one process alone takes runs; the name of the process follows."""
 LAST: Final = "last"
+MAX_NAME: Final = 200
+"""Maximum length of a run's name, in characters."""
 MAX_SHOWN: Final = 200
 """Maximum length of a task in a list, in characters."""
 
@@ -472,3 +475,14 @@ def attributes(request: RunRequest) -> dict[str, Any]:
 
 def _safe(text: str) -> str:
     return replace_surrogates(text.replace("\0", "\ufffd"))
+
+
+def checked_name(run_id: str) -> str:
+    """Return the name of a run, or a new one for "".
+
+    Raises:
+        JournalError: it is too long or not printable.
+    """
+    if run_id and (not run_id.isprintable() or not run_id.strip() or len(run_id) > MAX_NAME):
+        raise JournalError(f"a run cannot be called {run_id[:80]!r}: use at most {MAX_NAME} printable characters")
+    return run_id or f"run_{uuid.uuid4().hex[:12]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolwire._surface import check_type, wrong_type
+from toolwire._surface import check_number, check_type, wrong_type
 from toolwire.models.backends import Backend
 from toolwire.text.suggest import suggests_keywords
 
@@ -40,7 +40,5 @@ class Summarize:
         """
         if self.backend is not None and not callable(getattr(self.backend, "stream", None)):
             raise wrong_type("backend", self.backend, "a Backend or None")
-        check_type("keep", self.keep, int, "a number of steps")
+        check_number("keep", self.keep, "a number of steps", least=1, whole=True)
         check_type("instructions", self.instructions, str, "text")
-        if self.keep < 1:
-            raise ValueError(f"keep must be at least 1, not {self.keep}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from toolwire._surface import check_number
 from toolwire.errors import ConfigurationError, OutputError, ProviderError
 from toolwire.events import response_parts
 from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, ToolResult
@@ -93,6 +94,7 @@ async def extract(client: Client, type: OutputType[Any], request: ChatRequest, o
         ConfigurationError: an option is one that an extraction sets itself.
     """
     retries, mode, notes = options.get("retries", 2), options.get("mode", "auto"), options.get("notes")
+    check_number("retries", retries, "a number of answers", whole=True)
     request_options: Any = {name: value for name, value in options.items() if name not in ("retries", "mode", "notes")}
     if fixed := [name for name in _SET_HERE if request_options.get(name) is not None]:
         raise ConfigurationError(f"extract sets {fixed[0]} itself")

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
+from toolwire._surface import check_number
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.errors import ProviderError, RealRequestError
 from toolwire.text.suggest import suggests_keywords
@@ -36,6 +37,17 @@ class Retry:
     wait: float = 0.5
     longest: float = 60.0
     statuses: frozenset[int] = frozenset((408, 429, 500, 502, 503, 504, 529))
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            TypeError: a value is of another type.
+            ValueError: there is no attempt, or a wait is below zero.
+        """
+        check_number("attempts", self.attempts, "a number of attempts", least=1, whole=True)
+        check_number("wait", self.wait, "a number of seconds")
+        check_number("longest", self.longest, "a number of seconds")
 
     def pause(self, attempt: int, asked: float | None) -> float | None:
         """Return the seconds to wait after this attempt (the first is 1); None to give up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import reprlib
 from collections.abc import Awaitable, Callable
 
 from toolwire._surface import wrong_type
@@ -76,7 +77,7 @@ class ApprovalRequests:
     async def _ask(self, confirm: AsyncConfirm, approval: Approval, key: str, session: Session) -> Issue | None:
         """Return None if a person approved the call."""
         name = approval.call.name
-        answer: ApprovalAnswer | bool = False
+        answer: object = None
         try:
             with capture_errors() as caught:
                 async with answering(self._timeout):
@@ -92,8 +93,12 @@ class ApprovalRequests:
             return Issue("denied", f"Nobody approved {name} in time, so it did not run.")
         if caught.error is not None:
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {caught.message}")
-        # Only True is an approval. A faulty hook may return any object, and most objects are true.
-        agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer is True)
+        if not isinstance(answer, (ApprovalAnswer, bool)):
+            # A faulty hook may return any object. Most objects are true, and one that forgot its answer returns None:
+            # neither is what a person said, so the message must not say that somebody refused.
+            wrong = f"confirm returned {reprlib.repr(answer)}, and not True, False or an ApprovalAnswer"
+            return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {wrong}.")
+        agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer)
         if agreement.remember:
             session.record_decision(key, approved=agreement.approved)
         if agreement.approved:

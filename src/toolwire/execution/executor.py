@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import Unpack
 
-from toolwire._surface import check_items, check_type, wrong_type
+from toolwire._surface import check_items, check_number, check_type, wrong_type
 from toolwire.errors import PolicyWarning
 from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview
 from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
@@ -104,8 +104,9 @@ class ToolExecutor:
         hint = " (PolicyTable.model_validate(...).to_policy() reads a dict)" if isinstance(policy, dict) else ""
         check_type("policy", policy, (Policy, NoneType), f"a Policy or None{hint}")
         timeout, concurrency = options.get("timeout"), options.get("concurrency", 16)
-        check_type("timeout", timeout, (int, float, NoneType), "a number of seconds or None")
-        check_type("concurrency", concurrency, int, "a number of calls")
+        check_number("timeout", timeout, "a number of seconds", optional=True)
+        check_number("concurrency", concurrency, "a number of calls", least=1, whole=True)
+        check_number("confirm_timeout", options.get("confirm_timeout", 0), "a number of seconds")
         self._registry = registry
         self._policy = policy or Policy()
         self._requests = ApprovalRequests(confirm, options.get("confirm_timeout", 300.0))
@@ -134,7 +135,12 @@ class ToolExecutor:
         return f"<ToolExecutor: {len(self._registry)} tools, {rules} rules, {limits} limits>"
 
     async def execute(
-        self, calls: Sequence[ToolCall], session: Session, *, problems: Iterable[Problem] = ()
+        self,
+        calls: Sequence[ToolCall],
+        session: Session,
+        *,
+        problems: Iterable[Problem] = (),
+        environment: CallEnvironment = NO_ENVIRONMENT,
     ) -> list[ToolResult]:
         """Run calls at the same time and return one result for each, in their order.
 
@@ -142,13 +148,14 @@ class ToolExecutor:
             calls: the complete calls of one response.
             session: the state of the conversation.
             problems: of the response; a call that one of them names does not run.
+            environment: what the program gives to tools that ask for a `ToolContext`.
         """
         check_items("calls", calls, ToolCall, "a sequence of ToolCall")
         if not isinstance(session, Session):
             raise wrong_type("session", session, "a Session")
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
-            return [(await self.run(calls[0], session)).result]
+            return [(await self.run(calls[0], session, environment=environment)).result]
         # The model wrote all of these calls before it read the result of any. Without this, the first web page would
         # make its siblings suspect, and which ones are asked about would depend on the order in which they end.
         untrusted = session.untrusted
@@ -156,7 +163,7 @@ class ToolExecutor:
         async def run_at(index: int, call: ToolCall) -> ToolResult:
             if index in broken:
                 return failed_result(call, "The call could not be read whole, so it did not run.")
-            return (await self.run(call, session, untrusted=untrusted)).result
+            return (await self.run(call, session, untrusted=untrusted, environment=environment)).result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run_at(index, call)) for index, call in enumerate(calls)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, Literal, get_args
 
-from toolwire._surface import check_type, wrong_type
+from toolwire._surface import check_number, check_type, wrong_type
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import CallStart, ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason
@@ -53,6 +53,16 @@ class CircuitBreaker:
 
     failures: int = 3
     seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            TypeError: a value is of another type.
+            ValueError: a model would be skipped before it has failed, or for less than no time.
+        """
+        check_number("failures", self.failures, "a number of failures", least=1, whole=True)
+        check_number("seconds", self.seconds, "a number of seconds")
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +180,7 @@ class Fallback(_Group):
         clock: Callable[[], float] = monotonic,
     ) -> None:
         check_type("backends", backends, Iterable, "a list of backends")
+        check_number("hedge", hedge, "a number of seconds", optional=True)
         self.backends = tuple(backends)
         if not self.backends:
             raise DefinitionError("a Fallback needs a model")

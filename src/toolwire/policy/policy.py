@@ -20,7 +20,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import Any, Literal, get_args
 
-from toolwire._surface import check_items, check_type
+from toolwire._surface import check_items, check_number, check_type
 from toolwire.messages import ToolCall
 from toolwire.policy.commands import Command as Command
 from toolwire.policy.fingerprint import approval_key
@@ -197,15 +197,16 @@ class Limit:
     running: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the types.
+        """Check the limits.
 
         Raises:
             TypeError: a value is of another type.
+            ValueError: a limit is below zero.
         """
-        check_type("calls", self.calls, (int, NoneType), "a number of calls or None")
-        check_type("seconds", self.seconds, (int, float), "a number of seconds")
+        check_number("calls", self.calls, "a number of calls", whole=True, optional=True)
+        check_number("seconds", self.seconds, "a number of seconds")
         check_type("tool", self.tool, str, "a glob over tools' names")
-        check_type("running", self.running, (int, float, NoneType), "a number of seconds or None")
+        check_number("running", self.running, "a number of seconds", optional=True)
 
     def names(self, definition: ToolDefinition) -> bool:
         """Return whether calls of this tool count."""

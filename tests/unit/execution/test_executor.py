@@ -704,7 +704,10 @@ def test_an_approver_may_be_any_function(confirm: Any) -> None:
 @pytest.mark.parametrize("confirm", [lambda _: 1, lambda _: "yes", lambda _: None, lambda _: later])
 def test_only_true_of_a_plain_approver_is_an_approval(confirm: Any) -> None:
     ran = Ran()
-    assert not one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []}).success
+    result = one(ToolExecutor(ran.registry, confirm=confirm), "write", {"path": "a", "lines": []})
+    assert not result.success
+    assert "confirm returned " in (result.error or "")
+    assert ", and not True, False or an ApprovalAnswer." in (result.error or "")
 
 
 def test_a_refusal_holds_until_the_user_asks_something_else() -> None:
