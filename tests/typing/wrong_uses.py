@@ -27,9 +27,8 @@ registry = ToolRegistry()
 question = [Message("user", "Hello.")]
 
 
-toolwire.tools_from(
-    backend, options={"stream": {"tierr": Tier.RUN}}
-)  # expect: typeddict-unknown-key | reportArgumentType
+wrong = {"a": {"tierr": Tier.RUN}}
+toolwire.tools_from(5, options=wrong)  # expect: arg-type | reportArgumentType
 
 
 @toolwire.tool
