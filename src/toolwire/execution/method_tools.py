@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from typing_extensions import Unpack
@@ -48,8 +48,8 @@ def tools_from(
     """Make a tool of each public method of an object, in the order in which its class defines them.
 
     A method is public if its name does not begin with an underscore. Properties are not tools, and neither are methods
-    that come from classes of the standard library or pydantic. All tools use the same object: plain methods run in
-    threads, so state that several of them change needs a lock.
+    that it inherits from classes of the standard library or pydantic. All tools use the same object: plain methods run
+    in threads, so state that several of them change needs a lock.
 
     Args:
         instance: the object; docstrings of its methods become descriptions.
@@ -57,7 +57,7 @@ def tools_from(
         options: options of tools by the name of the method; they override those of `tool_options`.
 
     Raises:
-        DefinitionError: there is no public method of a name, or a model cannot call a method's signature.
+        DefinitionError: there is no public method, or none of a name; or a model cannot call a method's signature.
         TypeError: the object is a class, or an option is unknown.
     """
     if isinstance(instance, type):
@@ -66,6 +66,8 @@ def tools_from(
     if isinstance(only, str):
         raise wrong_type("only", only, "an iterable of names of methods")
     declared = _declared(type(instance))
+    if not declared:
+        raise DefinitionError(f"{type(instance).__name__} has no public methods")
     overriding, names = dict(options or {}), list(declared) if only is None else list(only)
     for name in (*names, *overriding):
         if name not in declared:
@@ -90,7 +92,12 @@ def _declared(kind: type) -> dict[str, ToolOptions]:
     """Return the options of the public methods of a class, by name."""
     declared: dict[str, ToolOptions] = {}
     for base in reversed(kind.__mro__):
-        for name, value in _members(base):
+        # The class itself always counts: its module may merely share the name of one of the standard library.
+        if base is not kind and base.__module__.partition(".")[0] in _FOREIGN:
+            continue
+        for name, value in vars(base).items():
+            if name.startswith("_"):
+                continue
             if _is_method(value):
                 # A subclass that overrides a destructive method must not lift its care by saying nothing.
                 declared_here: ToolOptions | None = getattr(getattr(value, "__func__", value), _OPTIONS, None)
@@ -98,11 +105,6 @@ def _declared(kind: type) -> dict[str, ToolOptions]:
             else:
                 declared.pop(name, None)
     return declared
-
-
-def _members(base: type) -> Iterator[tuple[str, Any]]:
-    if base.__module__.partition(".")[0] not in _FOREIGN:
-        yield from ((name, value) for name, value in vars(base).items() if not name.startswith("_"))
 
 
 def _is_method(value: Any) -> bool:

@@ -147,10 +147,14 @@ def test_methods_of_the_standard_library_and_pydantic_are_not_used() -> None:
         clear = None  # type: ignore[assignment]
 
     assert [method_tool.definition.name for method_tool in tools_from(Cart())] == ["add"]
+    Cart.__module__ = "platform"  # a module of the user's that shadows one of the standard library
+    assert [method_tool.definition.name for method_tool in tools_from(Cart())] == ["add"]
     assert [method_tool.definition.name for method_tool in tools_from(Table())] == ["size"]
 
 
 def test_mistakes_are_reported() -> None:
+    with pytest.raises(DefinitionError, match="object has no public methods"):
+        tools_from(object())
     with pytest.raises(DefinitionError, match=r"Shop has no public method 'cuont'; did you mean count"):
         tools_from(Shop(), options={"cuont": {}})
     with pytest.raises(DefinitionError, match="Shop has no public method '_hidden'"):
