@@ -8,10 +8,12 @@ from tests.integration.models import calling, scripted
 
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
+from toolwire.agent import ConversationStore, PendingApprovals
 from toolwire.cli import run
 from toolwire.config.tables import load_configuration
 from toolwire.telemetry import flush
 
+FOLDER = Path(__file__).parents[1] / "unit" / "agent"
 READ = ToolCall("read_file", {"path": "a.txt"}, "c1")
 WRITE = ToolCall("write_file", {"path": "b.txt", "content": "new\n"}, "c1")
 
@@ -173,9 +175,32 @@ def test_what_rests_on_nothing_is_said(root: Path, capsys: pytest.CaptureFixture
         assert run(["ask", "How long?", "--root", str(root), *model.options]) == 0
         assert "is not based on any file or lookup" in capsys.readouterr().err
         assert run(["ask", "How long?", "--root", str(root), "--require-tool-call", *model.options]) == 1
-        assert "no tool call was parsed and run" in capsys.readouterr().err
+        assert "no tool was run, and --require-tool-call asks for one" in capsys.readouterr().err
         assert run(["ask", "How long?", *model.options]) == 0
         assert "cannot look anything up" in capsys.readouterr().err
+
+
+def test_a_required_call_has_to_succeed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = ToolCall("read_file", {"path": "gone.txt"}, "c1")
+    with scripted(calling(missing), ParsedResponse("30")) as model:
+        assert run(["ask", "How long?", "--root", str(root), "--require-tool-call", *model.options]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "30\n", "the answer is shown all the same"
+    assert "no tool call succeeded (1 failed or were denied), and --require-tool-call asks for one" in shown.err
+    with scripted(calling(missing), ParsedResponse("30")) as model:
+        assert run(["ask", "How long?", "--root", str(root), *model.options]) == 0
+    assert "(1 failed or were denied), so the answer is not based on" in capsys.readouterr().err
+
+
+def test_a_call_that_only_ends_the_turn_looks_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.py").write_text(
+        'import toolwire\n\n\n@toolwire.tool(ends_turn=True)\ndef done(text: str) -> str:\n    """End."""\n'
+        "    return text\n"
+    )
+    options = ["ask", "Well?", "--tools", str(tmp_path / "own.py")]
+    with scripted(calling(ToolCall("done", {"text": "yes"}, "1"))) as model:
+        assert run([*options, *model.options]) == 0
+        assert run([*options, "--require-tool-call", *model.options]) == 1
 
 
 @pytest.mark.mission("C41")
@@ -305,3 +330,85 @@ def test_the_file_of_init_works(
     assert shown.out.endswith("30\n")
     assert "Files with secrets are not for models." in shown.err
     assert "result  read_file: line 1" in shown.err
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+def test_attached_files_are_parts_of_the_question(root: Path) -> None:
+    (root / "a.png").write_bytes(PNG)
+    (root / "a.pdf").write_bytes(b"%PDF-1.4")
+    options = ["--attach", str(root / "a.png"), "--attach", str(root / "a.pdf"), "--attach", "https://x.test/b.jpg?c=1"]
+    with scripted(ParsedResponse("A cat.")) as model:
+        assert run(["ask", "What is it?", *options, *model.options]) == 0
+    parts = model.asked[0]["messages"][-1]["content"]
+    assert [part["type"] for part in parts] == ["text", "image_url", "file", "image_url"]
+    assert parts[2]["file"]["filename"] == "a.pdf"
+    assert parts[3]["image_url"]["url"] == "https://x.test/b.jpg?c=1"
+
+
+def test_a_file_that_the_model_does_not_take_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "a.mkv").write_bytes(bytes(8))
+    with scripted(ParsedResponse("I see nothing.")) as model:
+        assert run(["ask", "What is it?", "--attach", str(root / "a.mkv"), *model.options]) == 0
+    assert "note    dropped video a.mkv: openai_chat takes no video here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("gone.pdf", "gone.pdf: No such file or directory"),
+        ("gone.xyz", "gone.xyz: No such file or directory"),
+        ("a.xyz", "a.xyz: its suffix shows no media type; known are aac, avi,"),
+        ("folder.pdf", "folder.pdf: Is a directory"),
+        ("large.pdf", "large.pdf has 20,000,001 bytes; at most 20,000,000 can be attached"),
+        ("https://x.test/file", "https://x.test/file: its suffix shows no media type"),
+    ],
+)
+def test_a_file_that_cannot_be_attached_is_bad_input(
+    source: str, message: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    (root / "a.xyz").touch()
+    (root / "folder.pdf").mkdir()
+    with (root / "large.pdf").open("wb") as file:
+        file.truncate(20_000_001)
+    with scripted(ParsedResponse("x")) as model:
+        assert run(["ask", "What is it?", "--attach", source, *model.options]) == 2
+        assert not model.asked
+    assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def test_a_session_is_continued_listed_and_deleted(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "list"]) == 0
+    assert "No sessions." in capsys.readouterr().err
+    with scripted(ParsedResponse("Hello Ada."), ParsedResponse("Ada.")) as model:
+        assert run(["ask", "I am Ada.", "--session", "ada", *model.options]) == 0
+        assert run(["ask", "Who am I?", "--session", "ada", *model.options]) == 0
+    assert [message["content"] for message in model.asked[1]["messages"]] == ["I am Ada.", "Hello Ada.", "Who am I?"]
+    assert [oct(path.stat().st_mode & 0o777) for path in state.glob("conversations.sqlite3*")] == ["0o600"]
+    capsys.readouterr()
+    assert run(["sessions", "list"]) == 0
+    assert capsys.readouterr().out.split("\t")[:2] == ["ada", "4"]
+    assert run(["sessions", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["messages"] == 4
+    assert run(["sessions", "delete", "adaa"]) == 1
+    assert "there is no conversation 'adaa'; did you mean ada?" in capsys.readouterr().err
+    assert run(["sessions", "delete", "ada"]) == 0
+    assert run(["sessions", "list", "--json"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_session_that_waits_for_approvals_is_left_alone(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = ConversationStore().open("ada")
+    conversation.save((), pending=PendingApprovals.from_json((FOLDER / "pending_v1.json").read_text()))
+    with scripted(ParsedResponse("Hello.")) as model:
+        assert run(["ask", "Hi", "--session", "ada", *model.options]) == 2
+        assert not model.asked
+    assert "a run in the session ada waits for approvals" in capsys.readouterr().err

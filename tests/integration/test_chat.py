@@ -15,7 +15,9 @@ import pytest
 from tests.integration.models import Scripted, calling, scripted
 
 import toolwire
-from toolwire import ParsedResponse, ToolCall
+from toolwire import Message, ParsedResponse, ToolCall
+from toolwire.agent import ConversationStore
+from toolwire.cli import run
 from toolwire.telemetry import Archive
 
 COMMAND = [sys.executable, "-m", "toolwire", "chat"]
@@ -27,17 +29,18 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "TOOLWIRE_STATE": str(folder / "state"), "TERM": "xterm-256color", "COLUMNS": "80"}
 
 
-def piped(folder: Path, model: Scripted, lines: list[str], *options: str) -> tuple[list[str], str]:
+def piped(folder: Path, model: Scripted, lines: list[str], *options: str, status: int = 0) -> tuple[list[str], str]:
     """What comes out of a conversation through a pipe: answers, and everything else."""
     done = subprocess.run(
-        [*COMMAND, "--root", str(folder), *model.options, *options],
+        [*COMMAND, "--root", str(folder), *(model.options if model.url else ()), *options],
         input="".join(f"{line}\n" for line in lines),
         capture_output=True,
         text=True,
         env=environment(folder),
         timeout=120,
-        check=True,
+        check=False,
     )
+    assert done.returncode == status, done.stderr
     return done.stdout.splitlines(), done.stderr
 
 
@@ -143,11 +146,72 @@ def test_the_coach_of_a_conversation_chooses_turn_by_turn(folder: Path) -> None:
     assert turn["choice"]
 
 
+def test_a_format_keeps_the_fallback_of_a_file(folder: Path) -> None:
+    with scripted(ParsedResponse("Hello."), ParsedResponse("Again.")) as model:
+        (folder / "t.toml").write_text(
+            '[profiles.p]\nmodel = "m"\nurl = "http://127.0.0.1:9"\nfallback = ["q"]\nretry = { attempts = 1 }\n\n'
+            f'[profiles.q]\nmodel = "n"\nurl = "{model.url}"\n\n[agents.a]\nprofile = "p"\nformat = "pythonic"\n'
+        )
+        lines = ["/format hermes", "Hi", "/format default", "Again"]
+        out, notes = piped(folder, Scripted(), lines, "--config", str(folder / "t.toml"))
+    assert out == ["Hello.", "Again."], "the second model answers in any format"
+    assert "calls are written as hermes" in notes
+    assert "calls are written as pythonic" in notes, "the default is that of the agent"
+
+
+def test_a_session_by_name_is_continued_and_left_alone(folder: Path) -> None:
+    with scripted(ParsedResponse("Hello Ada."), ParsedResponse("Ada."), ParsedResponse("Who?")) as model:
+        piped(folder, model, ["I am Ada."], "--session", "ada")
+        out, notes = piped(folder, model, ["Who am I?", "/clear", "And now?"], "--session", "ada")
+        assert out == ["Ada.", "Who?"]
+        assert "it   Hello Ada." in notes
+        assert "the session ada stays as it was" in notes
+        assert "I am Ada." in model.said(1)
+        assert "I am Ada." not in model.said(2)
+        piped(folder, model, ["/undo", "x", "/undo"], "--session", "ada")
+        piped(folder, model, ["Well?"], "--session", "ada")
+    assert model.said(4)[-5:] == ["I am Ada.", "Hello Ada.", "Who am I?", "Ada.", "Well?"]
+    assert sorted(path.name for path in (folder / "state" / "conversations").iterdir()), "the second one has a copy"
+
+
+def test_a_session_that_another_chat_continued_goes_on_as_a_branch(folder: Path) -> None:
+    store = ConversationStore(str(folder / "state" / "conversations.sqlite3"))
+
+    def interfere(request: dict[str, Any]) -> ParsedResponse:
+        if len(store.all()) == 0:
+            store.open("ada").save([Message("user", "mine")])
+        return ParsedResponse("Hello.")
+
+    with scripted(interfere) as model:
+        _, notes = piped(folder, model, ["Hi", "Again"], "--session", "ada")
+    assert "this chat continues there" in notes.replace("\n", " ")
+    assert {info.name: info.length for info in store.all()} == {"ada": 1, "ada (2)": 4}
+
+
+def test_files_are_attached_to_the_next_message_alone(folder: Path) -> None:
+    (folder / "a.pdf").write_bytes(b"%PDF-1.4")
+    lines = ["/attach gone.pdf", f"/attach {folder}/a.pdf", "/attach https://x.test/b.png", "Look.", "Thanks."]
+    with scripted(ParsedResponse("Nice.")) as model:
+        out, notes = piped(folder, model, lines, "--attach", str(folder / "a.pdf"))
+    assert out == ["Nice."] * 2
+    assert "cannot attach gone.pdf: No such file" in notes
+    assert "attached to the next message: a.pdf, a.pdf, https://x.test/b.png" in notes.replace("\n", " ")
+    sent = [message["content"] for message in model.asked[1]["messages"] if message["role"] == "user"]
+    assert [part["type"] for part in sent[0]] == ["text", "file", "file", "image_url"]
+    assert sent[1] == "Thanks."
+
+
+def test_two_names_of_a_conversation_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--base-url", "http://127.0.0.1:9", "--model", "m"]
+    assert run(["chat", "--session", "a", "--resume", "last", *options]) == 2
+    assert "each name a conversation" in capsys.readouterr().err
+
+
 def test_what_goes_wrong_does_not_end_it(folder: Path) -> None:
     (folder / "bad.json").write_text('{"toolwire_conversation": 1, "messages": [{"role": "user", "parts": 3}]}')
     nobody = Scripted("http://127.0.0.1:9")
     typed = ["Hi", "/load gone.json", f"/load {folder}/bad.json", "/save /no/where", "/load", "/undo"]
-    out, notes = piped(folder, nobody, typed)
+    out, notes = piped(folder, nobody, typed, status=1)
     assert out == []
     for part in (
         "cannot be reached",

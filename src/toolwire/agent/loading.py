@@ -43,7 +43,6 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Shaping
 from toolwire.execution.registry import ToolRegistry
 from toolwire.execution.tool_files import python_tools
-from toolwire.models.model_group import Fallback
 from toolwire.policy.intent import TierGate
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Policy
@@ -224,17 +223,15 @@ class _Building:
     async def agent(self, name: str, *, team: bool | None = None, alone: bool = True) -> Agent:
         """Build one agent; `alone` says whether it also gets the tools and the tier of the environment."""
         table = self._configuration.agents[name]
-        profile = self._configuration.profiles[table.profile or next(iter(self._configuration.profiles))]
         try:
-            backends = [
-                await self._models.open(
-                    model, format=table.format, use_xml_tool_format=table.use_xml_tool_format, team=team
-                )
-                for model in (profile, *(self._configuration.profiles[name] for name in profile.fallback))
-            ]
+            backend = await self._models.open_chain(
+                self._configuration.chain(name),
+                format=table.format,
+                use_xml_tool_format=table.use_xml_tool_format,
+                team=team,
+            )
         except ConfigurationError as error:
             raise ConfigurationError(f"{self._where}agents.{name}: {error}") from error
-        backend = backends[0] if len(backends) == 1 else Fallback(backends)
         registry = ToolRegistry(self._tools(table))
         for tool in self._given.tools if alone else ():
             registry.register(tool)

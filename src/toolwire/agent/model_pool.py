@@ -6,7 +6,7 @@ profile, the agent or its team asks for calls in the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,8 @@ from toolwire.config.tables import COACH, ModelProfile, SettingsTable
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source
 from toolwire.models.local.model_files import HUB, open_model
-from toolwire.models.local.weights import WEIGHTS
+from toolwire.models.local.weights import WEIGHTS, measured_format
+from toolwire.models.model_group import Fallback
 from toolwire.providers.api_registry import find_api
 from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig
 from toolwire.telemetry.coached_backend import text_backend
@@ -104,7 +105,9 @@ class Models:
         if name := local_name(profile):
             if profile.extra_body or profile.extra_headers:
                 raise ConfigurationError(f"{name} runs in this process: it gets no requests to add anything to")
-            return self._local(name, _plan(negotiator, name), profile.settings, coach=coach)
+            xml = bool(tools_config.use_xml_tool_format if team is None else team)
+            plan = _plan(negotiator, tools_config, name, xml=xml)
+            return self._local(name, plan, profile.settings, coach=coach)
         provider = profile.provider or (DEFAULT_API if profile.url else "")
         plan = negotiator.negotiate(provider, profile.model)
         api = find_api(provider) or find_api(plan.definitions)
@@ -134,6 +137,35 @@ class Models:
             return ApiBackend(client)
         return _text(client_source(client), plan, profile.model, api.name, coach=coach)
 
+    async def open_chain(
+        self,
+        profiles: Sequence[ModelProfile],
+        *,
+        format: str | None = None,
+        use_xml_tool_format: bool | None = None,
+        team: bool | None = None,
+    ) -> Backend:
+        """Open the model of a profile and those that answer where it fails; see `open`.
+
+        Args:
+            profiles: the profile, and those that its `fallback` names.
+            format: see `open`; a wire format counts for each of the models, an API's name for the first one.
+            use_xml_tool_format: see `open`; it counts for each of the models.
+            team: see `open`; it counts for each of the models.
+
+        Raises:
+            ConfigurationError, ProviderError: see `open`.
+        """
+        # Models of a chain may be behind different APIs, and each of them has its own fields for calls.
+        other_format = None if format is not None and find_api(format) else format
+        backends = [
+            await self.open(
+                profile, format=other_format if index else format, use_xml_tool_format=use_xml_tool_format, team=team
+            )
+            for index, profile in enumerate(profiles)
+        ]
+        return backends[0] if len(backends) == 1 else Fallback(backends)
+
     def _local(self, name: str, plan: Plan, settings: SettingsTable, *, coach: bool) -> Backend:
         if find_api(plan.definitions) or find_api(plan.results):
             raise ConfigurationError(f"{name} runs in this process, so its tools are in the text: name a wire format")
@@ -146,14 +178,28 @@ class Models:
         return _text(source, plan, name, "", coach=coach)
 
 
-def _plan(negotiator: FormatNegotiator, name: str) -> Plan:
-    """Return the formats for a model on this machine: the configured ones, else the best for this model."""
-    weights = WEIGHTS.get(name.lower())
+def _plan(negotiator: FormatNegotiator, config: ToolsConfig, name: str, *, xml: bool) -> Plan:
+    """Return the formats for a model on this machine: the configured ones, else the best for this model.
+
+    Args:
+        negotiator: knows the formats of model families.
+        config: the configured formats.
+        name: the size, the path or the hub's name of the model.
+        xml: whether XML in the text was asked for.
+    """
     plan = negotiator.negotiate("", Path(name.removeprefix(HUB)).stem)
-    if plan.definitions != AUTO:
+    # The format in which this very model was measured to call best counts more than the one that its family learnt.
+    measured = measured_format(name.removeprefix(HUB))
+    if xml or _is_set(config.definition_format) or (plan.definitions != AUTO and not measured):
         return plan
-    best = weights.format if weights else SMALL
-    return replace(plan, definitions=best, calls=best if plan.calls == AUTO else plan.calls)
+    best = measured or SMALL
+    calls = plan.calls if _is_set(config.call_parser) else best
+    results = plan.results if _is_set(config.result_format) else AUTO
+    return replace(plan, definitions=best, calls=calls, results=results)
+
+
+def _is_set(format: str | None) -> bool:
+    return format is not None and format.lower() != AUTO
 
 
 def _text(source: Source, plan: Plan, model: str, api: str, *, coach: bool) -> Backend:

@@ -62,6 +62,16 @@ class AgentOptions:
         str | None, typer.Option("--config", "-c", help="A TOML file with agents and teams; see `toolwire init`.")
     ] = None
     agent: Annotated[str | None, typer.Option(help="The agent or team of --config.")] = None
+    attach: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An image, PDF, recording or other file for the question: a path or an address; may be repeated."
+        ),
+    ] = None
+    session: Annotated[
+        str | None,
+        typer.Option(help="Continue the stored conversation of this name, or begin it; see `toolwire sessions`."),
+    ] = None
     max_rounds: Annotated[int | None, typer.Option(min=1, max=1000, help="Maximum number of model turns.")] = None
     trace: Annotated[bool, typer.Option(help="Show raw calls, repairs, decisions and whole results.")] = False
 

@@ -24,12 +24,18 @@ toolwire ask "Which files are in docs?" --root . --base-url http://localhost:800
 
 toolwire ask "Correct the spelling in README.md." --root . --api anthropic --model claude-sonnet-4-5
 
+toolwire ask "What does this invoice cost?" --attach invoice.pdf --api anthropic --model claude-sonnet-4-5
+
+toolwire ask "And in euros?" --session invoices --api anthropic --model claude-sonnet-4-5
+
 toolwire ask "Which invoices are open?" --config toolwire.toml --agent clerk
 
 The answer goes to standard output, progress to standard error. Small local models have a short context and make many
 mistakes: ask them for one fact, and name the folder or the words to look for.
 
-Exit status 1: the question was not answered."""
+Exit status: 0 answered; 1 not answered, or answered without a tool call that succeeded although --require-tool-call
+or the agent's require_tool_call asks for one; 2 wrong usage or bad input, such as a file that cannot be attached; 130
+interrupted. A denied call does not end the run: the model reads of it and continues."""
 
 
 @takes_options(AgentOptions)
@@ -37,7 +43,11 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question to answer, or the task to do.")],
     options: AgentOptions,
     require_tool_call: Annotated[
-        bool, typer.Option("--require-tool-call", help="Fail unless a tool call was parsed and run.")
+        bool,
+        typer.Option(
+            "--require-tool-call",
+            help="Exit with status 1 unless a tool call succeeded that does more than end the turn.",
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
@@ -49,12 +59,20 @@ def ask(
         )
 
     with claim_output():
-        end, tool_ran, has_tools = asyncio.run(ask_and_show(question, options, json=json))
-    if require_tool_call and not tool_ran:
-        raise CliError("no tool call was parsed and run", status=1)
-    if has_tools and end.good and not tool_ran:
-        say("toolwire: no tool was run, so the answer is not based on any file or lookup", "yellow")
+        outcome = asyncio.run(ask_and_show(question, options, json=json))
+    end = outcome.end
+    assert end is not None
     if end.reason == "error":
         raise CliError(end.detail, status=1)
+    if require_tool_call and not outcome.looked_up:
+        raise CliError(f"{_no_lookup(outcome.failed)}, and --require-tool-call asks for one", status=1)
+    if outcome.required and not outcome.succeeded:
+        raise CliError(f"{_no_lookup(outcome.failed)}, and the agent's require_tool_call asks for one", status=1)
+    if outcome.tools and end.good and not outcome.succeeded:
+        say(f"toolwire: {_no_lookup(outcome.failed)}, so the answer is not based on any file or lookup", "yellow")
     if not end.good:
         raise typer.Exit(1)
+
+
+def _no_lookup(failed: int) -> str:
+    return f"no tool call succeeded ({failed} failed or were denied)" if failed else "no tool was run"

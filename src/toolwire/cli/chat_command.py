@@ -11,7 +11,7 @@ import typer
 from toolwire._surface import needs_extra
 from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import is_interactive
-from toolwire.cli.console import claim_output
+from toolwire.cli.console import CliError, claim_output
 from toolwire.cli.option_groups import takes_options
 
 EXAMPLES = """Examples:
@@ -22,6 +22,8 @@ toolwire chat --root ~/notes --api anthropic --model claude-sonnet-4-5
 
 toolwire chat --root . --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B --format hermes
 
+toolwire chat --root . --session garden
+
 toolwire chat --root . --resume last
 
 toolwire chat --config toolwire.toml --agent clerk --resume monday.json
@@ -30,7 +32,9 @@ echo "Which files are in docs?" | toolwire chat --root .
 
 In the chat, /help lists the commands. Enter sends the message, Alt-Enter begins a new line, and pasted lines stay
 together. Ctrl-C stops the answer; a second Ctrl-C or Ctrl-D leaves. When input is piped, each line is a message and the
-answers go to standard output."""
+answers go to standard output.
+
+Exit status 1: input was piped, and a message was not answered."""
 
 
 @takes_options(AgentOptions)
@@ -43,10 +47,15 @@ def chat(
 ) -> None:
     """Chat with a model that uses tools below --root; approvals are asked for here."""
     options = options.validate()
+    if resume is not None and options.session is not None:
+        raise CliError("--resume and --session each name a conversation: give one of them")
     with needs_extra("An agent"):
         from toolwire.cli.chat_session import (
             converse_with_agent,  # here, because agents are slow to import
         )
 
     with nullcontext() if is_interactive() else claim_output():
-        asyncio.run(converse_with_agent(options, resume or ""))
+        all_answered = asyncio.run(converse_with_agent(options, resume or ""))
+    # A user at a terminal has seen what failed; a script sees only the status.
+    if not all_answered and not is_interactive():
+        raise typer.Exit(1)

@@ -6,43 +6,27 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from toolwire.agent.config import AgentConfig
-from toolwire.agent.run_events import (
-    AgentChanged,
-    AgentEvent,
-    ApprovalRequested,
-    ContextReduced,
-    CorrectionAdded,
-    MemberEvent,
-    ModelChosen,
-    PartialOutput,
-    ProgressReported,
-    ReplayEnded,
-    RunEnded,
-    RunResumed,
-    TaskStarted,
-    ToolFinished,
-    ToolStarted,
-    TranslationNoted,
-    TurnStarted,
-)
+from toolwire.agent.run_events import AgentEvent, ApprovalRequested, RunEnded
+from toolwire.agent.task import task_message
 from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.ask_run import turn_enders
+from toolwire.cli.attached_files import attached_name, read_attachment, read_attachments
 from toolwire.cli.console import CliError, console, leave, say, styled
 from toolwire.cli.event_printer import EventPrinter, OrderedPrompt
 from toolwire.cli.line_input import LineSource, open_line_source, with_echo, without_echo
+from toolwire.cli.named_session import NamedSession
 from toolwire.cli.open_agent import OpenAgent, open_from_options
+from toolwire.cli.partial_answer import PartialAnswer
 from toolwire.cli.small_model_prompts import CHAT_SYSTEM
 from toolwire.cli.tools_command import print_definition, tier_of
 from toolwire.cli.transcript import LAST, AutosavedChat, load, newest, save
 from toolwire.config.tables import COACH, INTENT
 from toolwire.errors import ToolwireError
-from toolwire.events import Event, collect
-from toolwire.execution.outcomes import Outcome
-from toolwire.messages import Message, Part, TextPart, ToolResult
+from toolwire.messages import FilePart, ImagePart, Message, TextPart, ToolResult
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.intent import TierGate
 from toolwire.policy.session import Session
@@ -51,20 +35,28 @@ from toolwire.tools import Tier
 from toolwire.wire.format_registry import get_format
 
 INTERRUPTED = 130
-STOPPED = "The user stopped this before its result was there. It may have done its work or not."
 
 
-async def converse_with_agent(options: AgentOptions, file: str) -> None:
-    """Converse with the agent that the options describe, and continue the conversation in `file` if one is named."""
+async def converse_with_agent(options: AgentOptions, file: str) -> bool:
+    """Converse with the agent that the options describe; return whether every message was answered.
+
+    Args:
+        options: name the agent, and perhaps a stored session.
+        file: path of the conversation to continue; "" for a new one, or that of the session.
+    """
+    attached = read_attachments(options.attach)
+    session = NamedSession(options.session) if options.session is not None else None
     history = load(str(newest().path) if file == LAST else file) if file else ()
     file = "" if file == LAST else file
-    copy = AutosavedChat.standard()  # a new one, because another terminal may continue the old conversation too
+    copy = session or AutosavedChat.standard()  # a new one: another terminal may continue the old conversation too
     confirm = OrderedPrompt(EchoingPrompt(ApprovalPrompt(approve=options.yes, remember=True)))
     async with open_from_options(options, confirm, CHAT_SYSTEM) as opened_agent:
         chat = Chat(opened_agent, confirm, history=history, file=file, copy=copy, trace=options.trace)
+        chat.attached += attached
         await chat.converse(
             open_line_source({f"/{name}": summary for name, (summary, _) in chat.commands.items()}, chat.status_line)
         )
+    return chat.all_answered
 
 
 class EchoingPrompt:
@@ -83,12 +75,16 @@ class Chat:
     """A conversation, and the commands that the user gives in it.
 
     Args:
-        found: the agent to talk with.
+        opened_agent: the agent to talk with.
         confirm: notified of each event that was shown.
-        history: the conversation so far.
+        history: the conversation so far, unless a named session has one.
         file: path to which it was saved; "" if it was not.
-        copy: file to which it is saved after each answer; None for no file.
+        copy: session or file to which it is saved after each answer; None for neither.
         trace: show every event in full.
+
+    Attributes:
+        attached: images and files that the next message will contain.
+        all_answered: whether every message has been answered so far.
     """
 
     def __init__(
@@ -98,13 +94,17 @@ class Chat:
         *,
         history: tuple[Message, ...] = (),
         file: str = "",
-        copy: AutosavedChat | None = None,
+        copy: AutosavedChat | NamedSession | None = None,
         trace: bool = False,
     ) -> None:
-        self.history = history
+        named = copy if isinstance(copy, NamedSession) else None
+        self.history = history if named is None else named.messages
+        self.attached: list[ImagePart | FilePart] = []
+        self.all_answered = True
         self.commands: dict[str, tuple[str, Callable[[str], Awaitable[None]]]] = {
             "help": ("list the commands", self._help),
             "tools": ("list the tools that the model can call", self._tools),
+            "attach": ("/attach FILE adds an image or a file to the next message; an address works too", self._attach),
             "format": ("show the format in which the model writes calls; /format NAME changes it", self._format),
             "tier": ("show the tier of tasks; /tier crawl, walk, run or intent changes it", self._tier),
             "trace": (
@@ -123,8 +123,8 @@ class Chat:
         self._file = file
         self._copy = copy
         self._printer = EventPrinter(trace=trace, ends=turn_enders(opened_agent))
-        self._session = Session()
-        self._questions: list[tuple[str, tuple[Message, ...]]] = []  # each question, and the conversation before it
+        self._session = Session() if named is None else named.session
+        self._questions: list[tuple[Message, tuple[Message, ...]]] = []  # each question, and the conversation before it
         self._events: list[AgentEvent] = []  # of the last answer
         self._answer_task: asyncio.Task[RunEnded] | None = None
         self._read_task: asyncio.Task[str | type[KeyboardInterrupt] | None] | None = None
@@ -139,6 +139,8 @@ class Chat:
         say(f"{self.status_line()}, {len(registry)} tools. /help lists the commands, Ctrl-D leaves.")
         if self.history:
             self._recall()
+        if self.attached:
+            self._say_attached()
         self._blocks = source.blocks
         with nullcontext() if self._blocks else self._interruptible():
             while not self._leaving:
@@ -152,8 +154,9 @@ class Chat:
                     if text.startswith("/"):
                         await self._run_command(text)
                     else:
-                        await self._answer(text.strip())
+                        await self._answer(task_message([text.strip(), *self.attached]))
                 except (CliError, ToolwireError) as error:
+                    self.all_answered = self.all_answered and text.startswith("/")
                     say(f"toolwire: {error}", "red")
 
     async def _next(self, source: LineSource) -> str | None:
@@ -210,7 +213,7 @@ class Chat:
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    async def _answer(self, task: str) -> None:
+    async def _answer(self, task: Message) -> None:
         before = self.history
         partial = PartialAnswer(task)
         self._stopped = False
@@ -227,6 +230,9 @@ class Chat:
             self._warned = True
         else:
             self.history = end.messages if end.reason != "error" else partial.messages(before)
+            self.all_answered = self.all_answered and end.good
+            if end.good:
+                self.attached.clear()  # kept until then, so that a failed message can be sent again
             if self._agent.local and end.good and not end.calls and len(self._agent.agent.registry):
                 say(
                     "no tool was run, so this answer is not based on any lookup"
@@ -250,10 +256,10 @@ class Chat:
             self._copy = None
             say(f"the conversation is no longer saved automatically: {error}", "yellow")
 
-    async def _run_task(self, task: str, partial: PartialAnswer) -> RunEnded:
+    async def _run_task(self, task: Message, partial: PartialAnswer) -> RunEnded:
         self._events.clear()
         end: RunEnded | None = None
-        async with aclosing(self._agent.runner.run(task, history=self.history, session=self._session)) as events:
+        async with aclosing(self._agent.runner.run(task.parts, history=self.history, session=self._session)) as events:
             async for event in events:
                 self._events.append(event)
                 partial.add(event)
@@ -291,12 +297,21 @@ class Chat:
             out = "" if tier is None or definition.tier <= tier else f", not at tier {tier.name.lower()}"
             print_definition(screen, definition, definition.tier.name.lower(), out)
 
+    async def _attach(self, rest: str) -> None:
+        if rest:
+            self.attached.append(read_attachment(rest))
+        elif not self.attached:
+            raise CliError("usage: /attach FILE")
+        self._say_attached()
+
+    def _say_attached(self) -> None:
+        say(f"attached to the next message: {', '.join(map(attached_name, self.attached))}")
+
     async def _format(self, rest: str) -> None:
         if rest:
             if rest not in ("default", COACH, self._agent.agent.backend.api):
                 get_format(rest)
-            format = None if rest == "default" else rest
-            self._agent.agent.backend = await self._agent.models.open(self._agent.profile, format=format)
+            await self._agent.use_format(None if rest == "default" else rest)
         backend = self._agent.agent.backend
         way = f"calls are written as {backend.format}" if backend.format else f"calls are fields of {backend.api}"
         say(f"the coach chooses; at present {backend.format}" if isinstance(backend, CoachedBackend) else way)
@@ -334,11 +349,13 @@ class Chat:
             raise CliError("there is no question to remove")
         task, self.history = self._questions.pop()
         self._autosave()
-        say(f"removed: {task.splitlines()[0][:60]}")
+        say(f"removed: {task.text.splitlines()[0][:60]}")
 
     async def _clear(self, rest: str) -> None:
+        name = self._copy.name if isinstance(self._copy, NamedSession) else ""
         self._restart((), "")
-        say("a new conversation")
+        self.attached.clear()
+        say(f"a new conversation; the session {name} stays as it was" if name else "a new conversation")
 
     async def _save(self, rest: str) -> None:
         if not (file := rest or self._file):
@@ -357,7 +374,7 @@ class Chat:
         """Continue from this history, in a new session with a new automatic copy."""
         self.history, self._session, self._file = history, Session(), file
         self._questions.clear()
-        self._copy = self._copy and AutosavedChat.standard()
+        self._copy = self._copy and AutosavedChat.standard()  # a named session stays as it was
 
     async def _quit(self, rest: str) -> None:
         self._leaving = True
@@ -388,81 +405,3 @@ def _tier_text(config: AgentConfig) -> str:
     if config.gate is not None:
         return "the words of each task unlock its tools"
     return "all tools" if config.tier is None else f"tools up to tier {config.tier.name.lower()}"
-
-
-@dataclass(slots=True)
-class PartialTurn:
-    """The events and tool outcomes of one model turn.
-
-    Attributes:
-        round: number of the round.
-        events: its stream events.
-        begun: ids of the calls that started, one entry per start.
-        done: outcomes of the calls that ended.
-    """
-
-    round: int
-    events: list[Event] = field(default_factory=list)
-    started_ids: list[str] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-
-    def messages(self) -> list[Message]:
-        """Return the answer and the results of its calls; calls that never started are left out."""
-        response = collect(self.events)
-        outcomes, results = list(self.outcomes), dict[int, ToolResult]()
-        for exact in (True, False):  # a model that counts badly gives several calls one id
-            for at, call in enumerate(response.tool_calls):
-                candidates = (outcome for outcome in outcomes if outcome.call.id == call.id and at not in results)
-                match = next(
-                    (outcome for outcome in candidates if not exact or outcome.call.arguments == call.arguments), None
-                )
-                if match is not None:
-                    outcomes.remove(match)
-                    results[at] = match.result
-        started = list(self.started_ids)
-        for result in results.values():
-            if result.call_id in started:
-                started.remove(result.call_id)
-        for at, call in enumerate(response.tool_calls):
-            if at not in results and call.id in started:
-                started.remove(call.id)
-                results[at] = ToolResult(call.id, call.name, error=STOPPED)
-        calls = [call for at, call in enumerate(response.tool_calls) if at in results]
-        parts: list[Part] = [TextPart(response.content)] if response.content.strip() else []
-        parts += calls
-        messages = [Message("assistant", tuple(parts))] if parts else []
-        tool_results = tuple(results[at] for at in sorted(results))
-        return [*messages, Message("tool", tool_results)] if tool_results else messages
-
-
-@dataclass(slots=True)
-class PartialAnswer:
-    """The part of a stopped answer that stays in the conversation."""
-
-    task: str
-    turns: list[PartialTurn] = field(default_factory=list)
-
-    def add(self, event: AgentEvent) -> None:
-        """Record an event."""
-        match event:
-            case TurnStarted():
-                if self.turns and self.turns[-1].round == event.round:
-                    self.turns.pop()  # the stream broke off, and the turn is requested again
-                self.turns.append(PartialTurn(event.round))
-            case ToolStarted(call):
-                self.turns[-1].started_ids.append(call.id)
-            case ToolFinished(outcome):
-                self.turns[-1].outcomes.append(outcome)
-            case TaskStarted() | MemberEvent() | RunEnded() | RunResumed() | ReplayEnded():
-                pass
-            case ProgressReported() | ApprovalRequested() | CorrectionAdded() | TranslationNoted() | PartialOutput():
-                pass
-            case ModelChosen() | ContextReduced() | AgentChanged():
-                pass
-            case _:
-                self.turns[-1].events.append(event)
-
-    def messages(self, before: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Return the conversation with the partial answer; the same conversation if there is none."""
-        messages = [message for turn in self.turns for message in turn.messages()]
-        return (*before, Message("user", (TextPart(self.task),)), *messages) if messages else before

@@ -26,6 +26,7 @@ from toolwire.config.tables import Configuration, ModelProfile, load_configurati
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.registry import ToolRegistry
+from toolwire.models.backends import Backend
 from toolwire.policy.intent import TierGate
 from toolwire.policy.policy import Policy
 from toolwire.telemetry.defaults import SWITCH
@@ -47,21 +48,30 @@ class OpenAgent:
     """An open agent, with the means to change its model.
 
     Attributes:
-        run_by: runs tasks; the agent or the team.
+        runner: runs tasks; the agent or the team.
         agent: the agent, or the coordinator of the team.
-        profile: profile of its model.
+        profiles: profile of its model, and those of the models that answer where it fails.
         models: opens other models.
+        default: its model, asked for calls as the file or the profile says; None if it is to be opened for that.
     """
 
     runner: Agent[Any] | AgentTeam[Any]
     agent: Agent[Any]
-    profile: ModelProfile
+    profiles: tuple[ModelProfile, ...]
     models: Models
+    default: Backend | None = None
 
     @property
     def local(self) -> bool:
         """True if the model is on this machine."""
-        return bool(local_name(self.profile))
+        return bool(local_name(self.profiles[0]))
+
+    async def use_format(self, format: str | None) -> None:
+        """Ask the model, and those that answer where it fails, for calls in another format; None for the default."""
+        if format is None and self.default is not None:
+            self.agent.backend = self.default
+        else:
+            self.agent.backend = await self.models.open_chain(self.profiles, format=format)
 
 
 @asynccontextmanager
@@ -95,13 +105,11 @@ async def open_from_options(options: AgentOptions, confirm: AsyncConfirm, system
         if name in configuration.teams or (not name and len(configuration.teams) == 1 < len(configuration.agents)):
             async with open_team(configuration, name, environment, source=options.config) as team:
                 _announce_recording(team.coordinator)
-                yield await _apply_overrides(
-                    options, OpenAgent(team, team.coordinator, _profile(configuration, team.coordinator), models)
-                )
+                yield await _apply_overrides(options, _from_file(configuration, team, team.coordinator, models))
         else:
             async with open_agent(configuration, name, environment, source=options.config) as agent:
                 _announce_recording(agent)
-                yield await _apply_overrides(options, OpenAgent(agent, agent, _profile(configuration, agent), models))
+                yield await _apply_overrides(options, _from_file(configuration, agent, agent, models))
 
 
 def _announce_recording(agent: Agent) -> None:
@@ -133,15 +141,16 @@ def _profile_from_options(options: AgentOptions) -> ModelProfile:
     return ModelProfile(provider=LOCAL, model=options.model or DEFAULT_MODEL)
 
 
-def _profile(configuration: Configuration, agent: Agent[Any]) -> ModelProfile:
-    name = configuration.agents[agent.config.name].profile or next(iter(configuration.profiles))
-    return configuration.profiles[name]
+def _from_file(
+    configuration: Configuration, runner: Agent[Any] | AgentTeam[Any], agent: Agent[Any], models: Models
+) -> OpenAgent:
+    return OpenAgent(runner, agent, configuration.chain(agent.config.name), models, agent.backend)
 
 
 async def _apply_overrides(options: AgentOptions, opened_agent: OpenAgent) -> OpenAgent:
     """Override the file with the options of the command line."""
     if options.format is not None:
-        opened_agent.agent.backend = await opened_agent.models.open(opened_agent.profile, format=options.format)
+        await opened_agent.use_format(options.format)
     if options.max_rounds is not None:
         config = opened_agent.agent.config
         opened_agent.agent.config = replace(config, budget=replace(config.budget, rounds=options.max_rounds))
@@ -176,7 +185,7 @@ async def _agent_from_options(
         agent = Agent(backend, registry, config, policy=rules, confirm=confirm, telemetry=True)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
-    return OpenAgent(agent, agent, profile, models)
+    return OpenAgent(agent, agent, (profile,), models)
 
 
 def _tools(options: AgentOptions, tier: Tier, *, small: bool) -> list[object]:

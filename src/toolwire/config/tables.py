@@ -327,6 +327,11 @@ class Configuration(_Strict):
     policy: PolicyTable = Field(default_factory=PolicyTable)
     mcp: dict[str, Any] = Field(default_factory=dict)
 
+    def chain(self, agent: str) -> tuple[ModelProfile, ...]:
+        """Return the profile of an agent, and those that answer where its model fails."""
+        profile = self.profiles[self.agents[agent].profile or next(iter(self.profiles))]
+        return (profile, *(self.profiles[name] for name in profile.fallback))
+
     def dangling(self) -> Iterator[tuple[list[str], str]]:
         """Yield references to names that do not exist: the keys that lead to each, and a message."""
         for name, profile in self.profiles.items():

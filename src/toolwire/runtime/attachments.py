@@ -47,6 +47,16 @@ _MEDIA_TYPES = {
 }
 
 
+def media_type_of(name: str) -> str:
+    """Return the media type that the suffix of a file's name shows; "" for an unknown suffix."""
+    return _MEDIA_TYPES.get(Path(name).suffix.lower().removeprefix("."), "")
+
+
+def known_suffixes() -> list[str]:
+    """Return the suffixes that show a media type, by the alphabet."""
+    return sorted(_MEDIA_TYPES)
+
+
 def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTACHMENT) -> ImagePart | FilePart:
     """Read a file as a part of a task: `["Summarize this.", toolwire.attach("report.pdf")]`.
 
@@ -66,7 +76,7 @@ def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTAC
         OSError: the file cannot be read.
     """
     path = Path(path)
-    media_type = media_type or _MEDIA_TYPES.get(path.suffix.lower().removeprefix("."), "")
+    media_type = media_type or media_type_of(path.name)
     if not media_type:
         suffix = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
         raise DefinitionError(

@@ -56,12 +56,12 @@ def suggests_keywords(kind: _KindT) -> _KindT:
     stays what it was, for type checkers and for `inspect`.
     """
     construct = vars(kind)["__init__"]
-    known = frozenset(field.name for field in fields(kind) if field.init)
+    names = frozenset(field.name for field in fields(kind) if field.init)
 
     @wraps(construct)
     def checked(self: Any, *values: Any, **options: Any) -> None:
-        if not known.issuperset(options):
-            check_options(kind.__name__, options, known)
+        if not names.issuperset(options):
+            check_options(kind.__name__, options, names)
         construct(self, *values, **options)
 
     kind.__init__ = checked  # type: ignore[misc]

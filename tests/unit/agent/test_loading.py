@@ -207,6 +207,13 @@ def test_xml_setting_of_the_team_overrides_the_format_of_the_agent() -> None:
         ({"provider": "local"}, TextBackend, "", "forge_xml"),
         ({"model": "some/Qwen3-8B-Q4.gguf"}, TextBackend, "", "hermes"),
         ({"model": "some/own.gguf"}, TextBackend, "", "forge_xml"),
+        ({"model": "some/Qwen2.5-Coder-1.5B-Instruct-Q8_0.gguf"}, TextBackend, "", "forge_xml"),
+        (
+            {"model": "qwen2.5-coder-1.5b-instruct.gguf", "tools": {"definition_format": "pythonic"}},
+            TextBackend,
+            "",
+            "pythonic",
+        ),
         ({"model": "local:0.5b", "tools": {"definition_format": "anthropic"}}, TextBackend, "", "anthropic_xml"),
     ],
 )
@@ -243,6 +250,21 @@ def test_unusable_profile_is_refused_with_a_reason(profile: dict[str, Any], form
 
     with pytest.raises(ConfigurationError, match=why):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize(("format", "formats"), [(None, ["", ""]), ("hermes", ["hermes"] * 2), ("openai", ["", ""])])
+def test_a_format_keeps_the_models_that_answer_where_the_first_fails(format: str | None, formats: list[str]) -> None:
+    profiles = [ModelProfile(provider=provider, model="m") for provider in ("openai", "anthropic")]
+
+    async def main() -> Any:
+        async with Models() as models:
+            return await models.open_chain(profiles, format=format)
+
+    backend = asyncio.run(main())
+    assert [(inner.api, inner.format) for inner in backend.backends] == [
+        ("openai_chat", formats[0]),
+        ("anthropic_messages", formats[1]),
+    ]
 
 
 BASE = "[profiles.p]\nmodel = 'm'\n"

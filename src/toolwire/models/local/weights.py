@@ -98,6 +98,22 @@ WEIGHTS = {
 }
 """The weights that can be fetched, by their size."""
 
+
+def measured_format(name: str) -> str:
+    """Return the wire format in which a model was measured to call best; "" for a model that was not measured.
+
+    Args:
+        name: a size from `WEIGHTS`, or the path of a file whose name begins with that of a measured model, such as
+            `qwen2.5-coder-1.5b-instruct-q8_0.gguf`; other roundings of the weights count as the same model.
+    """
+    if weights := WEIGHTS.get(name.lower()):
+        return weights.format
+    stem = Path(name).stem.lower()
+    return next(
+        (weights.format for weights in WEIGHTS.values() if stem.startswith(weights.title.rpartition("-")[0])), ""
+    )
+
+
 PROVENANCE = (
     "The weights come from an anonymous upload to the package index, so they are pinned by SHA-256 and read as data, "
     "never installed. To use your own: --model PATH.gguf"
