@@ -20,7 +20,7 @@ toolwire sessions list
 
 toolwire sessions list --json
 
-Only you can read the file in which sessions are stored; it contains the conversations, also with TOOLWIRE_RECORD=off."""
+Sessions are stored in a file that only you can read, also with TOOLWIRE_RECORD=off."""
 
 DELETE_EXAMPLES = """Examples:
 

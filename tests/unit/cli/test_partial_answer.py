@@ -9,7 +9,8 @@ import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Problem, TextPart, ToolCall, ToolResult
 from toolwire.agent import Agent
 from toolwire.agent.run_events import RunEnded, ToolFinished, ToolStarted, TurnStarted
-from toolwire.cli.chat_session import STOPPED, PartialAnswer
+from toolwire.agent.task import task_message
+from toolwire.cli.partial_answer import STOPPED, PartialAnswer
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, Finish, ProblemFound
 from toolwire.execution.outcomes import Outcome
 from toolwire.testing import ScriptedBackend
@@ -46,7 +47,7 @@ def shown(messages: Sequence[Message]) -> list[tuple[str, list[str]]]:
 def test_an_answer_that_broke_off_is_kept_once_and_without_calls_that_never_ran(
     answers: tuple[Sequence[Event] | ParsedResponse, ...], kept: list[tuple[str, list[str]]]
 ) -> None:
-    made = PartialAnswer("x")
+    made = PartialAnswer(task_message("x"))
 
     async def main() -> None:
         backend = ScriptedBackend([one if isinstance(one, ParsedResponse) else list(one) for one in answers])
@@ -60,7 +61,7 @@ def test_an_answer_that_broke_off_is_kept_once_and_without_calls_that_never_ran(
 
 
 def test_calls_that_began_have_a_result_each() -> None:
-    made = PartialAnswer("x")
+    made = PartialAnswer(task_message("x"))
     first, second, third = (ToolCall("add", {"a": a}, id) for a, id in ((1, "same"), (2, "same"), (3, "other")))
     made.add(TurnStarted(1))
     for at, call in enumerate((first, second, third)):
