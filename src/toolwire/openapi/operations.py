@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from toolwire.errors import DefinitionError, ToolError
 from toolwire.openapi.api_document import ApiDocument, OperationSource
@@ -140,9 +140,6 @@ class Operation:
         # Every second part of the template is the name of a parameter.
         parts = _PLACEHOLDER.split(self.path)
         path = "".join(segments[part] if at % 2 else quote(part, safe=_IN_PATHS) for at, part in enumerate(parts))
-        # Parts that are harmless by themselves may join to a step upwards, as in `{a}{b}`.
-        if any(segment in (".", "..") for segment in path.split("/")):
-            raise ToolError(f"The path {path} of this call would lead to another operation; it did not run.")
         return ApiRequest(self.method.upper(), path, query, headers, content)
 
     def _query_pairs(self, parameter: Parameter, value: Any) -> Pairs:
@@ -175,6 +172,9 @@ def read_operation(document: ApiDocument, source: OperationSource, fixed: Iterab
     """
     if not source.path.startswith("/"):
         raise DefinitionError(f"the path {source.path!r:.80} does not begin with a slash", tool=name)
+    # Clients resolve such steps, and the request would leave the path of the base URL.
+    if any(unquote(step) in (".", "..") for step in source.path.split("/")):
+        raise DefinitionError(f"the path {source.path!r:.80} contains a step to another path", tool=name)
     reader, placeholders = SchemaReader(document), set(_PLACEHOLDER.findall(source.path))
     properties: dict[str, Any] = {}
     required: list[str] = []

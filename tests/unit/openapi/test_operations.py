@@ -162,7 +162,7 @@ def test_path_parameter_cannot_lead_to_another_path(value: str) -> None:
     with pytest.raises(ToolError, match="p must be text that is neither empty nor a step in a path"):
         sent(api_operation, p=value)
     joined = operation("get", "/x/{a}{b}", parameters=[parameter("path", "a"), parameter("path", "b")])
-    with pytest.raises(ToolError, match=r"The path /x/\.\.b? of this call|neither empty nor"):
+    with pytest.raises(ToolError, match="neither empty nor"):
         sent(joined, a=".", b=".")
     dotted = operation("get", "/x/.{p}", parameters=[parameter("path", "p", explode=True)])
     with pytest.raises(ToolError):
@@ -174,6 +174,9 @@ def test_template_of_a_path_stays_a_path() -> None:
     assert sent(api_operation, p="1").url("https://h", {"k": "v"}) == "https://h/a%20b/1%3Fkey=1%23x?k=v"
     for path in ("x", "@evil/x"):
         with pytest.raises(DefinitionError, match="does not begin with a slash"):
+            operation("get", path)
+    for path in ("/../admin", "/x/./y", "/x/..", "/%2e%2E/x"):
+        with pytest.raises(DefinitionError, match="contains a step to another path"):
             operation("get", path)
 
 
