@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import Any, Self, Unpack, overload
 from urllib.parse import quote, urlsplit
@@ -15,10 +16,11 @@ from toolwire._surface import check_type, needs_extra, wrong_type
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.extraction import ExtractOptions, extract
+from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, limited, without_secrets
 from toolwire.client.transport import HttpTransport, Retry
 from toolwire.errors import ConfigurationError, ProviderError
-from toolwire.events import Event, collect, replay
-from toolwire.messages import Content, Message, ParsedResponse
+from toolwire.events import Event, ProblemFound, collect, replay
+from toolwire.messages import Content, Message, ParsedResponse, Problem
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.message_parts import Json
@@ -27,6 +29,7 @@ from toolwire.providers.parsing import Merging, merge_text
 from toolwire.providers.request import AskOptions, ChatRequest, Notes, RequestOptions, result_texts
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
 from toolwire.schema.output_type import output_type_of
+from toolwire.text.json_text import is_nested_too_deeply
 from toolwire.text.suggest import check_options
 from toolwire.text.tokens import PER_TOKEN, TokenCount, estimate_message_tokens, estimate_tokens
 from toolwire.tools import ToolDefinition, definitions
@@ -175,11 +178,12 @@ class Client:
                     yield event
                 return
             reader = _Reader(self, self._text_options(request, tools, id_seed))
-            async for piece in answer.body:
+            secrets = self._secrets(additions)
+            async for piece in limited(answer.body, MAX_STREAM, answer.status):
                 for event in reader.feed(piece):
-                    yield event
+                    yield _without_secrets(event, secrets)
             for event in reader.finish():
-                yield event
+                yield _without_secrets(event, secrets)
 
     async def ask(
         self,
@@ -201,6 +205,9 @@ class Client:
         if not isinstance(data, dict):
             raise ProviderError(f"{self.api.name} did not answer with a JSON object", status=answer.status)
         response = self.api.decode_response(data, tools=tools, id_seed=id_seed)
+        if response.problems:
+            secrets = self._secrets(additions)
+            response = replace(response, problems=tuple(_hidden(problem, secrets) for problem in response.problems))
         if self.text_format is None:
             return response
         return collect(merge_text(replay(response), **self._text_options(request, tools, id_seed)), raw=data)
@@ -401,7 +408,7 @@ class Client:
         Raises:
             ProviderError: the server refuses the request.
         """
-        body = await answer.read()
+        body = await beginning(answer.body, MAX_ERROR_BODY)
         data = _json(body)
         error = data.get("error") if isinstance(data, dict) else None
         if isinstance(error, Mapping) and "failed_generation" in error and isinstance(data, dict):
@@ -409,13 +416,17 @@ class Client:
         message = error.get("message") if isinstance(error, Mapping) else error
         if not message and isinstance(data, dict):
             message = data.get("message")
-        text = str(message or body.decode("utf-8", "replace"))[:MAX_ERROR]
-        if secret := ("" if self._endpoint.signed else self._secret(additions)):
-            text = text.replace(secret, "[key]")
-        for name, value in additions.extra_headers.items():
-            if len(value) >= SECRET:
-                text = text.replace(value, f"[{name}]")
+        # Secrets are hidden before the text is truncated: otherwise the first part of one could remain at its end.
+        text = str(message or body.decode("utf-8", "replace"))[: MAX_ERROR_BODY >> 2]
+        text = without_secrets(text, self._secrets(additions))[:MAX_ERROR]
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
+
+    def _secrets(self, additions: RequestAdditions) -> dict[str, str]:
+        """Return what no message may show, by the names that replace it."""
+        headers = {name: value for name, value in additions.extra_headers.items() if len(value) >= SECRET}
+        if self._endpoint.signed or getattr(self._transport, "offline", False):
+            return headers
+        return {"key": self._secret(additions), **headers}
 
 
 class _Reader:
@@ -444,10 +455,22 @@ def _offered(request: ChatRequest, tools: Any) -> list[ToolDefinition]:
 
 
 def _json(body: bytes) -> Any:
+    """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read."""
     try:
-        return json.loads(body)
-    except ValueError:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
         return None
+    return None if is_nested_too_deeply(value, body) else value
+
+
+def _without_secrets(event: Event, secrets: Mapping[str, str]) -> Event:
+    return ProblemFound(_hidden(event.problem, secrets)) if isinstance(event, ProblemFound) else event
+
+
+def _hidden(problem: Problem, secrets: Mapping[str, str]) -> Problem:
+    """Return a problem without secrets: its message may quote the server, and its text is the server's."""
+    message, raw = without_secrets(problem.message, secrets), without_secrets(problem.raw, secrets)
+    return replace(problem, message=message, raw=raw)
 
 
 def _region() -> str:

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from toolwire.client.response_body import MAX_BODY, limited
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
@@ -31,8 +33,12 @@ class HttpAnswer:
         return 200 <= self.status < 300
 
     async def read(self) -> bytes:
-        """Return the whole body."""
-        return b"".join([piece async for piece in self.body])
+        """Return the whole body.
+
+        Raises:
+            ProviderError: it has more than 64 MiB.
+        """
+        return b"".join([piece async for piece in limited(self.body, MAX_BODY, self.status)])
 
 
 class Transport(Protocol):

@@ -17,6 +17,7 @@ import httpx
 
 from toolwire._surface import check_number
 from toolwire.client.exchange import HttpAnswer, HttpRequest
+from toolwire.client.response_body import ENCODINGS, unpacked
 from toolwire.errors import ProviderError, RealRequestError
 from toolwire.text.suggest import suggests_keywords
 
@@ -142,7 +143,8 @@ class HttpTransport:
             )
         client = self._client_of_loop()
         try:
-            built = client.build_request("POST", request.url, content=request.body, headers=dict(request.headers))
+            headers = {"accept-encoding": ENCODINGS, **request.headers}
+            built = client.build_request("POST", request.url, content=request.body, headers=headers)
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
             raise ProviderError(f"no request can be made to {request.url!r}: {type(error).__name__}") from error
         response = await self._sent(client, built)
@@ -175,7 +177,7 @@ class HttpTransport:
 
 async def _body(response: httpx.Response) -> AsyncIterator[bytes]:
     try:
-        async for piece in response.aiter_bytes():
+        async for piece in unpacked(response):
             yield piece
     except httpx.RequestError as error:
         raise ProviderError(f"the answer was cut off: {_why(error)}", status=response.status_code) from error

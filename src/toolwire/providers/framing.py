@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Protocol
 
-from toolwire.text.json_text import refuse_constant
+from toolwire.text.json_text import is_nested_too_deeply, refuse_constant
 
 DONE = b"[DONE]"
 MAX_FRAME = 16 * 1024 * 1024
 """Bytes; the maximum length of a frame of an AWS event stream, set by its protocol."""
+
+MAX_EVENT = 32 * 1024 * 1024
+"""Bytes; the maximum length of an event or a line in the other framings. A stream with a longer one is not read on."""
+MAX_SHOWN = 300
+"""Bytes shown of a frame that is too long or nested too deeply."""
+_TOO_DEEP = "it is nested too deeply"
 
 
 @dataclass(slots=True)
@@ -65,9 +71,19 @@ _decode = json.JSONDecoder(parse_constant=refuse_constant).decode
 
 def _frame(data: bytes, event: str = "") -> Frame:
     try:
-        return Frame(_decode(data.decode("utf-8")), event)
-    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
+        value = _decode(data.decode("utf-8"))
+    except RecursionError:
+        return Frame(None, event, _TOO_DEEP, data[:MAX_SHOWN].decode("utf-8", "replace"))
+    except ValueError as error:  # a UnicodeDecodeError is a ValueError
         return Frame(None, event, f"it is not JSON: {error}", data.decode("utf-8", "replace"))
+    if is_nested_too_deeply(value, data):
+        return Frame(None, event, _TOO_DEEP, data[:MAX_SHOWN].decode("utf-8", "replace"))
+    return Frame(value, event)
+
+
+def _oversized(data: bytes) -> Frame:
+    why = f"an event has more than {MAX_EVENT >> 20} MiB"
+    return Frame(None, "", why, data[:MAX_SHOWN].decode("utf-8", "replace"))
 
 
 class _Lines:
@@ -77,13 +93,15 @@ class _Lines:
 
     def __init__(self) -> None:
         self._pending: list[bytes] = []
+        self.size = 0
+        """Bytes of the unfinished line."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         if not data:
             return
         if self._pending and self._pending[-1].endswith(b"\r"):  # it may have been half of a line end
             line = b"".join(self._pending)[:-1]
-            self._pending = []
+            self._pending, self.size = [], 0
             yield line
             data = data[data.startswith(b"\n") :]
         *lines, rest = data.split(b"\n") if b"\r" not in data else self._split(data)
@@ -91,10 +109,17 @@ class _Lines:
             if self._pending:
                 self._pending.append(line)
                 line = b"".join(self._pending)
-                self._pending = []
+                self._pending, self.size = [], 0
             yield line
         if rest:
             self._pending.append(rest)
+            self.size += len(rest)
+
+    def drop(self) -> bytes:
+        """Forget the unfinished line, and return its beginning."""
+        begin = self._pending[0] if self._pending else b""
+        self._pending, self.size = [], 0
+        return begin
 
     def _split(self, data: bytes) -> list[bytes]:
         """Return lines and the rest after the last one, which includes a carriage return at the end."""
@@ -106,7 +131,7 @@ class _Lines:
     def finish(self) -> Iterator[bytes]:
         if rest := b"".join(self._pending).rstrip(b"\r"):
             yield rest
-        self._pending = []
+        self._pending, self.size = [], 0
 
 
 class ServerSentEvents:
@@ -116,12 +141,16 @@ class ServerSentEvents:
         self.ended = False
         self._lines = _Lines()
         self._data: list[bytes] = []
+        self._size = 0  # of `_data`
+        self._is_broken = False
         self._event = ""
         self._other: Framing | None = None
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that the next bytes complete."""
+        if self._is_broken:
+            return
         if not self._begun:
             begin = data.lstrip(b" \t\r\n\xef\xbb\xbf")
             if not begin:
@@ -136,10 +165,17 @@ class ServerSentEvents:
         for line in self._lines.feed(data):
             if line[:5] == b"data:":
                 self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._size += len(line)
+                if self._size > MAX_EVENT:
+                    break
             elif line:
                 self._field(line)
             else:
                 yield from self._whole()
+        if self._size + self._lines.size > MAX_EVENT:
+            self._is_broken = True
+            begin, self._data = self._data[0] if self._data else b"", []
+            yield _oversized(begin or self._lines.drop())
 
     def wrap(self, value: dict[str, Any]) -> Frame:
         """Return the frame of an object."""
@@ -149,6 +185,8 @@ class ServerSentEvents:
         """End the bytes, and yield the rest."""
         if self._other is not None:
             yield from self._other.finish()
+            return
+        if self._is_broken:
             return
         for line in self._lines.finish():
             self._field(line)
@@ -168,7 +206,7 @@ class ServerSentEvents:
         if not lines:
             self._event = ""
             return
-        self._data, self._event = [], ""
+        self._data, self._event, self._size = [], "", 0
         data = lines[0] if len(lines) == 1 else b"\n".join(lines)
         if data.strip() in (b"", DONE):
             self.ended = self.ended or data.strip() == DONE
@@ -185,13 +223,19 @@ class JsonLines:
 
     def __init__(self) -> None:
         self.ended = False
+        self._is_broken = False
         self._lines = _Lines()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that the next bytes complete."""
+        if self._is_broken:
+            return
         for line in self._lines.feed(data):
             if line.strip():
                 yield _frame(line)
+        if self._lines.size > MAX_EVENT:
+            self._is_broken = True
+            yield _oversized(self._lines.drop())
 
     def wrap(self, value: dict[str, Any]) -> Frame:
         """Return the frame of an object."""
@@ -216,9 +260,12 @@ class JsonObjects:
         self._at = 0  # position up to which the bytes were scanned
         self._depth = 0
         self._in_string = False
+        self._is_broken = False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that the next bytes complete."""
+        if self._is_broken:
+            return
         buffer = self._buffer
         buffer += data
         pos, start = self._at, 0
@@ -250,6 +297,11 @@ class JsonObjects:
                     start = pos
         del buffer[:start]
         self._at = pos - start
+        if len(buffer) > MAX_EVENT:
+            self._is_broken = True
+            yield _oversized(bytes(buffer[:MAX_SHOWN]))
+            buffer.clear()
+            self._depth = 0
 
     def wrap(self, value: dict[str, Any]) -> Frame:
         """Return the frame of an object."""

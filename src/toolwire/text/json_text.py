@@ -14,6 +14,8 @@ _FAST_MINIMUM = 64
 """Length from which trying the C scanner pays, in characters."""
 _SHORT = 2 * MAX_DEPTH
 """Length up to which a text is too short for too many levels or digits, in characters."""
+ENVELOPE_DEPTH = 20
+"""Levels that the answer of an API may have around a value of `MAX_DEPTH` levels."""
 _FAST_FAILURES = 8
 """Failures after which a `FastJsonReader` gives up: each may cost a pass over all text before it."""
 
@@ -130,6 +132,30 @@ def within_limits(value: Any) -> bool:
             return False
         layer = below
     return True
+
+
+def is_nested_too_deeply(value: Any, written: bytes, limit: int = MAX_DEPTH + ENVELOPE_DEPTH) -> bool:
+    """Return whether a value of a server has more levels than code may follow by recursion.
+
+    Args:
+        value: the value.
+        written: the JSON text that it was read from.
+        limit: maximum number of levels.
+    """
+    # Nearly every text has too few brackets, which are counted much faster than levels.
+    if written.count(b"[") + written.count(b"{") <= limit:
+        return False
+    layer = [value]
+    for _ in range(limit):
+        layer = [
+            item
+            for container in layer
+            if isinstance(container, dict | list)
+            for item in (container.values() if isinstance(container, dict) else container)
+        ]
+        if not layer:
+            return False
+    return any(isinstance(item, dict | list) for item in layer)
 
 
 class FastJsonReader:

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolwire.providers import framing as framing_module
 from toolwire.providers.framing import (
     AwsEventStream,
     Frame,
     Framing,
+    JsonLines,
     JsonObjects,
     ServerSentEvents,
     aws_event,
@@ -113,3 +115,31 @@ def test_no_more_than_one_frame_is_buffered() -> None:
     pending, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert pending < 100_000
+
+
+@pytest.mark.parametrize(
+    ("framing", "piece"),
+    [
+        (ServerSentEvents, b"data: xxxxxxxx"),
+        (ServerSentEvents, b"data: xxxxxxxx\n"),
+        (ServerSentEvents, b'{"a": "xxxxxxxx'),
+        (JsonLines, b'{"a": "xxxxxxx'),
+        (JsonObjects, b'{"a": "xxxxxxx'),
+    ],
+)
+def test_an_event_without_an_end_is_not_collected(
+    framing: type[ServerSentEvents | JsonLines | JsonObjects], piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(framing_module, "MAX_EVENT", 1_000)
+    reader = framing()
+    frames = [frame for _ in range(500) for frame in reader.feed(piece)] + list(reader.finish())
+    assert [(frame.value, bool(frame.error)) for frame in frames] == [(None, True)]
+    assert len(frames[0].raw) <= framing_module.MAX_SHOWN
+
+
+def test_a_frame_that_is_nested_too_deeply_is_an_error() -> None:
+    for depth in (300, 50_000):
+        (frame,) = ServerSentEvents().feed(b"data: " + b"[" * depth + b"]" * depth + b"\n\n")
+        assert (frame.value, frame.error) == (None, "it is nested too deeply")
+    (frame,) = JsonLines().feed(b'{"a":' + b"[" * 200 + b"]" * 200 + b"}\n")
+    assert not frame.error

@@ -1,0 +1,131 @@
+"""Bodies of responses, with bounds on their size before and after unpacking; and texts of servers without secrets.
+
+The bodies of a broken or hostile server end here: they do not fill the memory of the program that asked.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+
+import httpx
+
+from toolwire.errors import ProviderError
+
+MAX_BODY = 64 << 20
+"""Maximum size of a whole response, in bytes."""
+MAX_STREAM = 128 << 20
+"""Maximum size of all events of a streamed response, in bytes."""
+MAX_ERROR_BODY = 64 << 10
+"""Bytes of the body of an error that are read."""
+ENCODINGS = "gzip, deflate"
+"""The compressions that requests accept. Each unpacks in steps of bounded size with the standard library alone."""
+PART = 6
+"""Minimum length of a part of a secret that is hidden, in characters."""
+_STEP = 1 << 20
+"""Maximum size of a piece that is unpacked at once, in bytes."""
+
+
+async def unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Yield the body of a response, unpacked in pieces of bounded size.
+
+    Raises:
+        ProviderError: it is compressed in a way that no request accepts, or is not what its header says.
+        httpx.RequestError: the connection breaks off.
+    """
+    if response.is_stream_consumed:  # a response of the tests' own, whose body is there already
+        for at in range(0, len(response.content), _STEP):
+            yield response.content[at : at + _STEP]
+        return
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        async for piece in response.aiter_raw():
+            yield piece
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        # Several compressions one inside the other unpack to a million times their size.
+        raise ProviderError(f"the answer is compressed as {encoding!r:.60}, which was not requested")
+    unpacker = _Unpacker(response.status_code)
+    async for piece in response.aiter_raw():
+        for part in unpacker.feed(piece):
+            yield part
+
+
+class _Unpacker:
+    """Unpacks gzip, and deflate with or without its header, in steps of bounded size."""
+
+    def __init__(self, status: int) -> None:
+        self._status = status
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        self._has_begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            try:
+                part = self._inflate.decompress(data, _STEP)
+            except zlib.error as error:
+                if self._has_begun:
+                    raise ProviderError(f"the answer cannot be unpacked: {error}", status=self._status) from error
+                self._has_begun = True
+                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the header of deflate
+                continue
+            if part:
+                self._has_begun = True
+                yield part
+            data = self._inflate.unconsumed_tail
+
+
+async def limited(pieces: AsyncIterator[bytes], limit: int, status: int = 0) -> AsyncIterator[bytes]:
+    """Yield the pieces of a body.
+
+    Raises:
+        ProviderError: they have more than `limit` bytes.
+    """
+    size = 0
+    async for piece in pieces:
+        size += len(piece)
+        if size > limit:
+            raise ProviderError(f"the answer has more than {limit >> 20} MiB", status=status)
+        yield piece
+
+
+async def beginning(pieces: AsyncIterator[bytes], limit: int) -> bytes:
+    """Return the first `limit` bytes of a body, without waiting for the rest."""
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) >= limit:
+            break
+    return bytes(body[:limit])
+
+
+def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
+    """Return the text of a server without secrets of the request: each, and each longer part of it, by its name.
+
+    Servers, and proxies before them, cut what they quote, also in the middle of a key.
+
+    Args:
+        text: the text.
+        secrets: the secrets by the names that replace them.
+    """
+    for name, secret in secrets.items():
+        if secret:
+            text = _hide(text.replace(secret, f"[{name}]"), secret, f"[{name}]")
+    return text
+
+
+def _hide(text: str, secret: str, instead: str) -> str:
+    if len(secret) < 2 * PART:  # a part of so short a secret is a word
+        return text
+    begins: Iterable[str] = {secret[at : at + PART] for at in range(len(secret) - PART + 1)}
+    pattern = re.compile("|".join(map(re.escape, begins)))
+    pieces: list[str] = []
+    copied = 0
+    while (match := pattern.search(text, copied)) is not None:
+        end = match.end()
+        while end < len(text) and text[match.start() : end + 1] in secret:
+            end += 1
+        pieces += (text[copied : match.start()], instead)
+        copied = end
+    return "".join((*pieces, text[copied:]))
