@@ -28,9 +28,8 @@ from toolwire.events import (
     ReasoningEnd,
     UsageCounted,
 )
-from toolwire.text.escape import escape_as_json, escape_invisible
+from toolwire.text.escape import escape_as_json, terminal_text
 
-_HARMLESS = "\n\t\u200c\u200d\ufe0f"
 _NAMES = {
     ContentDelta: "content",
     ReasoningDelta: "reasoning",
@@ -118,7 +117,13 @@ def console(*, stderr: bool = False) -> Console:
 
 def safe(text: str) -> str:
     """Return text with control characters escaped, so that it cannot control the terminal."""
-    return escape_invisible(text.replace("\r\n", "\n"), _HARMLESS)
+    return terminal_text(text)
+
+
+def write_raw(text: str) -> None:
+    """Write text to standard output: as it is for another program, safe for a terminal."""
+    out = _output()
+    out.write(safe(text) if out.isatty() else text)
 
 
 def styled(text: str, style: str = "") -> Text:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
-from toolwire.cli.console import CliError, say
+from toolwire.cli.console import CliError, say, write_raw
 from toolwire.cli.input_files import PIECE, display_name, loads, read_bytes
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import Notes
@@ -73,7 +73,10 @@ def _stream(source_api: ProviderApi, target_api: ProviderApi, data: bytes, model
     if failure := _failure(toolwire.collect(events)):
         return failure
     for piece in target_api.encode_stream(events, model=model or _streamed_model(source_api, data), notes=notes):
-        sys.stdout.buffer.write(piece)
+        if sys.stdout.isatty():
+            write_raw(piece.decode("utf-8", "replace"))
+        else:
+            sys.stdout.buffer.write(piece)
     return ""
 
 
@@ -89,7 +92,7 @@ def _response(source_api: ProviderApi, target_api: ProviderApi, body: dict[str, 
 
 
 def _show(body: Any) -> None:
-    sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    write_raw(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
 
 
 def _failure(response: toolwire.ParsedResponse) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
-from toolwire.cli.console import CliError
+from toolwire.cli.console import CliError, write_raw
 from toolwire.cli.input_files import display_name, loads, read_json, read_tools
 from toolwire.messages import ToolCall, ToolResult
 
@@ -53,7 +53,7 @@ def render(
             text = toolwire.render_results(
                 [_result(value, display_name(file)) for value in _objects(file)], format=format
             )
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    write_raw(text if text.endswith("\n") else text + "\n")
 
 
 def _objects(file: str) -> list[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 | function | what becomes of it | where |
 |---|---|---|
 | `escape_invisible` | invisible characters become escapes | terminals, previews, error messages |
+| `terminal_text` | the same, save line ends, tabs and joiners | whole texts on terminals |
 | `escape_lookalikes` | so do letters that pass for Latin ones | approvals |
 | `escape_as_json` | what is not printable becomes an escape of JSON | one line of JSON |
 | `strip_invisible` | invisible characters go | text of servers that a model reads |
@@ -27,6 +28,7 @@ MAX_MARKS = 2
 _INVISIBLE_CATEGORIES = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
 _ALIKE = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "ROMAN NUMERAL")
 _POSING = ("FULLWIDTH", "MATHEMATICAL")
+_OF_LINES = "\n\t\u200c\u200d\ufe0f"
 _TOKEN = re.compile(r"\s+|\S+")
 
 
@@ -42,6 +44,11 @@ def escape_invisible(text: str, keep: str = "") -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if (c.isprintable() and c not in BLANK) or c in keep else _escape(c) for c in text)
+
+
+def terminal_text(text: str) -> str:
+    """Return lines of text for a terminal: line ends, tabs and the joiners of scripts and emoji stay."""
+    return escape_invisible(text.replace("\r\n", "\n"), _OF_LINES)
 
 
 def escape_lookalikes(text: str) -> str:

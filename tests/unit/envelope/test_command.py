@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -761,3 +762,51 @@ def test_any_answer_fits_the_budget_and_is_parsed_back(
             assert json.loads(out).keys() >= {"stdout", "stderr", "exit_code", "error"}
         else:
             assert json.loads(out)["meta"]["cmd"] == arguments[0]
+
+
+# -- terminals -------------------------------------------------------------------------------------------------------
+
+HOSTILE = "plain\n\x1b]0;title\x07 \x1b[2J\x1b[8mhidden \u202etxt.exe \x9b5n\n"
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard output that says that it is a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), "utf-8", newline="")
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def text(self) -> str:
+        self.flush()
+        written = self.buffer
+        assert isinstance(written, io.BytesIO)
+        return written.getvalue().decode()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("cat", "note.txt"),
+        ("grep", "e", "note.txt"),
+        ("run", "cat", "note.txt"),
+        ("python3", "-c", "print(open('note.txt').read())"),
+        ("--raw", "cat", "note.txt"),
+        ("--raw", "grep", "e", "note.txt"),
+        ("--json", "run", "cat", "note.txt"),
+    ],
+)
+def test_nothing_steers_a_terminal(here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]) -> None:
+    (here / "note.txt").write_text(HOSTILE)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    run(arguments)
+    assert "hidden" in terminal.text
+    assert not [c for c in terminal.text if c not in "\n\t" and not c.isprintable()]
+
+
+def test_a_pipe_gets_the_bytes_of_a_command(here: Path, within: Te) -> None:
+    (here / "note.txt").write_text(HOSTILE)
+    assert within("python3", "-c", "import sys; sys.stdout.write(open('note.txt').read())")[1] == HOSTILE

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection
 from toolwire.envelope.layout import compose_text
@@ -19,7 +19,7 @@ from toolwire.envelope.te.options import WRONG
 from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_command
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.process_groups import ProgramResult
-from toolwire.text.escape import escape_as_json
+from toolwire.text.escape import escape_as_json, terminal_text
 
 MIN_ROOM: Final = 500
 """Minimum length of a document, in characters; a header and breadcrumbs always fit."""
@@ -184,8 +184,15 @@ def dumped(value: Any) -> str:
 def write(text: str) -> None:
     """Write text and a line break to standard output, without translation of line ends."""
     data = text.encode("utf-8", "backslashreplace")
-    sys.stdout.buffer.write(data if data.endswith(b"\n") else data + b"\n")
-    sys.stdout.buffer.flush()
+    show(sys.stdout, data if data.endswith(b"\n") else data + b"\n")
+
+
+def show(stream: TextIO, data: bytes) -> None:
+    """Write bytes as they are, but to a terminal without characters that steer it or hide text."""
+    if stream.isatty():
+        data = terminal_text(data.decode("utf-8", "replace")).encode("utf-8", "backslashreplace")
+    stream.buffer.write(data)
+    stream.buffer.flush()
 
 
 def warn(message: str) -> None:

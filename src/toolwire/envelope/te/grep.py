@@ -154,10 +154,13 @@ class _GrepLines:
     """Writes hits as grep does."""
 
     def __init__(self) -> None:
+        from toolwire.envelope.te.context import show
+
         self.status = NONE_FOUND
+        self._show = show
 
     def hit(self, path: bytes, number: int, line: bytes) -> None:
-        sys.stdout.buffer.write(b"%b:%b\n" % (path, line))
+        self._show(sys.stdout, b"%b:%b\n" % (path, line))
         self.status = 0
 
     def binary_file(self) -> None:

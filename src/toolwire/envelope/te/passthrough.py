@@ -14,7 +14,7 @@ from toolwire.envelope.grammar import BEGIN, EnvelopeDocument, EnvelopeHeader, E
 from toolwire.envelope.layout import cut
 from toolwire.envelope.store import MAX_KEPT
 from toolwire.envelope.te.command_lines import FAILED, READ, RUN
-from toolwire.envelope.te.context import CommandContext, CommandOutcome, dumped, short, warn
+from toolwire.envelope.te.context import CommandContext, CommandOutcome, dumped, short, show, warn
 from toolwire.runtime.process_groups import ProgramResult, run_program
 
 READING: Final = frozenset({"grep", "cat", "find", "repo"})
@@ -136,8 +136,7 @@ def _text(data: bytes) -> str:
 def unshaped(ran: ProgramResult) -> None:
     """Write a program's outputs to the same streams."""
     for stream, data in ((sys.stdout, ran.out.joined()), (sys.stderr, ran.err.joined())):
-        stream.buffer.write(data)
-        stream.buffer.flush()
+        show(stream, data)
 
 
 # -- raw -------------------------------------------------------------------------------------------------------------
@@ -164,7 +163,15 @@ def run_raw(argv: Sequence[str], *, cmd: str, stdin: int | None = None, root: st
         root: the directory to run in; "" for the working directory.
     """
     try:
-        status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
+        if cmd in READING and sys.stdout.isatty():
+            # Files may contain what steers a terminal; a program that the user names may steer it.
+            with subprocess.Popen(argv, stdin=stdin, cwd=root or None, stdout=subprocess.PIPE) as reader:
+                assert reader.stdout is not None
+                for line in reader.stdout:
+                    show(sys.stdout, line)
+            status = reader.returncode
+        else:
+            status = subprocess.run(argv, stdin=stdin, cwd=root or None, check=False).returncode
     except (OSError, ValueError, IndexError) as error:
         warn(f"{cmd}: {error.strerror if isinstance(error, OSError) else error}")
         return CommandOutcome(FAILED, short(cmd), "raw", error="not_started")

@@ -10,7 +10,7 @@ from typing import Final
 
 from toolwire.envelope.envelope import page
 from toolwire.envelope.te.command_lines import FAILED
-from toolwire.envelope.te.context import CommandContext, CommandOutcome, dumped, warn
+from toolwire.envelope.te.context import CommandContext, CommandOutcome, dumped, warn, write
 from toolwire.envelope.usage_log import UsageLog
 from toolwire.errors import ToolError
 from toolwire.text.escape import escape_as_json
@@ -105,7 +105,7 @@ def _newest(context: CommandContext, lines: list[str]) -> CommandOutcome:
     else:
         left = len(lines) - shown
         text = "\n".join([*lines[:shown], *([f"# TE: {left} more"] if left else [])])
-    sys.stdout.write(text + "\n")
+    write(text)
     return CommandOutcome(cmd="report", mode="")
 
 
