@@ -15,6 +15,7 @@ from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.policy import Ask, Decision, Deny
 from toolwire.policy.session import Session
+from toolwire.runtime.abandonment import abandonable
 from toolwire.runtime.foreign_code import capture_errors
 
 AsyncConfirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool]]
@@ -81,7 +82,7 @@ class ApprovalRequests:
         try:
             with capture_errors() as caught:
                 async with answering(self._timeout):
-                    answer = await confirm(approval)
+                    answer = await abandonable(confirm(approval), f"the question about {name}")
         except asyncio.CancelledError:
             # A hook may cancel itself, for example when its window is closed. That is an answer, and not a
             # cancellation of the task that waits here, which has to propagate.

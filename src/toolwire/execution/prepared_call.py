@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from toolwire.execution.registry import Registered, ToolRegistry
 from toolwire.execution.tool_context import CallEnvironment, ToolContext
 from toolwire.messages import ToolCall
 from toolwire.policy.session import Session
+from toolwire.runtime.abandonment import TookTooLong, abandonable
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
@@ -78,14 +79,13 @@ class PreparedCall:
         if tool.behavior.timeout is not None:
             timeout = tool.behavior.timeout
         assert run is not None
-        if tool.behavior.isolation is not None:
-            work = run_isolated(run, inputs, tool.behavior.isolation)
-        elif tool.is_async:
-            work = run(**inputs)
-        elif context is not None and tool.is_stream:
-            work = _last_value(run(**inputs), context)
-        else:
-            work = in_thread(run, inputs)
+        work: Awaitable[Any]
+        if tool.behavior.isolation is None and (tool.is_async or tool.is_stream):
+            stream = context is not None and tool.is_stream
+            work = _last_value(run(**inputs), context) if stream and context is not None else run(**inputs)
+            return await self._run_async(work, timeout)
+        stops = tool.behavior.isolation is not None
+        work = run_isolated(run, inputs, tool.behavior.isolation) if stops else in_thread(run, inputs)
         if timeout is None:
             return await work
         try:
@@ -94,10 +94,19 @@ class PreparedCall:
         except TimeoutError as error:
             if not scope.expired():
                 raise  # the tool raised it, so it is the tool's own error
-            # A thread cannot be stopped from outside. The model must not take the call for undone and repeat it.
-            stops = tool.behavior.isolation is not None or tool.is_async or tool.is_stream
-            remark = "" if stops else " It may still be at work."
-            raise ToolError(f"{self.call.name} took longer than {timeout:g} seconds.{remark}") from error
+            raise self._late(timeout, stops=stops) from error
+
+    async def _run_async(self, work: Awaitable[Any], timeout: float | None) -> Any:
+        try:
+            return await abandonable(work, f"the tool {self.call.name}", timeout)
+        except TookTooLong as error:
+            assert timeout is not None
+            raise self._late(timeout, stops=error.stopped) from error
+
+    def _late(self, timeout: float, *, stops: bool) -> ToolError:
+        # A thread cannot be stopped from outside. The model must not take the call for undone and repeat it.
+        remark = "" if stops else " It may still be at work."
+        return ToolError(f"{self.call.name} took longer than {timeout:g} seconds.{remark}")
 
 
 async def _last_value(values: AsyncGenerator[Any], context: ToolContext[Any]) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from toolwire.runtime.abandonment import abandonable
 from toolwire.runtime.foreign_code import TOOL_ERRORS, capture_errors
 
 IDLE_SECONDS = 10.0
@@ -106,7 +107,7 @@ async def in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) 
         raise error
     if error is not None:
         raise RuntimeError(f"it raised {type(error).__name__}") from error
-    return await value if inspect.isawaitable(value) else value
+    return await abandonable(value, "what a function returned") if inspect.isawaitable(value) else value
 
 
 def _settle(done: asyncio.Future[tuple[Any, BaseException | None]], value: Any, error: BaseException | None) -> None:

@@ -5,7 +5,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import nullcontext
 from datetime import date
 from enum import Enum
@@ -526,10 +526,16 @@ def test_a_clock_that_fails_once_takes_no_place_from_later_calls(broken_reading:
 
     ran, session = Ran(), Session()
     executor = ToolExecutor(ran.registry, clock=clock, concurrency=1)
-    calls = [ToolCall("add", {"a": 1}), ToolCall("add", {"a": 2})]
-    first, second = run_simulated(asyncio.wait_for(executor.execute(calls, session), 5))
-    assert "OSError: no clock" in (first.error or "")
-    assert second.result == 3
+    errors: list[str] = []
+
+    async def main() -> None:
+        for number in (1, 2):  # one after the other, so that it is certain which of them reads the clock
+            (result,) = await asyncio.wait_for(executor.execute([ToolCall("add", {"a": number})], session), 5)
+            errors.append(result.error or "")
+
+    run_simulated(main())
+    assert "OSError: no clock" in errors[0]
+    assert not errors[1]
 
 
 def test_arguments_that_are_nested_too_deeply_are_refused() -> None:
@@ -1089,3 +1095,56 @@ def test_names_are_compared_again_after_the_tools_changed() -> None:
 def sum_up(a: int) -> int:
     """Sum up."""
     return a
+
+
+async def stubborn() -> None:
+    """Catch every cancellation."""
+    while True:
+        try:
+            await asyncio.sleep(1_000)
+        except asyncio.CancelledError:
+            pass
+
+
+async def stubborn_stream() -> AsyncIterator[int]:
+    """Catch every cancellation, in a generator."""
+    yield 1
+    await stubborn()
+
+
+def stubborn_later() -> Awaitable[None]:
+    """Return something that catches every cancellation."""
+    return stubborn()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("tool", [stubborn, stubborn_stream])
+def test_a_tool_that_does_not_stop_is_abandoned(tool: Callable[[], Any]) -> None:
+    registry = ToolRegistry()
+    registry.register(tool)
+    reports: list[str] = []
+
+    async def main() -> list[ToolResult]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context["message"]))
+        return await ToolExecutor(registry, timeout=5).execute([ToolCall(tool.__name__)], Session())
+
+    (result,) = run_simulated(main())
+    assert result.error == f"{tool.__name__} took longer than 5 seconds. It may still be at work."
+    assert f"the tool {tool.__name__} did not stop" in reports[0]
+
+
+def test_a_question_that_does_not_end_when_cancelled_is_a_refusal() -> None:
+    ran = Ran()
+
+    async def confirm(approval: Approval) -> bool:
+        await stubborn()
+        return True
+
+    async def main() -> list[ToolResult]:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        executor = ToolExecutor(ran.registry, confirm=confirm)
+        return await executor.execute([ToolCall("write", {"path": "a", "lines": []})], Session(tier=Tier.RUN))
+
+    (result,) = run_simulated(main())
+    assert "Nobody approved write in time" in (result.error or "")
+    assert not ran.calls

@@ -1,0 +1,111 @@
+"""Await asynchronous code of others that may not end: cancelled code has a grace to stop, and is abandoned after it.
+
+Code that catches its own cancellation would otherwise hang the task that waits for it, and the end of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from toolwire.runtime.foreign_code import capture_errors
+
+T = TypeVar("T")
+
+GRACE = 10.0
+"""Seconds that cancelled code has to clean up."""
+
+_abandoned: set[asyncio.Task[Any]] = set()
+"""Tasks nobody waits for. Event loops have weak references to tasks only, and a task may not vanish while it works."""
+
+
+class TookTooLong(Exception):
+    """The code took longer than it may.
+
+    Attributes:
+        stopped: whether it stopped when it was cancelled.
+    """
+
+    def __init__(self, *, stopped: bool) -> None:
+        super().__init__(stopped)
+        self.stopped = stopped
+
+
+async def abandonable(work: Awaitable[T], name: str, seconds: float | None = None) -> T:
+    """Await foreign code in a task of its own, and return its result.
+
+    If this task is cancelled, so is that code. It is abandoned if it has not stopped after `GRACE` seconds, which is
+    reported to the exception handler of the event loop.
+
+    Args:
+        work: the code.
+        name: its name, for the report.
+        seconds: seconds after which it is cancelled; None for no limit.
+
+    Raises:
+        TookTooLong: it took longer.
+        BaseException: from the code.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[_Outcome | None] = loop.create_future()
+    task = loop.create_task(_run(work, ended))
+    timer = None if seconds is None else loop.call_later(seconds, _settle, ended, None)
+    try:
+        # Awaiting the task itself would pass a cancellation on to it, and then wait for it without a limit.
+        outcome = await ended
+    except asyncio.CancelledError:
+        await _stop(task, name)
+        raise
+    finally:
+        if timer is not None:
+            timer.cancel()
+    if outcome is None:
+        if not await _stop(task, name):
+            raise TookTooLong(stopped=False)
+        outcome = (None, asyncio.CancelledError()) if task.cancelled() else task.result()
+        if isinstance(outcome[1], asyncio.CancelledError):
+            raise TookTooLong(stopped=True)
+    value, error = outcome
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]
+
+
+_Outcome = tuple[Any, BaseException | None]
+"""What the code returned, and what it raised."""
+
+
+async def _run(work: Awaitable[Any], ended: asyncio.Future[_Outcome | None]) -> _Outcome:
+    # SystemExit and KeyboardInterrupt in a task end the whole event loop, so they are raised where the task is awaited.
+    value: Any = None
+    with capture_errors((BaseException,), propagated=(GeneratorExit,)) as caught:
+        value = await work
+    _settle(ended, (value, caught.error))
+    return value, caught.error
+
+
+def _settle(ended: asyncio.Future[_Outcome | None], outcome: _Outcome | None) -> None:
+    if not ended.done():
+        ended.set_result(outcome)
+
+
+async def _stop(task: asyncio.Task[Any], name: str) -> bool:
+    """Cancel a task; return whether it ended within the grace. A task that did not is abandoned."""
+    task.cancel()
+    try:
+        await asyncio.wait((task,), timeout=GRACE)
+    finally:  # also if this task is cancelled again: then nobody wants to wait any longer
+        if not task.done():
+            _abandon(task, name)
+    return task.done()
+
+
+def _abandon(task: asyncio.Task[Any], name: str) -> None:
+    _abandoned.add(task)
+    task.add_done_callback(_abandoned.discard)
+    # `asyncio.run` waits at its end for all tasks that are registered, without a limit.
+    asyncio.tasks._unregister_task(task)
+    task.get_loop().call_exception_handler(
+        {"message": f"{name} did not stop within {GRACE:g} seconds after it was cancelled, and was abandoned"}
+    )
