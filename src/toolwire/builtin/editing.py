@@ -22,6 +22,8 @@ from toolwire.search.re2_search import is_binary
 
 MAX_WRITTEN = 4 << 20
 """Maximum size of a file that is written or edited, in bytes."""
+PREVIEW_SECONDS = 0.5
+"""Processor time for the edits of a preview, in seconds; previews are made in the event loop."""
 REMEMBERED = 10_000
 """Maximum number of previews stored for calls that run in another context than their preview; see `_shown`."""
 
@@ -95,7 +97,7 @@ class Editing:
         path, edits = arguments["path"], arguments["edits"]
         old = self._roots.look(path, most=MAX_WRITTEN)
         before = _editable(path, old)
-        after, notes = applied(path, before, edits)
+        after, notes = applied(path, before, edits, seconds=PREVIEW_SECONDS)
         self._seen.put(path, edits, old)
         return "\n".join([*(f"({note})" for note in notes), previews.diff(path, before, after)])
 

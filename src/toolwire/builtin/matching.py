@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from time import thread_time
 from typing import Annotated
 
 from pydantic import Field
@@ -34,6 +35,8 @@ MAX_PAIRS = 500_000
 """Pairs of lines whose indentation is compared, for all edits together."""
 MAX_COMPARED = 5_000
 """Maximum number of lines that are compared to find the nearest one."""
+MAX_COMPARED_RUNS = 50
+"""Maximum number of places of a line at which several lines are compared one by one."""
 MAX_SHOWN_LINE = 100
 AROUND = 2
 """Lines shown before and after the nearest one."""
@@ -62,8 +65,16 @@ class _Misfit(Exception):
     """An edit fits nowhere, or in several places."""
 
 
-def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]]:
+def applied(
+    path: str, text: str, edits: Sequence[Edit], *, seconds: float | None = None
+) -> tuple[str, list[str]]:
     """Return the text with all edits applied, and notes on those that did not fit exactly.
+
+    Args:
+        path: name of the file, for errors.
+        text: its text.
+        edits: what to replace, and by what.
+        seconds: maximum processor time for the search, in seconds; None for no maximum.
 
     Raises:
         ToolError: an edit does not fit in exactly one place, changes nothing, or overlaps another.
@@ -75,14 +86,24 @@ def applied(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, list[str]
     places: list[_Place] = []
     wrong: list[str] = []
     lines = _Lines(text)
+    began = thread_time()
+    untried = 0
     for number, edit in enumerate(edits, 1):
+        if seconds is not None and thread_time() - began > seconds:
+            raise ToolError(
+                f"{path} was not changed: {len(edits):,} edits of {len(text):,} characters take too long; make fewer"
+            )
         try:
-            places.append(_place(lines, edit["search"], edit["replace"], near=len(wrong) < MAX_TOLD))
+            places.append(_place(lines, edit["search"], edit["replace"]))
         except _Misfit as misfit:
             wrong.append(f"edit {number} {misfit}" if len(edits) > 1 else f"the edit {misfit}")
+        # Edits that fit nowhere cost the most, and the model has enough to correct by now.
+        if len(wrong) == MAX_TOLD:
+            untried = len(edits) - number
+            break
     if wrong:
-        more = f"\n({len(wrong) - MAX_TOLD} more do not fit)" if len(wrong) > MAX_TOLD else ""
-        raise ToolError(f"{path} was not changed: " + "\n".join(wrong[:MAX_TOLD]) + more)
+        more = f"\n({untried} more were not tried)" if untried else ""
+        raise ToolError(f"{path} was not changed: " + "\n".join(wrong) + more)
     # Edits are found in the original text, so they are applied from its beginning to its end.
     order = sorted(range(len(places)), key=lambda at: (places[at].start, places[at].end))
     pieces, end = list[str](), 0
@@ -109,14 +130,14 @@ class _Lines:
         self.pairs = MAX_PAIRS
 
     @cached_property
-    def trimmed(self) -> str:
-        """The lines without white space at their ends, joined by newlines."""
-        return _between_newlines(line.rstrip() for line in self.lines)
+    def trimmed(self) -> _LineIndex:
+        """The lines without white space at their ends."""
+        return _LineIndex([line.rstrip() for line in self.lines])
 
     @cached_property
-    def stripped(self) -> str:
-        """The lines without white space around them, joined by newlines."""
-        return _between_newlines(line.strip() for line in self.lines)
+    def stripped(self) -> _LineIndex:
+        """The lines without white space around them."""
+        return _LineIndex([line.strip() for line in self.lines])
 
     @cached_property
     def known(self) -> dict[str, int]:
@@ -127,6 +148,45 @@ class _Lines:
     def number(self, position: int) -> int:
         """Return the number of the line at a position, from 1."""
         return self.text.count("\n", 0, position) + 1
+
+
+class _LineIndex:
+    """Lines, and where each of them is."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._places: dict[str, list[int]] = {}
+        for number, line in enumerate(lines):
+            self._places.setdefault(line, []).append(number)
+
+    @cached_property
+    def _text(self) -> str:
+        return _between_newlines(self._lines)
+
+    def runs(self, wanted: list[str]) -> Iterator[int]:
+        """Yield the numbers of the lines, from 0, at which some lines begin."""
+        places, at = min(((self._places.get(line, []), at) for at, line in enumerate(wanted)), key=_count)
+        if len(places) > MAX_COMPARED_RUNS:
+            yield from self._search(wanted)
+            return
+        for place in places:
+            begin = place - at
+            if begin >= 0 and self._lines[begin : begin + len(wanted)] == wanted:
+                yield begin
+
+    def _search(self, wanted: list[str]) -> Iterator[int]:
+        # Comparing at every place of a frequent line could take quadratic time; a search for text is linear.
+        text, search = self._text, _between_newlines(wanted)
+        position, number, counted = text.find(search), 0, 0
+        while position >= 0:
+            number += text.count("\n", counted, position)
+            yield number
+            counted = position
+            position = text.find(search, position + 1)
+
+
+def _count(candidate: tuple[list[int], int]) -> int:
+    return len(candidate[0])
 
 
 def _between_newlines(lines: Iterable[str]) -> str:
@@ -140,15 +200,8 @@ def split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _place(lines: _Lines, search: str, replace: str, *, near: bool) -> _Place:
-    """Return where an edit fits.
-
-    Args:
-        lines: the file.
-        search: text to find.
-        replace: its replacement.
-        near: whether the error shows the nearest lines.
-    """
+def _place(lines: _Lines, search: str, replace: str) -> _Place:
+    """Return where an edit fits."""
     if not search:
         raise _Misfit("has no search text; write_file creates files")
     if search == replace:
@@ -166,7 +219,7 @@ def _place(lines: _Lines, search: str, replace: str, *, near: bool) -> _Place:
         for place in (_trimmed(lines, search_lines, replace), _shifted(lines, search_lines, replace)):
             if place is not None:
                 return place
-    raise _Misfit(_nowhere(lines, search_lines, replace) if near else "fits nowhere")
+    raise _Misfit(_nowhere(lines, search_lines, replace))
 
 
 def _exactly(lines: _Lines, search: str) -> int | None:
@@ -185,7 +238,7 @@ def _exactly(lines: _Lines, search: str) -> int | None:
 
 def _trimmed(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     """Apply rule 3."""
-    starts = list(islice(_runs(lines.trimmed, [line.rstrip() for line in wanted]), MAX_PLACES + 1))
+    starts = list(islice(lines.trimmed.runs([line.rstrip() for line in wanted]), MAX_PLACES + 1))
     if not starts:
         return None
     if len(starts) > 1:
@@ -196,7 +249,7 @@ def _trimmed(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
 def _shifted(lines: _Lines, wanted: list[str], replace: str) -> _Place | None:
     """Apply rule 4."""
     fits: list[tuple[int, str, bool]] = []
-    for at in _runs(lines.stripped, [line.strip() for line in wanted]):
+    for at in lines.stripped.runs([line.strip() for line in wanted]):
         lines.pairs -= len(wanted)
         if lines.pairs < 0:
             raise _Misfit("could be in too many places, none of them exact; copy its text exactly")
@@ -238,17 +291,6 @@ def _whole(lines: _Lines, at: int, wanted: list[str], replace: str, rule: str) -
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-def _runs(text: str, wanted: list[str]) -> Iterator[int]:
-    """Yield where some lines are among others, which are joined by newlines."""
-    search = _between_newlines(wanted)
-    position, number, counted = text.find(search), 0, 0
-    while position >= 0:
-        number += text.count("\n", counted, position)
-        yield number
-        counted = position
-        position = text.find(search, position + 1)
 
 
 def _several(numbers: list[int], *, more: bool) -> str:

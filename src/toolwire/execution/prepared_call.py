@@ -80,12 +80,12 @@ class PreparedCall:
             timeout = tool.behavior.timeout
         assert run is not None
         work: Awaitable[Any]
-        if tool.behavior.isolation is None and (tool.is_async or tool.is_stream):
+        isolation = tool.behavior.isolation
+        if isolation is None and (tool.is_async or tool.is_stream):
             stream = context is not None and tool.is_stream
             work = _last_value(run(**inputs), context) if stream and context is not None else run(**inputs)
             return await self._run_async(work, timeout)
-        stops = tool.behavior.isolation is not None
-        work = run_isolated(run, inputs, tool.behavior.isolation) if stops else in_thread(run, inputs)
+        work = in_thread(run, inputs) if isolation is None else run_isolated(run, inputs, isolation)
         if timeout is None:
             return await work
         try:
@@ -94,7 +94,7 @@ class PreparedCall:
         except TimeoutError as error:
             if not scope.expired():
                 raise  # the tool raised it, so it is the tool's own error
-            raise self._late(timeout, stops=stops) from error
+            raise self._late(timeout, stops=isolation is not None) from error
 
     async def _run_async(self, work: Awaitable[Any], timeout: float | None) -> Any:
         try:

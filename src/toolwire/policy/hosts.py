@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -32,7 +33,18 @@ _INSIDE = tuple(
 Whole blocks, even if single addresses of a block are globally reachable. The list of the standard library is not used,
 because it differs between versions of Python.
 """
-_PRIVATE_NAMES = ("localhost", "*.localhost", "*.local", "*.internal", "*.home.arpa", "metadata", "metadata.*")
+_PRIVATE_NAMES = frozenset(
+    {
+        *("localhost", "local", "internal", "home.arpa", "localdomain", "localnet", "intranet", "private", "lan"),
+        *("home", "corp", "mail", "workgroup", "svc", "consul", "fritz.box", "speedport.ip", "easy.box"),
+        *("routerlogin.net", "routerlogin.com", "orbilogin.com", "tplinkwifi.net", "tplinklogin.net"),
+        *("asusrouter.com", "router.asus.com", "mywifiext.net"),
+        *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "vcap.me", "traefik.me", "lacolhost.com"),
+    }
+)
+"""Domains whose names lead into private networks, or to any address that a name spells, as `10.0.0.1.nip.io`."""
+_DEVIATIONS = re.compile("[\u00df\u03c2\u200c\u200d]")
+"""Characters that the two versions of IDNA encode in different ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +59,41 @@ class Host:
 
     def surely(self, value: Any) -> bool:
         """Return whether it is an http URL of such a host, written plainly; a wildcard never fits a private host."""
-        host = _host(value)
-        if not host:
+        hosts = _hosts(value)
+        if not hosts:
             return False
         if self.glob == "private":
-            return _is_private(host)
-        glob = _as_dns(self.glob.casefold())
-        return host == glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, glob))
+            return all(map(_is_private, hosts))
+        # Clients differ in which host they ask for such a name. A rule with the same spelling means the same host.
+        if _DEVIATIONS.search(self.glob) and self.glob.lower() == _written(value):
+            return not any(map(_is_private, hosts))
+        glob = (_spellings(self.glob) or ("",))[-1]
+        return all(
+            host == glob or (not _is_private(host) and _address(host) is None and fnmatchcase(host, glob))
+            for host in hosts
+        )
 
     def maybe(self, value: Any) -> bool:
         """Return whether the URL may lead there, or cannot be parsed."""
-        host = _host(value)
-        if not host:
+        hosts = _hosts(value)
+        if not hosts:
             return True
         if self.glob == "private":
-            return _is_private(host)
-        glob = _as_dns(self.glob.casefold())
-        return fnmatchcase(host, glob) or fnmatchcase(str(_address(host) or ""), glob)
+            return any(map(_is_private, hosts))
+        globs = _spellings(self.glob)
+        return any(
+            fnmatchcase(host, glob) or fnmatchcase(str(_address(host) or ""), glob) for host in hosts for glob in globs
+        )
 
 
-def _host(value: Any) -> str:
-    """Return the host of an http URL in lower case; "" if it is not one, or is written to mislead."""
+def _hosts(value: Any) -> tuple[str, ...]:
+    """Return the hosts that clients may ask for an http URL, in lower case; none if it is misleading or not a URL."""
+    host = _written(value)
+    return tuple(spelling.rstrip(".") for spelling in _spellings(host)) if host else ()
+
+
+def _written(value: Any) -> str:
+    """Return the host of an http URL as it is written, in lower case; "" if it is not one, or is misleading."""
     # Clients disagree about spaces, backslashes and control characters, so `http://good\\@evil` has several hosts.
     if not isinstance(value, str) or re.search(r"[\s\\\0-\x20\x7f]", value):
         return ""
@@ -79,18 +105,31 @@ def _host(value: Any) -> str:
         return ""
     if parts.scheme not in ("http", "https") or "@" in parts.netloc or "%" in host or len(host) > MAX_HOST:
         return ""
-    return _as_dns(host).rstrip(".").casefold()
+    return host.lower()
 
 
 @lru_cache(maxsize=1024)
-def _as_dns(host: str) -> str:
-    """Return a host, or a glob of hosts, in ASCII as it is looked up; "" if it has no such form."""
+def _spellings(host: str) -> tuple[str, ...]:
+    """Return a host, or a glob of hosts, in ASCII as it is looked up: by IDNA 2003, and by IDNA 2008 if that differs.
+
+    There is none if it has no such form.
+    """
     if host.isascii():
-        return host
+        return (host.casefold(),)
     try:
-        return host.encode("idna").decode("ascii")
+        first = host.encode("idna").decode("ascii").casefold()
+        if not _DEVIATIONS.search(host):
+            return (first,)
+        return first, ".".join(map(_label, re.split("[.\u3002\uff0e\uff61]", host)))
     except UnicodeError:
-        return ""
+        return ()
+
+
+def _label(label: str) -> str:
+    """Return a label in ASCII by IDNA 2008, which keeps the characters that IDNA 2003 replaces."""
+    kept = "".join(c if _DEVIATIONS.match(c) else unicodedata.normalize("NFKC", c.casefold()) for c in label)
+    kept = unicodedata.normalize("NFC", kept)
+    return kept if kept.isascii() else f"xn--{kept.encode('punycode').decode('ascii')}"
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -120,7 +159,11 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def _is_private(host: str) -> bool:
     address = _address(host)
     if address is None:
-        return "." not in host or any(fnmatchcase(host, name) for name in _PRIVATE_NAMES)
+        labels = host.split(".")
+        # Services that know the secrets of a machine in the cloud answer under these names.
+        if len(labels) == 1 or labels[0] == "metadata":
+            return True
+        return any(".".join(labels[at:]) in _PRIVATE_NAMES for at in range(len(labels)))
     if isinstance(address, ipaddress.IPv6Address):
         # `::ffff:127.0.0.1` and `2002:7f00:1::` reach an IPv4 address: that one decides.
         inner = address.ipv4_mapped or address.sixtofour

@@ -66,20 +66,20 @@ async def abandonable(work: Awaitable[T], name: str, seconds: float | None = Non
         outcome = (None, asyncio.CancelledError()) if task.cancelled() else task.result()
         if isinstance(outcome[1], asyncio.CancelledError):
             raise TookTooLong(stopped=True)
-    value, error = outcome
-    if error is not None:
-        raise error
-    return value  # type: ignore[no-any-return]
+    value: T = outcome[0]
+    if outcome[1] is not None:
+        raise outcome[1]
+    return value
 
 
 _Outcome = tuple[Any, BaseException | None]
-"""What the code returned, and what it raised."""
+"""The value that the code returned, and the error that it raised."""
 
 
 async def _run(work: Awaitable[Any], ended: asyncio.Future[_Outcome | None]) -> _Outcome:
     # SystemExit and KeyboardInterrupt in a task end the whole event loop, so they are raised where the task is awaited.
     value: Any = None
-    with capture_errors((BaseException,), propagated=(GeneratorExit,)) as caught:
+    with capture_errors((BaseException,)) as caught:
         value = await work
     _settle(ended, (value, caught.error))
     return value, caught.error

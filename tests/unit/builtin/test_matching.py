@@ -1,9 +1,11 @@
 """Where edits fit: exactly, or by a rule, and in one place."""
 
 import random
+from typing import Any
 
 import pytest
 
+from toolwire.builtin import matching
 from toolwire.builtin.matching import Edit, applied
 from toolwire.errors import ToolError
 
@@ -76,7 +78,7 @@ def test_all_edits_are_applied_or_none() -> None:
         edit("abc")
     with pytest.raises(ToolError, match="edit 2 fits nowhere"):  # in what the first one wrote
         edit("a b c", ("a", "new"), ("new", "2"))
-    with pytest.raises(ToolError, match=r"f was not changed(.|\n)*\(2 more do not fit\)"):
+    with pytest.raises(ToolError, match=r"f was not changed(.|\n)*\(2 more were not tried\)"):
         edit("abc", *((f"no{number}", "x") for number in range(5)))
 
 
@@ -116,7 +118,7 @@ def test_the_nearest_lines_are_searched_only_if_shown(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("toolwire.builtin.matching.closest", near)
     edits = [Edit(search=f"missing {number}\n", replace="") for number in range(20)]
-    with pytest.raises(ToolError, match="17 more do not fit"):
+    with pytest.raises(ToolError, match="17 more were not tried"):
         applied("f", "a\n" * 100, edits)
     assert len(looked) == 3
 
@@ -127,3 +129,35 @@ def test_the_work_for_edits_is_bounded() -> None:
     crafted = [Edit(search="x\n" * 4_999 + "\t x\n", replace="")]
     with pytest.raises(ToolError, match="too many places"):
         applied("f", "x\n" * 20_000, crafted)
+
+
+def test_many_edits_of_a_long_file_are_fast() -> None:
+    """A line is looked up, and not searched for, where its white space differs; three misfits end the search."""
+    lines = [f"word {number} of a line" for number in range(20_000)]
+    searched: list[int] = []
+
+    class Text(str):
+        def find(self, *arguments: Any) -> int:
+            searched.append(1)
+            return super().find(*arguments)
+
+    edits = [Edit(search=f"{lines[at]}  \n{lines[at + 1]} ", replace=f"x{at}") for at in range(0, 20_000, 100)]
+    _, notes = applied("f", Text("\n".join(lines)), edits)
+    assert len(notes) == len(edits) == len(searched)
+    searched.clear()
+    with pytest.raises(ToolError, match="997 more were not tried"):
+        applied("f", Text("\n".join(lines)), [Edit(search=f"no {at}", replace="x") for at in range(1_000)])
+    assert len(searched) == 3
+
+
+def test_edits_of_a_preview_have_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "thread_time", iter(range(100)).__next__)
+    edits = [Edit(search=letter, replace="x") for letter in "abcdef"]
+    assert applied("f", "abcdef", edits)[0] == "xxxxxx"
+    with pytest.raises(ToolError, match="6 edits of 6 characters take too long"):
+        applied("f", "abcdef", edits, seconds=3)
+
+
+def test_lines_that_occur_often_are_found_in_one_place() -> None:
+    text = "a\nb\n" * 200 + "b\na\n" * 200
+    assert edit(text, ("b \nb ", "c"))[0] == text.replace("b\nb\n", "c\n", 1)

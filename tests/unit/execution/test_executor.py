@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import date
 from enum import Enum
 from functools import partial
@@ -1100,10 +1100,8 @@ def sum_up(a: int) -> int:
 async def stubborn() -> None:
     """Catch every cancellation."""
     while True:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(1_000)
-        except asyncio.CancelledError:
-            pass
 
 
 async def stubborn_stream() -> AsyncIterator[int]:

@@ -59,6 +59,8 @@ def test_a_number_that_is_too_large_for_an_address_is_a_name(host: str, private:
     [
         *("localhost", "a.localhost", "a.b.localhost", "printer.local", "db.internal", "router.home.arpa"),
         *("metadata", "metadata.google", "METADATA.example", "printer", "PRINTER.LOCAL."),
+        *("nas.lan", "x.home", "x.corp", "db.svc", "localhost.localdomain", "wiki.intranet", "x.private", "fritz.box"),
+        *("a.fritz.box", "routerlogin.net", "127.0.0.1.nip.io", "10-0-0-1.sslip.io", "localtest.me", "a.lvh.me"),
     ],
 )
 def test_names_that_lead_inside_are_private(host: str) -> None:
@@ -67,7 +69,7 @@ def test_names_that_lead_inside_are_private(host: str) -> None:
     assert not Host("*").surely(url(host))
 
 
-@pytest.mark.parametrize("host", ["localhost.example.com", "local.example", "internal.com", "a.metadata.com", "x.home"])
+@pytest.mark.parametrize("host", ["localhost.example.com", "local.example", "internal.com", "a.metadata.com", "lan.example"])
 def test_names_that_only_resemble_private_ones_are_public(host: str) -> None:
     assert not Host("private").maybe(url(host))
     assert Host("*").surely(url(host))
@@ -79,3 +81,28 @@ def test_a_name_of_the_maximum_length_is_a_host_and_a_longer_one_may_be_anything
     assert Host("*").surely(url(longest))
     assert not Host("*").surely(url(f"b{longest}"))
     assert Host("other.example").maybe(url(f"b{longest}"))
+
+
+SHARP, ASCII, OTHER = "fu\u00dfball.de", "xn--fuball-cta.de", "fussball.de"
+
+
+@pytest.mark.parametrize(
+    ("glob", "host", "surely", "maybe"),
+    [
+        (SHARP, SHARP, True, True),
+        (SHARP, ASCII, True, True),
+        (ASCII, ASCII, True, True),
+        (SHARP, OTHER, False, True),
+        (OTHER, SHARP, False, True),
+        (ASCII, SHARP, False, True),
+        ("*.de", SHARP, True, True),
+        ("\u03b2\u03cc\u03bb\u03bf\u03c2.gr", "\u03b2\u03cc\u03bb\u03bf\u03c3.gr", False, True),
+        ("b\u00fccher.de", "B\u00dcCHER.de", True, True),
+        ("b\u00fccher.de", "xn--bcher-kva.de", True, True),
+    ],
+)
+def test_a_name_that_clients_encode_differently_is_sure_only_if_both_hosts_fit(
+    glob: str, host: str, surely: bool, maybe: bool
+) -> None:
+    assert Host(glob).surely(url(host)) is surely
+    assert Host(glob).maybe(url(host)) is maybe

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,10 +13,8 @@ from toolwire.runtime.abandonment import GRACE, TookTooLong, abandonable
 
 async def stubborn() -> None:
     while True:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(1_000)
-        except asyncio.CancelledError:
-            pass
 
 
 async def tidy(seconds: float, log: list[str]) -> str:
@@ -83,7 +82,7 @@ def test_a_second_cancellation_ends_the_grace() -> None:
     assert (seconds, len(reports)) == (pytest.approx(2), 1)
 
 
-@pytest.mark.parametrize("error", [ValueError("bad"), TimeoutError("slow"), SystemExit(3), asyncio.CancelledError()])
+@pytest.mark.parametrize("error", [ValueError("bad"), TimeoutError("slow"), SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
 def test_errors_are_raised_where_the_code_is_awaited(error: BaseException) -> None:
     async def failing() -> None:
         raise error
