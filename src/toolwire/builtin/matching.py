@@ -65,9 +65,7 @@ class _Misfit(Exception):
     """An edit fits nowhere, or in several places."""
 
 
-def applied(
-    path: str, text: str, edits: Sequence[Edit], *, seconds: float | None = None
-) -> tuple[str, list[str]]:
+def applied(path: str, text: str, edits: Sequence[Edit], *, seconds: float | None = None) -> tuple[str, list[str]]:
     """Return the text with all edits applied, and notes on those that did not fit exactly.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from toolwire.runtime.foreign_code import capture_errors
 
@@ -66,10 +66,9 @@ async def abandonable(work: Awaitable[T], name: str, seconds: float | None = Non
         outcome = (None, asyncio.CancelledError()) if task.cancelled() else task.result()
         if isinstance(outcome[1], asyncio.CancelledError):
             raise TookTooLong(stopped=True)
-    value: T = outcome[0]
     if outcome[1] is not None:
         raise outcome[1]
-    return value
+    return cast("T", outcome[0])
 
 
 _Outcome = tuple[Any, BaseException | None]

@@ -7,6 +7,7 @@ gen-ai-output-messages.json, gen-ai-system-instructions.json and gen-ai-tool-def
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from toolwire.messages import (
 from toolwire.providers.request import ChatRequest
 from toolwire.telemetry.request_rows import definition_value, message_secrets
 from toolwire.telemetry.row_codec import MAX_RAW, kept
-from toolwire.text.redaction import redact_value
+from toolwire.text.redaction import environment_secrets, redact_value
 
 _JsonObject = Mapping[str, Any]
 _MODALITIES = frozenset({"image", "audio", "video"})
@@ -39,7 +40,7 @@ class MessageEncoder:
     """
 
     def __init__(self) -> None:
-        self.secrets: set[str] = set()
+        self.secrets = set(environment_secrets(os.environ))
         # With the messages themselves: the identity of one that is gone could be that of another.
         # Encoding is the costly part, and a viewer expects the whole conversation in each span.
         self._encoded: dict[int, tuple[Message, str]] = {}

@@ -7,6 +7,7 @@ with the same task.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from typing import Final
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.request_rows import StoredMessages
 from toolwire.telemetry.row_codec import MAX_TEXT, kept
-from toolwire.text.redaction import REDACTED, secret_spellings
+from toolwire.text.redaction import REDACTED, environment_secrets, secret_spellings
 
 STOPPED: Final = "stopped"
 """Reason of the end of an abandoned run."""
@@ -30,6 +31,12 @@ _TEXTS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("messages", "run", ("text",)),
 )
 _OF_CALLS: Final = ("arguments", "reason", "error", "result")
+
+
+def secrets_of_process() -> set[str]:
+    """Return the values of this process's environment that look like secrets."""
+    # A tool that lists its environment is the usual way in which the keys of a program get into its records.
+    return set(environment_secrets(os.environ))
 
 
 @dataclass(slots=True)
@@ -46,7 +53,7 @@ class RunRow:
 
     row: str
     root: str
-    known: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=secrets_of_process)
     earlier: str = ""
     messages: StoredMessages = field(default_factory=StoredMessages)
 

@@ -9,33 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from toolwire.text.secret_shapes import is_random, redact_shapes
 
 REDACTED = "[redacted]"
 MIN_LENGTH = 4
 """Minimum length of a secret without quotes, or of one to be searched for, in characters; shorter ones are words."""
 _SHORTEST = 7
 """Minimum length of a text that names a secret, in characters: `pwd="x"`."""
+MIN_ENVIRONMENT = 8
+"""Minimum length of a secret in an environment variable, in characters; shorter values are words of other texts too."""
 MAX_DEPTH = 50
 """Maximum levels of a value that are searched; anything deeper is redacted as a whole."""
 
 # -- by shape --------------------------------------------------------------------------------------------------------
 
-_LONG = re.compile(r"[A-Za-z0-9_.-]{15,}+")
-"""Every secret with a shape is such a word, or part of one; few words are so long, so most text costs one search."""
-_SHAPES = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}+"  # OpenAI, Anthropic, OpenRouter, Stripe
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"  # AWS
-    r"|(?:gh[opusr]|glpat|hf|npm|pypi|dop_v1|shpat|gsk|xai|pplx|tvly|nvapi|fw|r8)[-_][A-Za-z0-9_-]{16,}+"
-    r"|github_pat_[A-Za-z0-9_]{20,}+"
-    r"|xox[abeoprs]-[A-Za-z0-9-]{10,}+"  # Slack
-    r"|AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{16,}+"  # Google
-    r"|SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"  # SendGrid
-    r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"  # JSON Web Token
-    r")"
-)
 _PIN = re.compile(
     r"((?<![A-Za-z])(?i:pin|otp)\\{0,3}[\"'`]?\s{0,3}(?:[:=]\s{0,3}|>\s{0,20})"
     r"\\{0,3}[\"'`]?)\d{4,8}(?![\w.:/-])"
@@ -50,7 +40,8 @@ _GUARDED = (
     (
         "-----BEGIN",
         re.compile(
-            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[\s\S])*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----END)[\s\S])*+"
+            r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
         ),
         REDACTED,
     ),
@@ -105,6 +96,13 @@ _COMMANDS = (
 """Passwords in command lines, and in lists of their words."""
 _SHORT = frozenset({"pin", "otp"})
 _SHORT_VALUE = re.compile(r"\d{4,8}\Z")
+
+_KEYLIKE_NAME = r"(?i:key|pass|pw|creds?|salt|signature|sig|seed|pat|hmac|nonce|webhook|dsn|connection[_-]?string)"
+_KEYLIKE = re.compile(
+    rf"(?<![A-Za-z])({_KEYLIKE_NAME}|[\w.-]{{0,40}}[_.-]{_KEYLIKE_NAME}|[\w.-]{{0,40}}?(?<=[a-z])(?:Key|Pass|Salt|Sig|Seed))"
+    r"(\\{0,3}[\"'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}\\{0,3}[\"'`]?)([A-Za-z0-9+/_=.~-]{16,200})(?![A-Za-z0-9+/_=.~-])"
+)
+"""Names that secrets have, and other values too: only a random value behind one is a secret."""
 
 # -- by name ---------------------------------------------------------------------------------------------------------
 
@@ -167,6 +165,8 @@ _HARMLESS = re.compile(
 )
 """Words with digits or signs that describe a secret, and are not the secret."""
 _MEANINGLESS = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
+_PLAIN = re.compile(r"[\d.:,-]+\Z|(?:/[\w.@+-]+)+/?\Z|[a-z]+\Z")
+"""Numbers, paths and words, which are no secrets whatever their variable is called."""
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
 
 
@@ -189,6 +189,8 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         copied = end
     if pieces:
         text = "".join((*pieces, text[copied:]))
+    if "=" in text or ":" in text:
+        text = _KEYLIKE.sub(_redact_random, text)
     # Each pattern has a plain string that its matches contain. Searching for that string is many times faster than
     # the pattern, and most text contains none of them.
     guarded = _GUARDED
@@ -199,7 +201,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     for sign, pattern, instead in guarded:
         if sign in text:
             text = pattern.sub(instead, text)
-    return _LONG.sub(_redact_shapes, text)
+    return redact_shapes(text, REDACTED)
 
 
 def secret_spellings(known: Iterable[str]) -> list[str]:
@@ -230,8 +232,21 @@ def is_secret_name(name: str) -> bool:
     return _NAME.search(name) is not None
 
 
-def _redact_shapes(word: re.Match[str]) -> str:
-    return _SHAPES.sub(REDACTED, word[0])
+def _redact_random(match: re.Match[str]) -> str:
+    return match[1] + match[2] + (REDACTED if is_random(match[3]) else match[3])
+
+
+def environment_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of environment variables that look like secrets, by their names or their shapes."""
+    return tuple(value for name, value in environment.items() if _is_environment_secret(name, value))
+
+
+def _is_environment_secret(name: str, value: str) -> bool:
+    if len(value) < MIN_ENVIRONMENT or _MEANINGLESS.match(value) or _PLAIN.match(value):
+        return False
+    if is_secret_name(name.replace("_", "-").lower()) or is_secret_name(name):
+        return True
+    return redact_shapes(value, "") != value or REDACTED in redact(f"{name}={value}")
 
 
 def _named_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -330,6 +345,8 @@ def _is_secret(key: Any, value: Any) -> bool:
         return _SHORT_VALUE.match(str(value)) is not None
     # Numbers named "token" are counts: `{"token": 7}`.
     name = _NAME.search(key) if isinstance(key, str) else None
+    if name is None and isinstance(value, str) and isinstance(key, str):
+        return is_random(value) and _KEYLIKE.fullmatch(f"{key}={value}") is not None
     if name is None or isinstance(value, bool | dict | list | tuple) or value is None or value == "":
         return False
     return isinstance(value, str) or not name["token"]

@@ -69,7 +69,9 @@ def test_names_that_lead_inside_are_private(host: str) -> None:
     assert not Host("*").surely(url(host))
 
 
-@pytest.mark.parametrize("host", ["localhost.example.com", "local.example", "internal.com", "a.metadata.com", "lan.example"])
+@pytest.mark.parametrize(
+    "host", ["localhost.example.com", "local.example", "internal.com", "a.metadata.com", "lan.example"]
+)
 def test_names_that_only_resemble_private_ones_are_public(host: str) -> None:
     assert not Host("private").maybe(url(host))
     assert Host("*").surely(url(host))

@@ -82,7 +82,9 @@ def test_a_second_cancellation_ends_the_grace() -> None:
     assert (seconds, len(reports)) == (pytest.approx(2), 1)
 
 
-@pytest.mark.parametrize("error", [ValueError("bad"), TimeoutError("slow"), SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize(
+    "error", [ValueError("bad"), TimeoutError("slow"), SystemExit(3), GeneratorExit(), asyncio.CancelledError()]
+)
 def test_errors_are_raised_where_the_code_is_awaited(error: BaseException) -> None:
     async def failing() -> None:
         raise error
