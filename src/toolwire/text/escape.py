@@ -17,6 +17,8 @@ import re
 import unicodedata
 from itertools import groupby
 
+from toolwire.text.lookalikes import DASHES, always_poses, poses_among_latin
+
 BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
@@ -26,8 +28,6 @@ MAX_MARKS = 2
 """Maximum combining marks on one letter that are shown."""
 
 _INVISIBLE_CATEGORIES = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
-_ALIKE = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "ROMAN NUMERAL")
-_POSING = ("FULLWIDTH", "MATHEMATICAL")
 _OF_LINES = "\n\t\u200c\u200d\ufe0f"
 _TOKEN = re.compile(r"\s+|\S+")
 
@@ -101,17 +101,15 @@ def _spell(token: str) -> str:
     # an address.
     address = "@" in token or "://" in token
     spelled: list[str] = []
+    if token[0] in DASHES and token[1:2].isascii() and token[1:2].isalnum():
+        spelled.append(_escape(token[0]))
+        token = token[1:]
     for letters, run in groupby(token, key=lambda c: address or c.isalpha() or unicodedata.combining(c) > 0):
         part = "".join(run)
         latin = letters and any(c.isascii() and c.isalpha() for c in part)
         marks = 0
         for c in part:
             marks = marks + 1 if unicodedata.combining(c) else 0
-            escaped = marks > MAX_MARKS or _poses(c, latin=latin)
+            escaped = marks > MAX_MARKS or (poses_among_latin(c) if latin else always_poses(c))
             spelled.append(_escape(c) if escaped else escape_invisible(c))
     return "".join(spelled)
-
-
-def _poses(c: str, *, latin: bool) -> bool:
-    """Return whether a character passes for a Latin letter: some always do, others among Latin letters."""
-    return not c.isascii() and unicodedata.name(c, "").startswith(_POSING + _ALIKE if latin else _POSING)

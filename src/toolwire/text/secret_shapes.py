@@ -92,7 +92,7 @@ _TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{_REST_OF_PREFIXES}|{'|'.join(pattern 
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15,}+")
 """Every token is such a word, or part of one; few words are so long, so most text costs one search."""
 
-_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=_.~-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_.~-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 _AWS_ENTROPY = 4.3
 """Entropy of a secret key of AWS, in bits a character; a path, or a hash in hexadecimal digits, has less."""
 _AWS_CHANGES = 14

@@ -44,3 +44,56 @@ def test_json_escapes_are_printable(text: str) -> None:
 ])  # fmt: skip
 def test_lone_surrogates_are_replaced_and_pairs_joined(text: str, clean: str) -> None:
     assert replace_surrogates(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "\ua731udo rm",
+            "rm \u2212rf /",
+            "cat \u2215etc\u2215passwd",
+            "examp\u029fe.com",
+            "\u2013rf",
+            "\u2014force x",
+        ),
+        *("a\u2236b", "ls \u2223 sh", "\u217bi", "p\u0131ng", "\u017fudo", "ba\u0455h", "\U0001d42cudo", "\uff53udo"),
+        *(
+            "echo \u02cbid\u02cb",
+            "x \u037e rm",
+            "a\u2024b",
+            "c\u2044d",
+            "\u0261it",
+            "\u02e2udo",
+            "g\u13a5t",
+            "\u2c7fit\u0501",
+        ),
+    ],
+)
+def test_what_passes_for_ascii_is_an_escape(text: str) -> None:
+    shown = escape_lookalikes(text)
+    assert "\\u" in shown.lower() or "\\x" in shown
+    assert shown != text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "na\xefve caf\xe9, stra\xdfe, \u0142\xf3d\u017a, \xe6\xf8\xe5, \u0130stanbul",
+            "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440",
+            "\u6771\u4eac Tokyo",
+            "T\u30b7\u30e3\u30c4",
+        ),
+        *(
+            "2019\u20132024 \u2014 a range, it\u2019s \u201cso\u201d \u2026",
+            "x\xb2 + \xbd",
+            "\u2022 item \xb7 other",
+            "\u2502 a \u2500",
+            "API\u0e02\u0e2d\u0e07",
+        ),
+        *("\u0393\u03b5\u03b9\u03ac \u03c3\u03bf\u03c5", "\u2192 next \u2713", "\U0001f600 ok", "price: 5\u20ac"),
+    ],
+)
+def test_ordinary_text_of_other_languages_stays(text: str) -> None:
+    assert escape_lookalikes(text) == text

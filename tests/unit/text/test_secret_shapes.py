@@ -14,8 +14,10 @@ ALL, HEX, UPPER = string.ascii_letters + string.digits, "0123456789abcdef", stri
 
 
 def some(count: int, letters: str = ALL) -> str:
-    return "".join(_random.choices(letters, k=count - 2)) + "a1" if letters is HEX else "aB1" + "".join(
-        _random.choices(letters, k=count - 3)
+    return (
+        "".join(_random.choices(letters, k=count - 2)) + "a1"
+        if letters is HEX
+        else "aB1" + "".join(_random.choices(letters, k=count - 3))
     )
 
 
@@ -26,7 +28,7 @@ def upper(count: int) -> str:
 UUID = "123e4567-e89b-12d3-a456-426614174abc"
 TOKENS = [
     *(f"{name}-{some(20)}" for name in ("glpat", "gldt", "glrt", "glptt", "glft", "glsoat", "glcbt", "glagent")),
-    *(f"{name}_{some(36)}" for name in ("ghp", "gho", "npm", "hf", "gsk", "lin_api", "ntn", "figd", "glsa", "dckr_pat")),
+    *(f"{name}_{some(36)}" for name in ("ghp", "gho", "npm", "hf", "gsk", "lin_api", "ntn", "figd", "dckr_pat")),
     *(f"{name}_{some(43)}" for name in ("secret", "re", "rnd", "fw", "tskey", "jina", "nfp", "sbp", "pcsk", "r8")),
     *(f"{name}-{some(32, HEX)}" for name in ("key", "pul", "fc", "xkeysib", "PMAK")),
     f"xapp-1-A0123-{some(30)}",
