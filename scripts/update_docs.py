@@ -25,6 +25,7 @@ from pydantic import BaseModel
 
 import toolwire
 from toolwire.agent import AgentConfig, Budget, Prices
+from toolwire.agent.summarize import Summarize
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
@@ -38,6 +39,7 @@ from toolwire.config.tables import (
     ModelProfile,
     PriceTable,
     SettingsTable,
+    SummarizeTable,
     Tools,
     ToolSources,
 )
@@ -66,6 +68,7 @@ CONFIGURED_CLASSES: dict[type[BaseModel], type] = {
     BudgetTable: Budget,
     PriceTable: Prices,
     EnvelopeTable: Envelope,
+    SummarizeTable: Summarize,
     RuleTable: Rule,
     LimitTable: Limit,
 }
@@ -242,8 +245,9 @@ def _configuration() -> str:
         "[agents.NAME.budget.prices]": PriceTable,
         "[agents.NAME.gate]": GateTable,
         "[agents.NAME.envelope]": EnvelopeTable,
+        "[agents.NAME.compaction]": SummarizeTable,
         "[teams.NAME]": AgentTeamConfig,
-        "[teams.NAME.members.NAME]": MemberTable,
+        "[teams.NAME.members.NAME], [teams.NAME.handoffs.NAME]": MemberTable,
         "[policy]": PolicyTable,
         "[policy.default]": Defaults,
         "[[policy.rules]]": RuleTable,

@@ -25,7 +25,9 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.run_store": "RunInfo",
         "agent.summarize": "Summarize",
         "agent.team": "AgentTeam Handoff Member",
-        "config.tables": "AgentTable AgentTeamConfig Configuration ModelProfile RetryTable SettingsTable",
+        "config.tables": (
+            "AgentTable AgentTeamConfig Configuration ModelProfile RetryTable SettingsTable SummarizeTable"
+        ),
         "errors": "OutputError RunFailed",
         "schema.output_type": "OutputType",
     },

@@ -60,6 +60,7 @@ from toolwire.config.tables import Configuration as Configuration
 from toolwire.config.tables import ModelProfile as ModelProfile
 from toolwire.config.tables import RetryTable as RetryTable
 from toolwire.config.tables import SettingsTable as SettingsTable
+from toolwire.config.tables import SummarizeTable as SummarizeTable
 from toolwire.errors import OutputError as OutputError
 from toolwire.errors import RunFailed as RunFailed
 from toolwire.providers.output_request import OutputMode as OutputMode
@@ -118,6 +119,7 @@ __all__ = [
     "RunResumed",
     "SettingsTable",
     "Summarize",
+    "SummarizeTable",
     "TaskStarted",
     "ToolFinished",
     "ToolStarted",

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from json import loads
 from os import PathLike
 from pathlib import Path
 from types import NoneType
@@ -25,7 +26,8 @@ from toolwire.agent.config import AgentConfig
 from toolwire.agent.deferral import Defer
 from toolwire.agent.model_pool import Models
 from toolwire.agent.prices import Prices
-from toolwire.agent.team import AgentTeam, Member
+from toolwire.agent.summarize import Summarize
+from toolwire.agent.team import AgentTeam, Handoff, Member
 from toolwire.builtin.toolsets import builtin_tools, ending_tools
 from toolwire.config.tables import (
     AgentTable,
@@ -33,6 +35,7 @@ from toolwire.config.tables import (
     BudgetTable,
     Configuration,
     EnvelopeTable,
+    SummarizeTable,
     load_configuration,
 )
 from toolwire.envelope.envelope import Envelope
@@ -218,7 +221,11 @@ class _Building:
             Member(await self.agent(name, team=xml, alone=False), member.description, member.tier)
             for name, member in team.members.items()
         ]
-        return AgentTeam(lead, members)
+        handoffs = [
+            Handoff(await self.agent(name, team=xml, alone=False), other.description, other.tier)
+            for name, other in team.handoffs.items()
+        ]
+        return AgentTeam(lead, members, handoffs=handoffs)
 
     async def agent(self, name: str, *, team: bool | None = None, alone: bool = True) -> Agent:
         """Build one agent; `alone` says whether it also gets the tools and the tier of the environment."""
@@ -241,14 +248,40 @@ class _Building:
         config = _config(name, table)
         if alone and self._given.tier is not None:
             config = replace(config, tier=self._given.tier, gate=None)
+        if table.compaction is not None:
+            config = replace(config, compaction=await self._summarize(table.compaction))
         return Agent(
             backend,
             registry,
             config,
+            output_type=self._output(name, table),
             confirm=self._given.confirm,
             executor=self._executor(table, shape),
             telemetry=self._given.telemetry if table.telemetry is None else table.telemetry,
         )
+
+    async def _summarize(self, table: SummarizeTable) -> Summarize:
+        profile = self._configuration.profiles.get(table.profile)
+        backend = None if profile is None else await self._models.open(profile)
+        options = table.model_dump(include={"keep", "instructions"}, exclude_none=True)
+        return Summarize(backend, **options)
+
+    def _output(self, name: str, table: AgentTable) -> dict[str, Any] | None:
+        """Return the JSON Schema of an agent's answer; None for text.
+
+        Raises:
+            ConfigurationError: its file cannot be read or contains none.
+        """
+        if not isinstance(table.output, str):
+            return table.output
+        where = f"{self._where}agents.{name}.output"
+        try:
+            schema = loads((Path(self._given.folder) / Path(table.output).expanduser()).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"{where}: {table.output} cannot be read: {error}") from error
+        if not isinstance(schema, dict):
+            raise ConfigurationError(f"{where}: {table.output} contains no JSON Schema, which is an object")
+        return schema
 
     def _tools(self, table: AgentTable) -> list[Any]:
         folder, sources = Path(self._given.folder), table.tools

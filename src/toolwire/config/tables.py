@@ -229,6 +229,22 @@ class EnvelopeTable(_Strict):
     preview: Annotated[int, Field(ge=1)] | None = None
 
 
+class SummarizeTable(_Strict):
+    """Summaries of a conversation that is too long: the model that writes them, and what stays as it is.
+
+    Attributes:
+        profile: the model, of `[profiles]`; the agent's own without it.
+    """
+
+    profile: str = ""
+    keep: Annotated[int, Field(ge=1)] | None = None
+    instructions: Annotated[str, Field(min_length=1)] | None = None
+
+
+def _summarized(value: Any) -> Any:
+    return ({} if value else None) if isinstance(value, bool) else value
+
+
 def _enveloped(value: Any) -> Any:
     match value:
         case bool():
@@ -253,6 +269,8 @@ class AgentTable(_Strict):
         tools: the tools that it may call.
         format: the wire format that the model is asked to write, an API's name for its own fields, or "coach".
         use_xml_tool_format: tools as XML in the text, whatever the model is; a team's setting takes precedence.
+        compaction: summarise what would be left out by `context`: true, or a table.
+        output: the JSON Schema of the answer, as a table; or the path of a JSON file that contains it.
         settings: settings of the model's answers.
         extra_body: members of the body of each request.
         extra_headers: headers of each request.
@@ -273,6 +291,8 @@ class AgentTable(_Strict):
     after_failures: str = ""
     context: Annotated[int, Field(ge=100)] | None = None
     definitions: Annotated[int, Field(ge=0)] | None = None
+    compaction: Annotated[SummarizeTable | None, BeforeValidator(_summarized)] = None
+    output: dict[str, Any] | str | None = None
     settings: SettingsTable = Field(default_factory=SettingsTable)
     extra_body: dict[str, Any] = Field(default_factory=dict)
     extra_headers: dict[str, str] = Field(default_factory=dict)
@@ -286,13 +306,19 @@ class AgentTable(_Strict):
             raise ValueError("an agent has a tier or a gate, not both")
         return self
 
+    @model_validator(mode="after")
+    def _has_context(self) -> AgentTable:
+        if self.compaction is not None and self.context is None:
+            raise ValueError("compaction needs context, the number of tokens that are too many")
+        return self
+
 
 class MemberTable(_Strict):
-    """A member of a team.
+    """An agent that a team's coordinator may call, or hand over to.
 
     Attributes:
         description: what it is good for, for the coordinator.
-        tier: the tier from which the coordinator may call it.
+        tier: the tier from which the coordinator may do so.
     """
 
     description: Annotated[str, Field(min_length=1)]
@@ -305,17 +331,25 @@ _Member = Annotated[
 
 
 class AgentTeamConfig(_Strict):
-    """A team: a coordinator, and the members that it may call.
+    """A team: a coordinator, the members that it may call, and the agents to which it may hand over.
 
     Attributes:
         coordinator: an agent of `[agents]`.
         members: other agents by name, each with a description, or with a table of description and tier.
+        handoffs: agents that may continue the conversation, in the same way.
         use_xml_tool_format: for all of them; None to leave it to each agent.
     """
 
     coordinator: str
-    members: Annotated[dict[str, _Member], Field(min_length=1)]
+    members: dict[str, _Member] = Field(default_factory=dict)
+    handoffs: dict[str, _Member] = Field(default_factory=dict)
     use_xml_tool_format: bool | None = None
+
+    @model_validator(mode="after")
+    def _has_others(self) -> AgentTeamConfig:
+        if not (self.members or self.handoffs):
+            raise ValueError("a team needs members or handoffs")
+        return self
 
 
 class Configuration(_Strict):
@@ -334,6 +368,11 @@ class Configuration(_Strict):
 
     def dangling(self) -> Iterator[tuple[list[str], str]]:
         """Yield references to names that do not exist: the keys that lead to each, and a message."""
+        yield from self._dangling_profiles()
+        yield from self._dangling_agents()
+        yield from self._dangling_teams()
+
+    def _dangling_profiles(self) -> Iterator[tuple[list[str], str]]:
         for name, profile in self.profiles.items():
             for other in profile.fallback:
                 if other not in self.profiles:
@@ -341,23 +380,34 @@ class Configuration(_Strict):
                 elif other == name or self.profiles[other].fallback:
                     reason = "itself" if other == name else f"{other}, which has a fallback of its own: name them all"
                     yield ["profiles", name, "fallback"], f"{name} cannot fall back to {reason}"
+
+    def _dangling_agents(self) -> Iterator[tuple[list[str], str]]:
         for name, agent in self.agents.items():
             if agent.profile and agent.profile not in self.profiles:
                 yield ["agents", name, "profile"], _missing("profile", agent.profile, self.profiles)
             elif not agent.profile and len(self.profiles) != 1:
                 reason = "there are several" if self.profiles else "there is none"
                 yield ["agents", name], f"it names no profile, and {reason}"
+            writer = "" if agent.compaction is None else agent.compaction.profile
+            if writer and writer not in self.profiles:
+                yield ["agents", name, "compaction", "profile"], _missing("profile", writer, self.profiles)
             servers = self.mcp.get("servers", {})
             for server in agent.tools.mcp:
                 if server not in servers:
                     yield ["agents", name, "tools", "mcp"], _missing("MCP server", server, servers)
+
+    def _dangling_teams(self) -> Iterator[tuple[list[str], str]]:
         for name, team in self.teams.items():
-            for member in (team.coordinator, *team.members):
-                if member not in self.agents:
-                    key = "coordinator" if member == team.coordinator else "members"
-                    yield ["teams", name, key], _missing("agent", member, self.agents)
+            if team.coordinator not in self.agents:
+                yield ["teams", name, "coordinator"], _missing("agent", team.coordinator, self.agents)
+            for key, others in (("members", team.members), ("handoffs", team.handoffs)):
+                for other in others:
+                    if other not in self.agents:
+                        yield ["teams", name, key], _missing("agent", other, self.agents)
             if team.coordinator in team.members:
                 yield ["teams", name, "members"], f"{team.coordinator} coordinates, so it cannot be a member"
+            if team.coordinator in team.handoffs:
+                yield ["teams", name, "handoffs"], f"{team.coordinator} coordinates, so it cannot be handed over to"
 
 
 def _missing(kind: str, name: str, known: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
-from toolwire import ConfigurationError, FinishReason, ParsedResponse, Tier, ToolCall
+from toolwire import ConfigurationError, FinishReason, Message, ParsedResponse, Tier, ToolCall
 from toolwire.agent import AgentTable, AgentTeamConfig, Environment, load_agent, load_team, open_agent
 from toolwire.agent.model_pool import Models, local_name
 from toolwire.agent.run_events import MemberEvent, ToolFinished
@@ -150,6 +150,80 @@ def test_team_of_a_file_works(tmp_path: Path) -> None:
     assert any(isinstance(event, MemberEvent) for event in events)
     assert asked[0]["tools"][0]["function"]["description"] == "Counts things."
     assert asked[1]["messages"][0]["content"] == "Count."
+
+
+def test_handoff_compaction_and_output_of_a_file_work(tmp_path: Path) -> None:
+    answer, asked = scripted(
+        calling(ToolCall("transfer_to_counter", {}, "1")),
+        ParsedResponse('{"number": 3}'),
+        ParsedResponse("They counted."),
+        ParsedResponse("{}"),
+        ParsedResponse('{"number": 4}'),
+    )
+    (tmp_path / "number.json").write_text(
+        '{"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}'
+    )
+    with serving(answer) as url:
+        path = write(
+            tmp_path,
+            f"""
+            [profiles.one]
+            model = "m"
+            url = "{url}"
+
+            [profiles.writer]
+            model = "w"
+            url = "{url}"
+
+            [agents.lead]
+            profile = "one"
+
+            [agents.counter]
+            profile = "one"
+            system = "Count."
+            output = "number.json"
+            context = 500
+            compaction = {{ profile = "writer", keep = 1, instructions = "Shorten." }}
+
+            [teams.office]
+            coordinator = "lead"
+            handoffs = {{ counter = "Counts things." }}
+            """,
+        )
+
+        async def main() -> tuple[Any, Any]:
+            async with load_team(path) as team:
+                events = [event async for event in team.run("How many?")]
+            history = [Message("user", f"Note {number}: " + "tea, " * 60) for number in range(20)]
+            async with load_agent(path, "counter") as agent:
+                return events[-1].answer, await agent.ask("And now?", history=history)
+
+        assert asyncio.run(main()) == ('{"number": 3}', {"number": 4})
+    assert [body["model"] for body in asked] == ["m", "m", "w", "m", "m"]
+    assert asked[1]["messages"][0]["content"] == "Count."
+    assert asked[2]["messages"][0]["content"] == "Shorten."
+    assert "They counted." in str(asked[3]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"agents.a.output: schema.json cannot be read: Expecting value"),
+        ("[]", r"agents.a.output: schema.json contains no JSON Schema"),
+        (None, r"agents.a.output: schema.json cannot be read: .*No such file"),
+    ],
+)
+def test_file_that_is_no_schema_is_refused(text: str | None, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path, BASE + 'url = "http://127.0.0.1:9"\n[agents.a]\noutput = "schema.json"\n')
+    if text is not None:
+        (tmp_path / "schema.json").write_text(text)
+
+    async def main() -> None:
+        async with load_agent(path):
+            pass
+
+    with pytest.raises(ConfigurationError, match=message):
+        asyncio.run(main())
 
 
 @pytest.mark.mission("D58")
@@ -295,8 +369,19 @@ BASE = "[profiles.p]\nmodel = 'm'\n"
         ),
         (
             BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {}",
-            ":6: teams.t.members: Dictionary should have",
+            ":4: teams.t: a team needs members or handoffs",
         ),
+        (
+            BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nhandoffs = {a = 'x'}",
+            ":6: teams.t.handoffs: a coordinates, so it cannot be handed over to",
+        ),
+        (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nhandoffs = {b = 'x'}", ":6: teams.t.handoffs: there is no"),
+        (BASE + "[agents.a]\ncompaction = true\n", ":3: agents.a: compaction needs context"),
+        (
+            BASE + "[agents.a]\ncontext = 1000\n[agents.a.compaction]\nprofile = 'x'\n",
+            ":6: agents.a.compaction.profile: there is no profile 'x'; there are p",
+        ),
+        (BASE + "[agents.a]\ncontext = 1000\ncompaction = {kep = 3}\n", ":5: agents.a.compaction.kep: Extra inputs"),
         (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {b = ''}", "teams.t.members.b.description"),
     ],
 )

@@ -196,6 +196,43 @@ def test_response_is_decoded_and_encoded() -> None:
     assert API.encode_response(response)["content"] == ANSWER["content"]
 
 
+COMPACTION = {"type": "compaction", "content": "They spoke of tea.", "encrypted_content": "x1"}
+COMPACTED_USAGE = {
+    "input_tokens": 50,
+    "output_tokens": 7,
+    "iterations": [
+        {"type": "compaction", "input_tokens": 1000, "cache_read_input_tokens": 20, "output_tokens": 300},
+        {"type": "message", "input_tokens": 50, "output_tokens": 7},
+    ],
+}
+
+
+def test_compaction_by_the_server_is_sent_back_and_counted() -> None:
+    answer = {**ANSWER, "content": [COMPACTION, {"type": "text", "text": "Hi"}], "usage": COMPACTED_USAGE}
+    whole = API.decode_response(answer)
+    data = b"".join(
+        sse(event)
+        for event in (
+            {"type": "message_start", "message": {"usage": {"input_tokens": 50}}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {**COMPACTION, "type": "compaction_delta"},
+            },
+            {"type": "content_block_stop", "index": 0},
+            {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "Hi"}},
+            {"type": "content_block_stop", "index": 1},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": COMPACTED_USAGE},
+            {"type": "message_stop"},
+        )
+    )
+    for response in (whole, toolwire.collect(events_of(data))):
+        assert response.usage == toolwire.Usage(1070, 307, 20)
+        body = API.encode_request([Message("assistant", response.parts), Message("user", "Go on.")])
+        assert body["messages"][0]["content"] == [COMPACTION, {"type": "text", "text": "Hi"}]
+
+
 def test_error_body_becomes_a_problem() -> None:
     body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     response = API.decode_response(body)
