@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -117,11 +118,16 @@ def _text(messages: Sequence[Message], model: str) -> str:
 
 def _write(path: str, text: str) -> None:
     target = Path(path).expanduser()
-    fresh = target.with_name(f".{target.name}.new")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        fresh.replace(target)
+        # A name that nobody can predict, created here: no link of that name is followed.
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
+        fresh = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            fresh.replace(target)
+        finally:
+            fresh.unlink(missing_ok=True)
     except (OSError, UnicodeEncodeError) as error:
         raise CliError(f"{path} cannot be written: {error}") from error
 

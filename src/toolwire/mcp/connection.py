@@ -61,6 +61,8 @@ MAX_REASON = 500
 """Maximum length of a server's text in a message of ours, in characters."""
 MAX_QUESTION = 2_000
 """Maximum length of a question of a server, in characters; the rest is left out."""
+MAX_QUESTIONS = 20
+"""Maximum number of questions of one server that are shown; all are declined."""
 STOP_SECONDS = 10.0
 """Seconds that a server has to end by itself before its task is cancelled."""
 WRITE_SECONDS = 5.0
@@ -175,6 +177,7 @@ class Connection:
         self._changed = changed
         self._auth = auth
         self._asked = asked
+        self._questions = 0
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -324,8 +327,11 @@ class Connection:
         }
 
     async def _decline(self, params: ElicitRequestParams) -> ElicitResult:
-        if self._asked is not None:
-            await self._asked(" ".join(clean(params.message, MAX_QUESTION).split()))
+        # Each question is a line on the user's screen; a server that asks on and on fills it.
+        self._questions += 1
+        if self._asked is not None and self._questions <= MAX_QUESTIONS:
+            more = " (further questions of this server are not shown)" if self._questions == MAX_QUESTIONS else ""
+            await self._asked(" ".join(clean(params.message, MAX_QUESTION).split()) + more)
         return ElicitResult(action="decline")
 
     async def _on_elicitation(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:

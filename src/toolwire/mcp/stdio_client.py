@@ -7,6 +7,7 @@ on Windows alone, where process groups need more than the standard library offer
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -119,7 +120,11 @@ def _message(line: bytes) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        return error
+        # The validator's own reader refuses a whole list of tools for one schema that is nested deeply.
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_python(json.loads(line), by_name=False))
+        except (ValueError, RecursionError):
+            return error
 
 
 async def _write(program: _Program, outgoing: _Outgoing, incoming: _Incoming) -> None:

@@ -166,7 +166,7 @@ _HARMLESS = re.compile(
 """Words with digits or signs that describe a secret, and are not the secret."""
 _MEANINGLESS = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _PLAIN = re.compile(r"[\d.:,-]+\Z|(?:/[\w.@+-]+)+/?\Z|[a-z]+\Z")
-"""Numbers, paths and words, which are no secrets whatever their variable is called."""
+"""Numbers, paths and words: they are not secrets, whatever the name of their variable."""
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
 
 

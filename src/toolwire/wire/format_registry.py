@@ -35,6 +35,13 @@ def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
     return by_name
 
 
+_IMPORT_ERRORS = (
+    *(ImportError, AttributeError, DefinitionError, ValueError, TypeError, RuntimeError, LookupError, OSError),
+    *(SyntaxError, ArithmeticError, AssertionError, NameError, MemoryError, EOFError, BufferError, ReferenceError),
+)
+"""Errors of a module of another package while it is imported: all that are not meant to end the program."""
+
+
 @lru_cache(maxsize=1)
 def all_formats() -> tuple[WireFormat, ...]:
     """Return all formats: Toolwire's own, then those of other packages.
@@ -50,9 +57,10 @@ def all_formats() -> tuple[WireFormat, ...]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             wire = point.load()
-        except (ImportError, AttributeError, DefinitionError) as error:
+        except _IMPORT_ERRORS as error:
             # One broken package must not disable the others.
-            warnings.warn(f"the wire format {point.name!r} of {point.value} cannot be loaded: {error}", stacklevel=2)
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            warnings.warn(f"the wire format {point.name!r} of {point.value} cannot be loaded: {reason}", stacklevel=2)
             continue
         if not isinstance(wire, WireFormat):
             raise DefinitionError(

