@@ -349,3 +349,19 @@ def test_vanished_clients_leave_no_sessions() -> None:
             assert not service._waiting
 
     asyncio.run(main())
+
+
+def test_connections_that_send_nothing_do_not_lock_the_owner_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 12)
+    monkeypatch.setattr(http_server, "MAX_SILENT", 6)
+
+    async def main() -> None:
+        async with serving(McpService(registry())) as at, web() as raw:
+            port = int(host(at).rpartition(":")[2])
+            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
+            answer = await raw.post(at.url, headers=headers(at), json=INITIALIZE)
+            assert answer.status_code == 200
+            for _, writer in silent:
+                writer.close()
+
+    asyncio.run(main())

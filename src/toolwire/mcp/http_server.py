@@ -40,6 +40,8 @@ BODY_SECONDS = 30.0
 IDLE_SECONDS = 600.0
 MAX_SESSIONS = 100
 MAX_CONNECTIONS = 500
+MAX_SILENT = 100
+"""Maximum number of connections that wait for the head of a request; a further one closes the oldest of them."""
 MAX_EVENTS = 200
 """Maximum number of events that are stored for a client that lost its connection."""
 MAX_KEPT = 2 << 20
@@ -147,11 +149,26 @@ class _DeadlineProtocol(H11Protocol):
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _last: object = None
+    """The last request before the limit was started; None before the first one."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the limit for the first request."""
+        """Start the limit for the first request, and close a silent connection if there are too many."""
         super().connection_made(transport)
         self._start_deadline()
+        # Connections that send nothing need no token. Without this, a crowd of them would lock out the owner.
+        silent = [other for other in self.connections if isinstance(other, _DeadlineProtocol) and other.is_silent]
+        if len(silent) > MAX_SILENT:
+            min(silent, key=_DeadlineProtocol.order_of_closing).transport.abort()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the head of the next request has not arrived."""
+        return self.cycle is self._last
+
+    def order_of_closing(self) -> tuple[bool, float]:
+        """Return the place in which silent connections are closed: first the oldest without any request."""
+        return self._last is not None, self._began
 
     def on_response_complete(self) -> None:
         """Start the limit for the next request."""
@@ -167,6 +184,7 @@ class _DeadlineProtocol(H11Protocol):
     def _start_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+        self._last, self._began = self.cycle, self.loop.time()
         self._deadline = self.loop.call_later(HEADER_SECONDS, self._expire, self.cycle)
 
     def _expire(self, last: object) -> None:

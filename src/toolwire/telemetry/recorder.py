@@ -44,6 +44,8 @@ WAITING_BYTES: Final = 32 << 20
 """Approximate maximum size of the queue, in bytes."""
 MOST_BYTES: Final = 64 << 20
 """Default of the maximum size of the file, in bytes."""
+CLOCK_CHANGE: Final = 86_400.0
+"""Seconds by which the time of day may change beside the clock that never jumps, before ages are not believed."""
 MOST_DAYS: Final = 30.0
 """Default of the maximum age of a recorded turn, in days."""
 OUTCOMES: Final = 20_000
@@ -109,6 +111,7 @@ class Recorder:
         self._content = content
         self.most_bytes = most_bytes
         self._most_days = most_days
+        self._clock_difference = time.time() - time.monotonic()
         self._lock = threading.RLock()  # reentrant: the garbage collector may close a run inside
         self._open_runs = OpenRuns()  # of the thread that writes
         self._begin_anew()
@@ -242,7 +245,11 @@ class Recorder:
     def evict(self, connection: sqlite3.Connection) -> None:
         """Delete turns that are too old or exceed the size."""
         with transaction(connection):
-            self._evict_older(connection, time.time() - self._most_days * 86_400)
+            now = time.time()
+            # A time of day that was set anew, to a wrong year perhaps, would delete everything. The next process goes
+            # by the time that it finds.
+            if abs(now - time.monotonic() - self._clock_difference) < CLOCK_CHANGE:
+                self._evict_older(connection, now - self._most_days * 86_400)
             while (size := _bytes(connection)) > self.most_bytes:
                 share = 1 - self.most_bytes * _FULL / size
                 table, most = "turns", _count(connection, "turns")

@@ -484,3 +484,22 @@ def test_an_unknown_value_of_the_switch_is_an_error(monkeypatch: pytest.MonkeyPa
         Agent(ScriptedBackend(["done"]))
     for observer in (*module._recorders,):
         observer.close()
+
+
+def test_a_clock_that_jumps_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(tmp_path / "turns.db", most_days=10)
+    now = time.time()
+    recorder.turn(turn(run="before", started_at=now))
+    assert recorder.flush()
+    monkeypatch.setattr(module.time, "time", lambda: now + 1e9)
+    with sqlite3.connect(recorder.path) as connection:
+        recorder.evict(connection)
+        assert connection.execute("SELECT count(*) FROM turns").fetchone() == (1,)
+    connection.close()
+    recorder.close()
+    again = Recorder(tmp_path / "turns.db", most_days=10)
+    with sqlite3.connect(recorder.path) as connection:
+        again.evict(connection)
+        assert connection.execute("SELECT count(*) FROM turns").fetchone() == (0,), "by the time that it begins with"
+    connection.close()
+    again.close()
