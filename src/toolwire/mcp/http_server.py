@@ -163,7 +163,7 @@ class _DeadlineProtocol(H11Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether the head of the next request has not arrived."""
+        """True until the head of the next request has arrived."""
         return self.cycle is self._last
 
     def order_of_closing(self) -> tuple[bool, float]:
