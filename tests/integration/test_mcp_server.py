@@ -15,7 +15,7 @@ from mcp_types import ElicitRequestParams, ElicitResult, InputRequiredResult, Te
 from tests.integration.mcp_parts import client, serving
 
 import toolwire
-from toolwire import ImagePart, OpaquePart, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire import FilePart, ImagePart, OpaquePart, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
 from toolwire.envelope.grammar import read_envelope
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.client_context import current_caller, log, report_progress
@@ -402,9 +402,7 @@ def test_router_uses_the_served_tools() -> None:
                 run = registry.lookup("native").run
                 assert run is not None
                 result = await run()
-                assert result.extra == OpaquePart(
-                    {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "mcp"
-                )
+                assert result.files == (FilePart("AAAA", "audio/wav"),)
                 assert {definition.name for definition in registry} >= {"wipe", "text", "dates"}
 
     asyncio.run(main())
