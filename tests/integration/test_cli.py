@@ -209,7 +209,11 @@ def test_standard_input_is_one_thing() -> None:
 
 
 def test_bad_usage_and_missing_files(tmp_path: Path) -> None:
-    assert "No such option" in fails(2, "parse", "--bogus")
+    assert "No such option: --bogus (`toolwire parse --help` says more)" in fails(2, "parse", "--bogus")
+    assert "Missing argument 'question' (`toolwire ask --help` says more)" in fails(2, "ask")
+    wrong = fails(2, "render", "cals", "--format", "hermes")
+    assert "Invalid value for 'subject': 'cals' is not one of 'definitions', 'calls', 'results'; did you mean" in wrong
+    assert "did you mean calls? (`toolwire render --help` says more)" in wrong
     assert "Did you mean" in fails(2, "pars")
     assert "cannot read missing.txt: No such file" in fails(2, "parse", "missing.txt")
     assert "cannot read missing.json" in fails(2, "parse", "--tools", "missing.json", stdin="x")

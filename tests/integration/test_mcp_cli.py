@@ -234,7 +234,7 @@ def test_rules_apply_to_calls(tmp_path: Path, cli: Run) -> None:
         (
             ["call", "raw", "t", "--tier", "FLY", "--config", "FILE"],
             2,
-            "unknown tier 'FLY'; the tiers are CRAWL, WALK, RUN",
+            "unknown tier 'FLY'; the tiers are crawl, walk, run",
         ),
         (["approve", "raw", "none", "--config", "FILE"], 2, "the server raw has no tool 'none'"),
         (["serve"], 2, "there are no tools to serve"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolwire.agent.conversation_store import Conversation, ConversationStore
+from toolwire.agent.conversation_store import Conversation, ConversationStore, check_name
 from toolwire.cli.console import CliError, say
 from toolwire.errors import ConversationError
 from toolwire.messages import Message
@@ -15,9 +15,13 @@ def open_session(name: str) -> Conversation:
     """Return the conversation of a session, or a new one.
 
     Raises:
-        CliError: a run in it waits for approvals, which neither `ask` nor `chat` can give.
-        ConversationError: the name is unusable, or what is stored cannot be read.
+        CliError: the name is unusable; or a run in it waits for approvals, which neither `ask` nor `chat` can give.
+        ConversationError: what is stored cannot be read.
     """
+    try:
+        check_name(name)
+    except ConversationError as error:
+        raise CliError(f"--session: {error}") from error
     conversation = ConversationStore().open(name)
     if conversation.pending is not None:
         raise CliError(f"a run in the session {name} waits for approvals: the program that began it has to resume it")

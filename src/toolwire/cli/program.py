@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from typer.exceptions import TyperException
 from toolwire.cli import COMMANDS, EXIT_STATUS, INTERRUPTED, SUMMARY, fail
 from toolwire.cli.console import CliError, say
 from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
+from toolwire.text.suggest import closest, did_you_mean
 
 
 def _version(wanted: bool) -> None:
@@ -80,12 +82,25 @@ def run_program(arguments: Sequence[str]) -> int:
     except CliError as error:
         return fail(str(error), error.status)
     except TyperException as error:
-        message = error.format_message()
+        message = _usage_message(error)
         return fail(message, error.exit_code) if message else error.exit_code
     except (ConfigurationError, DefinitionError, RenderError) as error:
         return fail(str(error), 2)
     except ToolwireError as error:
         return fail(str(error), 1)
+
+
+def _usage_message(error: TyperException) -> str:
+    """Return Typer's message for wrong usage, with the nearest choice and the command whose help says more."""
+    # The validation behind Typer puts the kind of its error before the message.
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    if choice := _CHOICE.search(message):
+        message += did_you_mean(closest(choice[1], re.findall(r"'([^']*)'", choice[2])))
+    context = getattr(error, "ctx", None)
+    return f"{message} (`{context.command_path} --help` says more)" if message and context else message
+
+
+_CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from toolwire.cli.console import CliError, claim_output, console, emit, plain, s
 from toolwire.cli.input_files import read_definitions
 from toolwire.cli.tool_options import Roots, ToolFiles, file_tools, load_registry
 from toolwire.errors import DefinitionError
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tier, ToolDefinition, as_definition
 
 app = typer.Typer(no_args_is_help=True, help="List tools, show the definition of one, check a file of definitions.")
@@ -145,7 +146,9 @@ def tier_of(name: str) -> Tier:
     try:
         return Tier[name.upper()]
     except KeyError:
-        raise CliError(f"unknown tier {name!r}; the tiers are {', '.join(tier.name for tier in Tier)}") from None
+        names = [tier.name.lower() for tier in Tier]
+        hint = did_you_mean(closest(name, names)) or f"; the tiers are {', '.join(names)}"
+        raise CliError(f"unknown tier {name!r}{hint}") from None
 
 
 def _definition_json(definition: ToolDefinition) -> dict[str, Any]:

@@ -26,7 +26,9 @@ def read_text(path: str | PathLike[str]) -> str:
     check_type("path", path, (str, PathLike), "a path")
     try:
         return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
 
 
