@@ -50,6 +50,7 @@ from toolwire.models.local.weights import WEIGHTS
 from toolwire.policy import Limit, Rule
 from toolwire.policy.intent import IntentDetector
 from toolwire.policy.rule_tables import Defaults, LimitTable, PolicyTable, RuleTable
+from toolwire.providers import server_compaction
 from toolwire.providers.api_registry import _ALIASES, APIS
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.model_settings import ModelSettings
@@ -310,6 +311,8 @@ def _member(api: ProviderApi, name: str) -> str:
         return "–"
     if name == "parallel":
         return "yes"
+    if name == "compact_at":
+        return f"`{server_compaction.MEMBER}`"
     if name == "reasoning_effort" and members.reasoning is not None:
         paths = [members.reasoning.level, members.reasoning.budget]
         return " or ".join(f"`{path}`" for path in paths if path)

@@ -405,6 +405,16 @@ class Usage:
     reasoning_tokens: int = 0
     estimated: bool = False
 
+    def __add__(self, other: Usage) -> Usage:
+        """Return both counts together; estimated if one of them is."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.estimated or other.estimated,
+        )
+
 
 ProblemKind = Literal[
     "malformed", "truncated", "missing_name", "unknown_tool", "invalid_arguments", "no_call", "hidden_by_fence",

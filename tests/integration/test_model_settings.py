@@ -340,3 +340,37 @@ def test_profile_of_a_model_in_this_process_has_settings_but_no_requests() -> No
 
 def test_table_of_a_file_has_every_setting() -> None:
     assert SettingsTable.model_fields.keys() == ModelSettings.__annotations__.keys()
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers", "betas"),
+    [
+        ({}, {}, None),
+        ({}, {"anthropic-beta": "a"}, "a"),
+        ({"compact_at": 60_000}, {}, "compact-2026-01-12"),
+        ({"compact_at": 60_000}, {"Anthropic-Beta": "a,b"}, "a,b,compact-2026-01-12"),
+    ],
+)
+def test_compaction_by_anthropic_is_named_in_a_header(
+    settings: ModelSettings, headers: dict[str, str], betas: str | None
+) -> None:
+    async def work(base: str) -> None:
+        async with Client("anthropic", "m", base_url=base, settings=settings, extra_headers=headers) as client:
+            await client.ask("Hi.")
+
+    _, (request,) = asked_of(work, api="anthropic_messages")
+    assert request.headers.get("anthropic-beta") == betas
+
+
+@pytest.mark.parametrize(("api", "notes"), [("openai_responses", 0), ("openai_chat", 1)])
+def test_compaction_of_an_agent_is_asked_of_the_server_or_noted(api: str, notes: int) -> None:
+    async def work(base: str) -> list[Any]:
+        async with Client(api, "m", base_url=base) as client:
+            agent = Agent(ApiBackend(client), config=AgentConfig(settings={"compact_at": 5_000}))
+            noted.extend([event async for event in agent.run("Hi.") if isinstance(event, TranslationNoted)])
+        return noted
+
+    noted: list[Any] = []
+    (body,), _ = asked_of(work, api=api)
+    assert len(noted) == notes
+    assert ("context_management" in body) == (not notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from operator import add
 from time import monotonic
 from types import NoneType
 from typing import TypeVar
@@ -101,7 +102,7 @@ class Spending:
     def add(self, usage: Usage | None, prices: ModelPrices = FREE) -> None:
         """Count the tokens of an answer, by the prices of the model that wrote it."""
         if usage is not None:
-            self.usage = _sum(self.usage, usage)
+            self.usage += usage
             self.money += prices.cost_of(usage)
 
     def open_call(self) -> list[Spending]:
@@ -117,13 +118,13 @@ class Spending:
         if len(still_open) < len(self._open_calls):
             self._open_calls = still_open
             for spending in nested:
-                self.usage = _sum(self.usage, spending.total_usage)
+                self.usage += spending.total_usage
                 self.money += spending.total_money
 
     @property
     def total_usage(self) -> Usage:
         """Tokens of all answers, including those of nested runs that are still running."""
-        return reduce(_sum, (spending.total_usage for nested in self._open_calls for spending in nested), self.usage)
+        return reduce(add, (spending.total_usage for nested in self._open_calls for spending in nested), self.usage)
 
     @property
     def tokens(self) -> int:
@@ -223,13 +224,3 @@ _Number = TypeVar("_Number", int, float)
 def _least(first: _Number | None, second: _Number | None) -> _Number | None:
     """Return the smaller limit; None if there is none."""
     return second if first is None else first if second is None else min(first, second)
-
-
-def _sum(first: Usage, second: Usage) -> Usage:
-    return Usage(
-        first.input_tokens + second.input_tokens,
-        first.output_tokens + second.output_tokens,
-        first.cached_tokens + second.cached_tokens,
-        first.reasoning_tokens + second.reasoning_tokens,
-        first.estimated or second.estimated,
-    )

@@ -370,6 +370,8 @@ class Client:
         url = base + path.replace("{model}", quote(self.model, safe=""))
         data = json.dumps({key: value for key, value in body.items() if key not in endpoint.omit}).encode()
         headers = {"content-type": "application/json", **dict(endpoint.headers), **additions.extra_headers}
+        if betas := endpoint.betas_of(body):
+            headers["anthropic-beta"] = ",".join(filter(None, (headers.get("anthropic-beta", ""), *betas)))
         if getattr(self._transport, "offline", False):
             return HttpRequest(url, data, headers)
         if endpoint.signed:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Endpoint:
         signed: whether requests are signed with AWS credentials.
         prices: the provider in the list of published prices; "" if it publishes none.
         counts_streams: the server reports the tokens of a stream only if `stream_options` asks for them.
+        betas: values of the header `anthropic-beta`, by the types of the edits in `context_management` that need them.
         count: where tokens are counted before a request; None if the API does not count them.
     """
 
@@ -53,7 +56,16 @@ class Endpoint:
     signed: bool = False
     prices: str = ""
     counts_streams: bool = False
+    betas: tuple[tuple[str, str], ...] = ()
     count: CountEndpoint | None = None
+
+    def betas_of(self, body: Mapping[str, Any]) -> list[str]:
+        """Return the features of a body that the service takes only if a header names them."""
+        match body.get("context_management"):
+            case {"edits": [*edits]}:
+                types = [edit.get("type") for edit in edits if isinstance(edit, Mapping)]
+                return [beta for type, beta in self.betas if type in types]
+        return []
 
 
 _Compatible = partial(Endpoint, counts_streams=True)
@@ -91,10 +103,16 @@ ENDPOINTS = {
         prefix="",
         headers=(("anthropic-version", "2023-06-01"),),
         prices="anthropic",
+        betas=(("compact_20260112", "compact-2026-01-12"),),
         # https://docs.claude.com/en/api/messages-count-tokens
         count=CountEndpoint(
             "/v1/messages/count_tokens",
-            members=frozenset(("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")),
+            members=frozenset(
+                (
+                    *("model", "messages", "system", "tools", "tool_choice"),
+                    *("thinking", "output_config", "context_management"),
+                )
+            ),
         ),
     ),
     "gemini": _GEMINI,

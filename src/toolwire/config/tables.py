@@ -91,6 +91,7 @@ class SettingsTable(BaseModel):
         service_tier: "auto", "default", "flex", "priority", or a tier of the API itself.
         metadata: labels of the requests, for the provider's logs.
         end_user: an identifier of the person behind the requests.
+        compact_at: the number of tokens from which the server summarises the older conversation.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -108,6 +109,7 @@ class SettingsTable(BaseModel):
     service_tier: str | None = None
     metadata: dict[str, str] | None = None
     end_user: str | None = None
+    compact_at: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _spelt(self) -> SettingsTable:

@@ -26,7 +26,7 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers import reasoning_effort
+from toolwire.providers import reasoning_effort, server_compaction
 from toolwire.providers.anthropic_stream import (
     KIND,
     AnthropicStreamReader,
@@ -78,6 +78,7 @@ class AnthropicMessages(ProviderApi):
         },
         reasoning_effort.ANTHROPIC,
         {"auto": "auto", "default": "standard_only"},
+        compaction=server_compaction.ANTHROPIC,
     )
     reader, writer = AnthropicStreamReader, AnthropicStreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from toolwire._surface import check_type
+from toolwire._surface import check_number, check_type
 from toolwire.errors import DefinitionError
 from toolwire.text.suggest import closest, did_you_mean
 
@@ -37,6 +37,7 @@ class ModelSettings(TypedDict, total=False):
         service_tier: "auto", "default", "flex", "priority", or a tier of the API itself.
         metadata: labels of the request, for the provider's logs.
         end_user: an identifier of the person behind the request, by which the provider detects abuse.
+        compact_at: the number of tokens from which the server summarises the older conversation.
     """
 
     max_tokens: int | None
@@ -52,6 +53,7 @@ class ModelSettings(TypedDict, total=False):
     service_tier: str | None
     metadata: Mapping[str, str] | None
     end_user: str | None
+    compact_at: int | None
 
 
 class ModelOptions(TypedDict, total=False):
@@ -134,6 +136,7 @@ def checked(name: str, value: Any) -> Any:
 
     Raises:
         DefinitionError: a value of this setting is something else.
+        TypeError, ValueError: it is not a number of tokens.
     """
     match name:
         case _ if value is None:
@@ -146,6 +149,8 @@ def checked(name: str, value: Any) -> Any:
             if not is_labels(value):
                 raise DefinitionError(f"metadata is a dict of texts, not {value!r:.80}")
             return dict(value)
+        case "compact_at":
+            check_number(name, value, "a number of tokens", least=1, whole=True)
     return value
 
 

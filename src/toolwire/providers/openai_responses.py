@@ -25,7 +25,7 @@ from toolwire.messages import (
     ToolCall,
     ToolResult,
 )
-from toolwire.providers import reasoning_effort
+from toolwire.providers import reasoning_effort, server_compaction
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.chat_completions import custom_tool
 from toolwire.providers.file_parts import file_name, files_of, images_of, in_words
@@ -68,6 +68,7 @@ class OpenAIResponses(ProviderApi):
             "user": "end_user",
         },
         reasoning_effort.RESPONSES,
+        compaction=server_compaction.RESPONSES,
     )
     reader, writer = OutputReader, ResponsesStreamWriter
     members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))

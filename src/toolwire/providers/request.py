@@ -140,6 +140,7 @@ class ChatRequest:
             `ModelSettings`, as for the next two.
         reasoning_effort: how much the model reasons, or the maximum number of tokens for it.
         service_tier, metadata, end_user: settings of the service.
+        compact_at: the number of tokens from which the server summarises the older conversation.
         output: the schema that the text of the answer must follow; None for free text.
         provider: the API that `extra` and `provider_tools` belong to.
         extra: members of the request's body that no other API has, unchanged.
@@ -164,6 +165,7 @@ class ChatRequest:
     service_tier: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     end_user: str | None = None
+    compact_at: int | None = None
     output: OutputSchema | None = None
     provider: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from toolwire.providers.message_parts import Json
 from toolwire.providers.model_settings import ModelSettings, is_labels
 from toolwire.providers.reasoning_effort import IMPLIED, ReasoningMembers
 from toolwire.providers.request import ChatRequest, Notes
+from toolwire.providers.server_compaction import MEMBER, ServerCompaction
 
 _CONTAINERS = frozenset(
     (
@@ -57,12 +58,14 @@ class SettingMembers:
         tiers: the API's words for service tiers, by ours; None if it takes any word.
         parallel: whether the API can be asked for calls one at a time. Its own code writes that, since it depends on
             the tools.
+        compaction: how the server is asked for compaction; None if it cannot be asked.
     """
 
     paths: Mapping[str, str] = field(default_factory=dict)
     reasoning: ReasoningMembers | None = None
     tiers: Mapping[str, str] | None = None
     parallel: bool = True
+    compaction: ServerCompaction | None = None
 
     def takes(self, name: str) -> bool:
         """Return whether the API has a setting."""
@@ -71,6 +74,8 @@ class SettingMembers:
                 return self.reasoning is not None
             case "parallel":
                 return self.parallel
+            case "compact_at":
+                return self.compaction is not None
         return name in self.paths.values()
 
     def write(self, body: Json, request: ChatRequest, api: Api, notes: Notes) -> Json:
@@ -92,6 +97,8 @@ class SettingMembers:
                 body = self._write_effort(body, request, api, notes)
             elif name == "service_tier":
                 body = self._write_tier(body, request, api, notes)
+            elif name == "compact_at":
+                body = self._write_compaction(body, request, api, notes)
             elif name != "parallel":
                 body = with_member(body, self._path(name), list(value) if isinstance(value, tuple) else value)
         return body
@@ -130,6 +137,15 @@ class SettingMembers:
             return body
         return with_member(body, self._path("service_tier"), tier)
 
+    def _write_compaction(self, body: Json, request: ChatRequest, api: Api, notes: Notes) -> Json:
+        compaction, tokens = self.compaction, request.compact_at
+        assert compaction is not None and tokens is not None
+        if tokens < compaction.least:
+            # The server would refuse the whole request; later than asked is better than never.
+            tokens = compaction.least
+            notes.changed("compact_at", f"{api.name} requires at least {tokens} tokens")
+        return with_member(body, MEMBER, compaction.write(tokens))
+
     def read(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], Json]:
         """Return the settings of a body, and the body without them; what cannot be a setting stays there.
 
@@ -149,6 +165,10 @@ class SettingMembers:
             elif name not in fields and (setting := self._read(name, value)) is not None:
                 fields[name] = setting
                 rest = without_member(rest, path)
+        # Other edits of the context than compaction stay in the body as they are.
+        if self.compaction is not None and (tokens := self.compaction.read(body.get(MEMBER))) is not None:
+            fields["compact_at"] = tokens
+            rest = without_member(rest, MEMBER)
         if self.reasoning is not None:
             effort, paths = self.reasoning.read(body)
             if effort is not None:

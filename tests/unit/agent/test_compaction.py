@@ -1,16 +1,17 @@
 """Conversations that are too long: what the model reads of them, and the events that say so."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolwire import Agent, FinishReason, ParsedResponse, ProviderError, ToolCall, Usage, tool
-from toolwire.agent import AgentConfig, ContextReduced, Hooks, RunEnded, Summarize, TurnInfo
+from toolwire.agent import AgentConfig, ContextReduced, ConversationStore, Hooks, RunEnded, Summarize, TurnInfo
 from toolwire.agent.compaction import SUMMARY
 from toolwire.agent.journal import MemoryJournal
 from toolwire.errors import ConfigurationError
-from toolwire.messages import Message, TextPart, ToolResult
+from toolwire.messages import Message, OpaquePart, TextPart, ToolResult
 from toolwire.testing import ScriptedBackend
 
 
@@ -150,3 +151,44 @@ def test_compaction_needs_a_limit() -> None:
         AgentConfig(compaction=Summarize())
     with pytest.raises(ValueError, match="at least 1"):
         Summarize(keep=0)
+
+
+def test_stored_conversation_continues_from_the_summary(tmp_path: Path) -> None:
+    path = str(tmp_path / "chats")
+    ConversationStore(path).open("ada").save(prose(20))
+    writer = ScriptedBackend(["Much was said."])
+    config = AgentConfig(context=1_000, compaction=Summarize(writer, keep=3))
+    _, ended = run(Agent(ScriptedBackend(["Done."]), config=config), conversation=ConversationStore(path).open("ada"))
+    # A store of its own stands for a later process: what it loads is what the run ended with, and not the whole.
+    later = ConversationStore(path).open("ada")
+    assert later.messages == ended.messages
+    assert len(later.messages) < 10
+    backend = ScriptedBackend(["Again."])
+    events, _ = run(Agent(backend, config=config), conversation=later)
+    assert events == []
+    assert backend.requests[0].messages[:-1] == ended.messages
+    assert len(writer.requests) == 1
+    assert f"{SUMMARY}\nMuch was said." in [part.text for message in later.messages for part in text_parts(message)]
+
+
+def text_parts(message: Message) -> list[TextPart]:
+    return [part for part in message.parts if isinstance(part, TextPart)]
+
+
+def test_trimmed_conversation_is_stored_whole(tmp_path: Path) -> None:
+    path = str(tmp_path / "chats")
+    ConversationStore(path).open("ada").save(prose(20))
+    agent = Agent(ScriptedBackend(["Done."]), config=AgentConfig(context=500))
+    events, _ = run(agent, conversation=ConversationStore(path).open("ada"))
+    assert events
+    assert ConversationStore(path).open("ada").messages[:20] == tuple(prose(20))
+
+
+def test_summary_of_the_server_stays_in_a_stored_conversation(tmp_path: Path) -> None:
+    path = str(tmp_path / "chats")
+    summary = OpaquePart({"type": "compaction", "content": "Tea."}, "anthropic_messages")
+    response = ParsedResponse("Done.", parts=(summary, TextPart("Done.")))
+    run(Agent(ScriptedBackend([response])), conversation=ConversationStore(path).open("ada"))
+    backend = ScriptedBackend(["Again."])
+    run(Agent(backend), conversation=ConversationStore(path).open("ada"))
+    assert summary in [part for message in backend.requests[0].messages for part in message.parts]

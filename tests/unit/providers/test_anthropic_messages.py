@@ -414,3 +414,54 @@ def test_reasoning_without_a_signature_is_shown_in_bodies_and_streams(name: str,
     pieces = collect(streamed(api, b"".join(api.encode_stream(replay(response)))))
     assert full.parts == pieces.parts == (ReasoningPart("hm"), TextPart("hi"))
     assert len(notes) == bool(part.signature)
+
+
+SUMMARY = {"type": "compaction", "content": "The user wants tea."}
+COMPACTED = {
+    "type": "message",
+    "content": [SUMMARY, {"type": "text", "text": "Tea."}],
+    "stop_reason": "end_turn",
+    "usage": {
+        "input_tokens": 23,
+        "output_tokens": 10,
+        "iterations": [
+            {"type": "compaction", "input_tokens": 180, "output_tokens": 35},
+            {"type": "message", "input_tokens": 23, "output_tokens": 10},
+        ],
+    },
+}
+
+
+def compacted_stream() -> bytes:
+    usage = COMPACTED["usage"]
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"usage": {"input_tokens": 23, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "compaction_delta", "content": None}},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "compaction_delta", "content": SUMMARY["content"]},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Tea."}},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    return b"".join(sse(event, event["type"]) for event in events)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_summary_of_the_server_is_sent_back_and_paid(stream: bool) -> None:
+    response = collect(events_of(compacted_stream())) if stream else API.decode_response(COMPACTED)
+    assert response.parts == (OpaquePart(SUMMARY, "anthropic_messages"), TextPart("Tea."))
+    assert response.usage is not None
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (203, 45)
+    message = Message("assistant", response.parts)
+    body = encoded(Message("user", (TextPart("Hi."),)), message, compact_at=60_000)
+    assert body["messages"][1]["content"][0] == SUMMARY
+    notes = Notes()
+    toolwire.get_api("openai_chat").encode_request([message], notes=notes)
+    assert [note.kind for note in notes] == ["dropped"]

@@ -31,6 +31,7 @@ VALUES: ModelSettings = {
     "service_tier": "default",
     "metadata": {"team": "a"},
     "end_user": "u1",
+    "compact_at": 60_000,
 }
 NEUTRAL = {"model", "messages", "stream", "contents", "input", "modelId"}
 CHAT_SAMPLING = {
@@ -59,6 +60,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "service_tier": "default",
         "metadata": {"team": "a"},
         "user": "u1",
+        "context_management": [{"type": "compaction", "compact_threshold": 60_000}],
     },
     "anthropic_messages": {
         "max_tokens": 5000,
@@ -70,6 +72,9 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "thinking": {"type": "adaptive"},
         "service_tier": "standard_only",
         "metadata": {"user_id": "u1"},
+        "context_management": {
+            "edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60_000}}]
+        },
     },
     "bedrock_converse": {
         "inferenceConfig": {"maxTokens": 5000, "temperature": 0.5, "topP": 0.9, "stopSequences": ["END"]},
@@ -184,6 +189,39 @@ def test_every_setting_is_read_back_or_noted(api: str, name: str) -> None:
         assert getattr(request, name) == value
     again = get_api(api).encode_request(request)
     assert {key: again[key] for key in body} == body, "a body that was read is written again as it was"
+
+
+@pytest.mark.parametrize(("api", "least"), [("anthropic_messages", 50_000), ("openai_responses", 1_000)])
+def test_compaction_begins_at_the_least_that_the_server_takes(api: str, least: int) -> None:
+    notes = Notes()
+    assert encoded(api, notes, compact_at=10) == encoded(api, compact_at=least)
+    message = f"changed compact_at: {api} requires at least {least} tokens"
+    assert [str(note) for note in notes if note.where == "compact_at"] == [message]
+
+
+@pytest.mark.parametrize(
+    ("api", "member"),
+    [
+        ("anthropic_messages", {"edits": [{"type": "clear_tool_uses_20250919"}]}),
+        (
+            "anthropic_messages",
+            {"edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60_000}, "x": 1}]},
+        ),
+        ("openai_responses", [{"type": "compaction"}]),
+        ("openai_responses", []),
+    ],
+)
+def test_other_edits_of_the_context_stay_as_they_are(api: str, member: Any) -> None:
+    body = get_api(api).encode_request("Hi.", model="m") | {"context_management": member}
+    request = get_api(api).decode_request(body)
+    assert request.compact_at is None
+    assert get_api(api).encode_request(request)["context_management"] == member
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "many", float("nan")])
+def test_compaction_begins_at_a_number_of_tokens(value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="compact_at"):
+        RequestAdditions.of({"compact_at": value})
 
 
 @pytest.mark.parametrize("api", [api.name for api in APIS])
