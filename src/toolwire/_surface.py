@@ -127,7 +127,7 @@ def check_number(
         optional: None stands for no limit.
 
     Raises:
-        TypeError: it is of another type; True and False are no numbers here.
+        TypeError: it is of another type; True and False do not count as numbers.
         ValueError: it is smaller than that, or not a number at all (NaN), which no comparison would ever reach.
     """
     if optional and value is None:

@@ -126,7 +126,7 @@ class TranslationNoted:
 class ModelChosen:
     """One of several models answers: the events that follow are its answer.
 
-    If the answer of another model began before it, that one is void, and `TurnStarted` stands before this event.
+    If the answer of another model began before it, that one is void, and `TurnStarted` comes before this event.
 
     Attributes:
         model: name of the model.
@@ -145,7 +145,7 @@ class ModelChosen:
 class ContextReduced:
     """The conversation was too long, so the model reads less of it.
 
-    Without a summary this holds for one prompt. A summary replaces what it summarises, in `RunEnded.messages` too.
+    Without a summary this is true for one prompt. A summary replaces what it summarises, in `RunEnded.messages` too.
 
     Attributes:
         tokens: estimated tokens of the conversation before.

@@ -80,7 +80,7 @@ class Commands:
             command: the program and its arguments, one word each: ["git", "log", "-3"]. No shell reads them, so there
                 are no pipes, redirections, wildcards or variables.
             cwd: the directory it runs in, relative to the root.
-            seconds: how long it may take; 0 for the usual time.
+            seconds: how long it may take; 0 for the default time.
         """
         from toolwire.runtime import processes  # here, because it brings asyncio with it
 

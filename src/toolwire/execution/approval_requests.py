@@ -96,7 +96,7 @@ class ApprovalRequests:
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {caught.message}")
         if not isinstance(answer, (ApprovalAnswer, bool)):
             # A faulty hook may return any object. Most objects are true, and one that forgot its answer returns None:
-            # neither is what a person said, so the message must not say that somebody refused.
+            # neither is what a person said, so the message must not say that the user refused.
             wrong = f"confirm returned {reprlib.repr(answer)}, and not True, False or an ApprovalAnswer"
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {wrong}.")
         agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer)

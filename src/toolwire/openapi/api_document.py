@@ -84,7 +84,7 @@ class ApiDocument:
         Raises:
             DefinitionError: there is none, or it is outside of the document.
         """
-        # Whoever writes the document must not choose which files are read or which servers are asked.
+        # The author of the document must not choose which files are read or which servers are asked.
         if not reference.startswith("#"):
             raise DefinitionError(f"the reference {shorten(reference)!r} leads out of the document; bundle it first")
         target = resolve(self.root, reference)

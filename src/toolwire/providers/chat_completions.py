@@ -33,6 +33,7 @@ from toolwire.providers.chat_parts import (
     detail,
     is_custom,
     is_signature,
+    read_finish,
     reasoning_parts,
     signatures_of,
     thinking_part,
@@ -42,7 +43,7 @@ from toolwire.providers.chat_parts import (
 from toolwire.providers.chat_settings import OPENAI
 from toolwire.providers.chat_stream import ChatStreamReader, ChatStreamWriter
 from toolwire.providers.file_parts import AUDIO_FORMATS, file_name, in_words, media_follow
-from toolwire.providers.finish_reasons import read_reason, write_reason
+from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, read_tools, text_of
 from toolwire.providers.output_support import OPENAI_CHAT, OutputSupport
@@ -322,7 +323,7 @@ class ChatCompletions(ChatMessages):
         choices = response.get("choices") or ()
         if choices:
             message = choices[0].get("message") or {}
-            builder.reason = read_reason(self.kind, choices[0].get("finish_reason"))
+            builder.reason = read_finish(choices[0], self.kind)
             for shown, part in reasoning_parts(message):
                 builder.add_reasoning(shown)
                 builder.end_reasoning(part)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from toolwire.messages import ReasoningPart, Usage
+from toolwire.messages import FinishReason, ReasoningPart, Usage
+from toolwire.providers.finish_reasons import WORDS, read_reason
 from toolwire.providers.message_parts import Json, UsageReader
 from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.text.json_text import json_text
 
 OPENROUTER = "openrouter"
+_CUT_WORDS = frozenset(word.lower() for table in WORDS.values() for word in table[FinishReason.LENGTH] if len(word) > 1)
+"""The words of all APIs for an answer that reached its maximum length."""
 
 
 def is_custom(call: Mapping[str, Any]) -> bool:
@@ -21,6 +25,10 @@ def is_custom(call: Mapping[str, Any]) -> bool:
 def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     """Report the error that a body contains; return whether there is one."""
     error = body.get("error")
+    if not error and "choices" not in body and (body.get("object") == "error" or "detail" in body):
+        # vLLM and FastAPI servers write errors without a member of that name.
+        detail = body.get("detail")
+        error = body if detail is None else {"message": detail if isinstance(detail, str) else json_text(detail)}
     if not error:
         return False
     facts = error if isinstance(error, dict) else {"message": str(error)}
@@ -31,12 +39,26 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     return True
 
 
+def read_finish(choice: Mapping[str, Any], kind: str) -> FinishReason | None:
+    """Return why an answer ended; None if the choice does not say.
+
+    A router may say that there are calls, and beside it, in the word of the model's own provider, that the answer was
+    cut off. The second matters more: the last call may be incomplete.
+    """
+    reason = read_reason(kind, choice.get("finish_reason"))
+    native = str(choice.get("native_finish_reason") or "")
+    return FinishReason.LENGTH if reason is not None and native.lower() in _CUT_WORDS else reason
+
+
 def content_blocks(content: Any, builder: ResponseBuilder) -> Iterator[Mapping[str, Any]]:
     """Report content to the builder, except for blocks of reasoning: yield these."""
     if not content:
         return iter(())
     if isinstance(content, str):
         builder.add_text(content)
+        return iter(())
+    if isinstance(content, Mapping):  # structured output that the server has parsed already
+        builder.add_text(json_text(dict(content)))
         return iter(())
     return _content_blocks(content, builder)
 

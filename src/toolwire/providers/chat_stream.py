@@ -15,13 +15,14 @@ from toolwire.providers.chat_parts import (
     detail,
     is_custom,
     is_signature,
+    read_finish,
     reasoning_parts,
     signatures_of,
     thinking_part,
     with_signature,
     write_usage,
 )
-from toolwire.providers.finish_reasons import read_reason, write_reason
+from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.framing import DONE, Frame, sse
 from toolwire.providers.message_parts import Json
 from toolwire.providers.response_builder import ResponseBuilder
@@ -66,8 +67,7 @@ class ChatStreamReader:
             legacy = delta.get("function_call")
             if isinstance(legacy, dict) and (legacy.get("name") or legacy.get("arguments")):
                 self._call({"index": "function_call", "function": legacy}, 0)
-            if word := choice.get("finish_reason"):
-                builder.reason = read_reason(builder.api, word)
+            builder.reason = read_finish(choice, builder.api) or builder.reason
         if usage := chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage"):
             add_usage(usage, builder)
 

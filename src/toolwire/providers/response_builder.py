@@ -2,7 +2,8 @@
 
 The rules are the same for all APIs. Names and ids are set once. No arguments at all (nothing, white space, `null`) are
 `{}`. Arguments are streamed as the JSON text that the scanner releases, and only whole and unambiguous arguments make
-a complete call.
+a complete call. Arguments that do not show their own end (none, an object that was read already, free text) may be
+all that was left of a longer call: if the answer was cut off right behind them, the call is incomplete.
 """
 
 from __future__ import annotations
@@ -143,8 +144,15 @@ class _OpenCall:
         return "".join(pieces)
 
     @property
+    def shows_end(self) -> bool:
+        """True if the arguments themselves say whether they are whole: JSON text has a last bracket."""
+        return not (self.object is not None or self.free or self.raw.strip() in _NOTHING)
+
+    @property
     def whole_values(self) -> dict[str, Any]:
         """The whole values of arguments that were truncated or broken."""
+        if self.object is not None:
+            return self.object
         text = "".join(self.released[: self.scanner.whole_until]) if self.scanner is not None else ""
         if not text:
             return {}
@@ -176,9 +184,11 @@ class ResponseBuilder:
         self._seed = id_seed
         self._events: list[Event] = []
         self._open: dict[Hashable, _OpenCall] = {}
+        self._unproven: _OpenCall | None = None  # ended, but perhaps only because the answer was cut off
         self._complete = 0
         self._half = ""  # the first half of a surrogate pair that was split
         self._finished = False
+        self._failed = False  # an error took the place of the rest
 
     @property
     def empty(self) -> bool:
@@ -195,11 +205,13 @@ class ResponseBuilder:
     def add_text(self, text: Any) -> None:
         """Add content; a value that is not text is ignored."""
         if isinstance(text, str) and (text := self._joined(text)):
+            self._settle()
             self._events.append(ContentDelta(text))
 
     def add_reasoning(self, text: Any) -> None:
         """Add reasoning; a value that is not text is ignored."""
         if isinstance(text, str) and (text := self._joined(text)):
+            self._settle()
             self._events.append(ReasoningDelta(text))
 
     def end_reasoning(self, part: ReasoningPart) -> None:
@@ -222,6 +234,7 @@ class ResponseBuilder:
 
     def add_opaque(self, data: Mapping[str, Any]) -> None:
         """Add an item of something that the provider did itself."""
+        self._settle()
         self._events.append(OpaquePartReceived(OpaquePart(dict(data), self.api)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -240,6 +253,7 @@ class ResponseBuilder:
 
     def begin_call(self, key: Hashable, name: Any = "", id: Any = "", *, free: bool = False) -> None:
         """Begin a call; its name and id may come later. `free`: its arguments are text, not JSON."""
+        self._settle()
         call = _OpenCall(self.call_count, _text(name), _text(id))
         call.free = free
         self.call_count += 1
@@ -283,9 +297,28 @@ class ResponseBuilder:
                 call.pieces.append(text)
                 call.object = value
 
-    def end_call(self, key: Hashable, *, truncated: bool = False) -> None:
-        """End a call. `truncated`: the answer was cut off, so missing arguments were not left out on purpose."""
+    def end_call(self, key: Hashable, *, truncated: bool | None = None) -> None:
+        """End a call.
+
+        Args:
+            key: the key of the open call.
+            truncated: whether it was cut off, so that missing arguments were not left out on purpose; None if only the
+                rest of the answer can say.
+        """
         call = self._open.pop(key)
+        if truncated is None and call.announced and not call.shows_end:
+            self._settle()
+            self._unproven = call
+        else:
+            self._end(call, truncated=bool(truncated))
+
+    def _settle(self, *, truncated: bool = False) -> None:
+        """End the call that waits for proof that it is whole: the answer continues behind it, or ends as it should."""
+        call, self._unproven = self._unproven, None
+        if call is not None:
+            self._end(call, truncated=truncated)
+
+    def _end(self, call: _OpenCall, *, truncated: bool) -> None:
         if not call.announced:
             if call.name or call.raw.strip() or call.id:
                 self._problem("missing_name", "a call has no name", call.raw, None)
@@ -305,7 +338,10 @@ class ResponseBuilder:
     ) -> tuple[dict[str, Any] | None, tuple[str, ...], tuple[ProblemKind, str] | None]:
         """Return the arguments, the repairs that they took, and the problem if there are no arguments."""
         raw = call.raw
+        cut: tuple[ProblemKind, str] = ("truncated", f"the arguments of {call.name!r} were truncated")
         if call.object is not None:
+            if truncated:
+                return None, (), cut
             self._events.append(ArgumentsDelta(call.index, raw))
             return call.object, (), None
         if call.free:
@@ -313,7 +349,7 @@ class ResponseBuilder:
             return self._streamed(call, {"input": raw}), (), problem
         if raw.strip() in _NOTHING:
             if truncated:
-                return None, (), ("truncated", f"the arguments of {call.name!r} were truncated")
+                return None, (), cut
             return self._streamed(call, {}), (), None
         scanner = call.scanner
         if scanner is None:
@@ -369,6 +405,7 @@ class ResponseBuilder:
 
     def fail(self, message: str, kind: ProblemKind = "provider_error", raw: str = "") -> None:
         """Report that an error took the place of the answer, or of its rest."""
+        self._failed = True
         self.reason = FinishReason.ERROR
         self.add_problem(kind, message, raw)
 
@@ -382,6 +419,7 @@ class ResponseBuilder:
             return
         self._finished = True
         truncated = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
+        self._settle(truncated=self._failed or self.reason in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER))
         for key in list(self._open):
             self.end_call(key, truncated=truncated)
         if self._half:

@@ -97,7 +97,7 @@ def _spell(token: str) -> str:
     """Escape white space, or a run without any; in addresses all of it counts as one word."""
     if token.isascii() or token.isspace():
         return escape_invisible(token, "\n")
-    # A Cyrillic word is no danger by itself. A Latin word with one Cyrillic letter is, and so is any such letter in
+    # A Cyrillic word is harmless by itself. A Latin word with one Cyrillic letter is, and so is any such letter in
     # an address.
     address = "@" in token or "://" in token
     spelled: list[str] = []

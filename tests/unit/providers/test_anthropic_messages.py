@@ -301,6 +301,7 @@ def test_call_without_arguments_is_complete_without_a_delta() -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}
     data = sse({"type": "content_block_start", "index": 0, "content_block": start})
     data += sse({"type": "content_block_stop", "index": 0})
+    data += sse({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}) + sse({"type": "message_stop"})
     assert collect(events_of(data)).tool_calls == (ToolCall("now", {}, "toolu_1"),)
 
 

@@ -338,7 +338,7 @@ PIECES = [
 
 
 def test_partial_arguments_are_assembled() -> None:
-    result = events([*PIECES, piece(more=False), piece(name="clock", more=False)])
+    result = events([*PIECES, piece(more=False), piece(name="clock", more=False), answer(finishReason="STOP")])
     assert [event.name for event in result if isinstance(event, CallStart)] == ["weather", "clock"]
     text = "".join(event.text for event in result if isinstance(event, ArgumentsDelta) and event.index == 0)
     read = collect(result).tool_calls

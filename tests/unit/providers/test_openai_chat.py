@@ -610,3 +610,31 @@ def test_cache_marks_are_kept() -> None:
     written = tw.get_api("ollama").encode_request(CHAT.decode_request(body), notes=notes)
     assert [message["content"] for message in written["messages"]] == ["a", "a", "a"]
     assert [note.where for note in notes] == ["cache_control"]
+
+
+@pytest.mark.parametrize(
+    ("native", "reason"), [("max_output_tokens", "length"), ("MAX_TOKENS", "length"), ("stop", "stop")]
+)
+def test_word_of_the_provider_behind_a_router_says_that_the_answer_was_cut(native: str, reason: str) -> None:
+    function = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": '}}
+    choice = {"index": 0, "finish_reason": "tool_calls", "native_finish_reason": native}
+    read = CHAT.decode_response({"choices": [{**choice, "message": {"tool_calls": [function]}}]})
+    assert (read.tool_calls, read.finish_reason) == ((), reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"object": "error", "message": "too long", "code": 400}, "Too long."),
+        ({"detail": "Not Found"}, "Not Found."),
+        ({"detail": [{"msg": "field required"}]}, '[{"msg": "field required"}].'),
+    ],
+)
+def test_error_bodies_of_compatible_servers_are_errors_of_the_provider(body: dict[str, Any], message: str) -> None:
+    (problem,) = CHAT.decode_response(body).problems
+    assert (problem.kind, problem.message) == ("provider_error", message)
+
+
+def test_content_that_is_an_object_is_its_json() -> None:
+    read = CHAT.decode_response({"choices": [{"message": {"content": {"a": 1}}, "finish_reason": "stop"}]})
+    assert read.content == '{"a": 1}'

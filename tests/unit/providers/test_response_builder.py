@@ -1,12 +1,13 @@
 """The rules for building an answer from pieces, the same for every API."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire import ArgumentsDelta, CallStart, FinishReason, ParsedResponse, collect
+from toolwire import ArgumentsDelta, CallStart, FinishReason, ParsedResponse, collect, get_api
 from toolwire.messages import call_id
 from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.response_builder import ResponseBuilder
@@ -182,3 +183,52 @@ def test_arguments_are_read_in_linear_time() -> None:
     text = "{" + ", ".join(f"'k{number}': {number}" for number in range(keys)) + ", 'cut': "
     response, _ = read([text[at : at + 1000] for at in range(0, len(text), 1000)])
     assert len(response.incomplete[0].arguments) == keys
+
+
+FUNCTION: dict[str, Any] = {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+CUT_ANSWERS: dict[str, dict[str, Any]] = {
+    "openai_chat": {"choices": [{"finish_reason": "length", "message": {"tool_calls": [FUNCTION]}}]},
+    "mistral": {"choices": [{"finish_reason": "length", "message": {"tool_calls": [FUNCTION]}}]},
+    "anthropic_messages": {
+        "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}],
+        "stop_reason": "max_tokens",
+    },
+    "gemini": {"candidates": [{"finishReason": "MAX_TOKENS", "content": {"parts": [{"functionCall": {"name": "f"}}]}}]},
+    "bedrock_converse": {
+        "output": {"message": {"content": [{"toolUse": {"toolUseId": "c", "name": "f", "input": {}}}]}},
+        "stopReason": "max_tokens",
+    },
+    "ollama": {
+        "message": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
+        "done": True,
+        "done_reason": "length",
+    },
+    "cohere": {"finish_reason": "MAX_TOKENS", "message": {"tool_calls": [FUNCTION]}},
+    "openai_responses": {
+        "status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens"},
+        "output": [{"type": "function_call", "name": "f", "arguments": "", "call_id": "c", "status": "incomplete"}],
+    },
+}
+
+
+@pytest.mark.parametrize("api", CUT_ANSWERS)
+def test_call_at_the_end_of_a_cut_answer_is_incomplete(api: str) -> None:
+    response = get_api(api).decode_response(CUT_ANSWERS[api])
+    assert (response.tool_calls, response.finish_reason) == ((), "length")
+    assert [call.name for call in response.incomplete] == ["f"]
+    assert [problem.kind for problem in response.problems] == ["truncated"]
+
+
+def test_call_before_the_end_of_a_cut_answer_is_complete() -> None:
+    body = {
+        "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}, {"type": "text", "text": "And"}],
+        "stop_reason": "max_tokens",
+    }
+    assert [call.name for call in get_api("anthropic_messages").decode_response(body).tool_calls] == ["f"]
+
+
+def test_arguments_that_show_their_end_are_complete_in_a_cut_answer() -> None:
+    call = {**FUNCTION, "function": {"name": "f", "arguments": '{"a": 1}'}}
+    body = {"choices": [{"finish_reason": "length", "message": {"tool_calls": [call]}}]}
+    assert get_api("openai_chat").decode_response(body).tool_calls[0].arguments == {"a": 1}
