@@ -321,6 +321,10 @@ class BedrockConverse(ProviderApi):
                     builder.add_call(use.get("name"), use.get("input"), use.get("toolUseId"))
                 case {"reasoningContent": _}:
                     builder.add_thought(_reasoning_part(block))
+                case {"citationsContent": {"content": pieces}}:
+                    # The answer itself, with its sources; `raw` has these. A stream has the text alone, too.
+                    for piece in pieces:
+                        builder.add_text(piece.get("text"))
                 case _:
                     builder.add_opaque(block)
         _add_usage(response.get("usage"), builder)

@@ -221,3 +221,9 @@ def test_for_boto3_returns_bytes() -> None:
     assert for_boto3(body)["toolConfig"] == body["toolConfig"]
     again = API.decode_request(for_boto3(body))
     assert API.encode_request(again) == body
+
+
+def test_text_with_citations_is_content() -> None:
+    cited = {"content": [{"text": "Tea is "}, {"text": "green."}], "citations": [{"title": "On tea"}]}
+    body = {"output": {"message": {"content": [{"citationsContent": cited}]}}, "stopReason": "end_turn"}
+    assert API.decode_response(body).content == "Tea is green."
