@@ -24,7 +24,20 @@ from toolwire import (
     replay,
 )
 
-ALIKE = frozenset(("azure", "xai", "together", "fireworks", "cerebras", "moonshot", "vllm", "sglang", "llama_cpp"))
+ALIKE = frozenset(
+    (
+        "azure",
+        "xai",
+        "together",
+        "fireworks",
+        "cerebras",
+        "moonshot",
+        "vllm",
+        "sglang",
+        "llama_cpp",
+        "openai_compatible",
+    )
+)
 """Providers with the properties of another provider in these tests."""
 APIS = pytest.mark.parametrize("name", [name for name in toolwire.apis() if name not in ALIKE])
 ORDERED = ("anthropic_messages", "bedrock_converse", "gemini", "gemini_openapi", "openai_responses")

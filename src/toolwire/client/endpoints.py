@@ -139,4 +139,6 @@ ENDPOINTS = {
     "vllm": _Compatible("http://localhost:8000/v1", key=("VLLM_API_KEY",)),
     "sglang": _Compatible("http://localhost:30000/v1"),
     "llama_cpp": _Compatible("http://localhost:8080/v1"),
+    # No variable for the key: a key of one provider must not be sent to whatever server the address names.
+    "openai_compatible": _Compatible(),
 }

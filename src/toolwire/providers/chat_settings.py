@@ -58,5 +58,8 @@ SGLANG = SettingMembers(_OPEN, reasoning_effort.CHAT)
 LLAMA_CPP = SettingMembers(_OPEN, reasoning_effort.LLAMA_CPP)
 """Source: https://github.com/ggml-org/llama.cpp/tree/master/tools/server"""
 
+COMPATIBLE = SettingMembers({**_SAMPLING, **_USER}, reasoning_effort.CHAT)
+"""The members of OpenAI's that other servers implement: tiers and metadata are for its own service."""
+
 GEMINI_CHAT = SettingMembers(_BASIC, reasoning_effort.GEMINI_CHAT)
 """Source: https://ai.google.dev/gemini-api/docs/openai"""

@@ -45,6 +45,8 @@ PROVIDERS = {
     "vllm": replace(_OPEN, settings=settings.VLLM, files=_AUDIO),
     "sglang": replace(_OPEN, settings=settings.SGLANG),
     "llama_cpp": replace(_OPEN, settings=settings.LLAMA_CPP, files=_AUDIO),
+    # What nearly all servers of this shape accept; OpenAI alone renamed max_tokens and takes no reasoning back.
+    "openai_compatible": replace(_OPEN, settings=settings.COMPATIBLE),
 }
 
 _GEMINI = replace(_OPEN, reasoning="", seals=frozenset(("gemini",)), output=BEST_EFFORT, settings=settings.GEMINI_CHAT)

@@ -638,3 +638,29 @@ def test_error_bodies_of_compatible_servers_are_errors_of_the_provider(body: dic
 def test_content_that_is_an_object_is_its_json() -> None:
     read = CHAT.decode_response({"choices": [{"message": {"content": {"a": 1}}, "finish_reason": "stop"}]})
     assert read.content == '{"a": 1}'
+
+
+def test_server_that_is_only_compatible_gets_reasoning_and_max_tokens() -> None:
+    body = {
+        "model": "glm",
+        "messages": [
+            {"role": "user", "content": "Rain?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "reasoning_content": "Paris is asked for.",
+                "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+        ],
+        "max_tokens": 100,
+        "seed": 7,
+    }
+    compatible, notes = tw.get_api("openai_compatible"), Notes()
+    encoded = compatible.encode_request(compatible.decode_request(body), notes=notes)
+    assert encoded["messages"][1]["reasoning_content"] == "Paris is asked for."
+    assert (encoded["max_tokens"], encoded["seed"]) == (100, 7)
+    assert "max_completion_tokens" not in encoded
+    assert not notes

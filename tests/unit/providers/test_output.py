@@ -43,7 +43,10 @@ WRITTEN: dict[str, dict[str, Any]] = {
         ("openai_chat", "azure", "xai", "openrouter", "cerebras", "mistral"),
         response_format(schema=STRICT, strict=True),
     ),
-    **dict.fromkeys(("groq", "together", "fireworks", "vllm", "sglang", "llama_cpp"), response_format(schema=PERSON)),
+    **dict.fromkeys(
+        ("groq", "together", "fireworks", "vllm", "sglang", "llama_cpp", "openai_compatible"),
+        response_format(schema=PERSON),
+    ),
     **{name: {"response_format": {"type": "json_object"}} for name in ("deepseek", "moonshot")},
     "openai_responses": {
         "text": {
