@@ -16,8 +16,8 @@ from toolwire.runtime.process_groups import SHARED_GROUP
 from toolwire.runtime.processes import environment, run
 from toolwire.tools import Tier, Tool, tool
 
-TE: Final = (sys.executable, "-m", "toolwire.envelope")
-"""The command `te` of this installation."""
+TE: Final = (sys.executable, "-P", "-m", "toolwire.envelope")
+"""The command `te` of this installation. Without `-P`, a `shlex.py` in the working directory would run in its place."""
 MAX_OUT: Final = 4 << 20
 """Maximum size of the output of `te` that is read, in bytes."""
 MAX_ERR: Final = 4_000

