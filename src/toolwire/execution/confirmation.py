@@ -71,6 +71,7 @@ async def turn(lock: AbstractAsyncContextManager[object]) -> AsyncGenerator[None
         lock: one that all who ask there share, such as an `asyncio.Lock`.
     """
     deadline = _DEADLINE.get()
+    # A person who answers one question after the other must not lose the last ones to the time of the first.
     if deadline is not None:
         deadline.move(counts=False)
     async with lock:

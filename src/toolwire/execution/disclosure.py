@@ -138,6 +138,7 @@ class Disclosure:
 
     def definition(self, deferred: Sequence[ToolDefinition] = ()) -> ToolDefinition:
         """Return the definition of the tool that finds the others."""
+        # A model that knows what servers there are searches for their tools; it cannot ask for what it never heard of.
         servers = sorted({tool.server for tool in deferred if tool.server})[:LISTED_SERVERS]
         among = f" Some are of these servers: {', '.join(servers)}." if servers else ""
         return ToolDefinition(
@@ -178,6 +179,7 @@ class Disclosure:
         """Return the result of a call of `find_tools`; None for a call of any other tool, which is an executor's."""
         if call.name != self.name:
             return None
+        # The model wrote these arguments like those of any tool, so they are checked like them.
         definition = self.definition()
         arguments = definition.fit(call.arguments)
         if issues := validate(arguments, definition.parameters):

@@ -300,8 +300,10 @@ class ToolRegistry:
         if len(matches) == 1:
             return matches[0]
         if matches:
+            # Taking the first would let a new server take over the calls of another one's tool.
             full = ", ".join(_full(entry.key) for entry in matches)
             raise UnknownTool(f"Several tools are called {name!r}; say which: {full}.")
+        # A suggestion must not betray a tool that this model is not to know.
         names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
         hint = did_you_mean(closest(name, names, limit=SUGGESTED)) or "."
         of = f" of the server {server!r}" if server else ""
@@ -334,6 +336,7 @@ class ToolRegistry:
         entry = self._entries.get((server, name))
         if entry is not None:
             return entry
+        # Without a server the name may still be that of a server's tool, if no other has it.
         matches = self._matching(name, server) if not server else []
         if len(matches) == 1:
             return matches[0]

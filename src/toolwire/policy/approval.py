@@ -173,6 +173,7 @@ class _Leaf:
 
     def path(self) -> tuple[str, bool]:
         """Return the path, and whether its keys are plain names; other keys are quoted, so that no two look alike."""
+        # Places are linked upwards, since most leaves of a large call are never shown and need no path.
         parts: list[str | int] = []
         place: _Place | None = self.place
         while place:
@@ -215,6 +216,7 @@ def _barred(view: ApprovalView, width: int) -> list[str]:
     if not view.start:
         return ["  (empty)"]
     lines: list[str] = []
+    # The bar shows where the call's own text is, which could otherwise imitate the lines of the question.
     for part in (view.start, view.end) if view.hidden else (view.start,):
         for line in escape_lookalikes(part).split("\n"):
             lines += [f"  | {piece}" for piece in _wrapped(line, width - 4)]

@@ -135,6 +135,7 @@ class _Sentence:
         while True:
             length = self._opener(at)
             if length:
+                # "Please", "I want to" and the like may come in any number; what counts is the verb behind them.
                 opened, by_user = True, tuple(self._text[at : at + length]) in intent_words.MINE
                 start = at if not by_user else start
                 at += length
@@ -145,12 +146,13 @@ class _Sentence:
         soft = self._fresh == "soft" and not opened
         self._fresh = ""
         word = self._at(at)
+        # Asked first: whatever the clause would wish for, a negation turns it into its opposite.
         if word in intent_words.CLAUSE_NEGATIONS or (word.endswith("n't") and word not in intent_words.ASKING):
             return self._negation(at)
         if by_user and self._is_change(at):
             self._mode = "asking"
         elif soft and not self._has_object(at):
-            pass
+            pass  # a verb alone behind a comma may as well be a noun: the mode before it stays
         elif self._wish(start, at, gerund=opened):
             self._mode = "wish"
         elif word in intent_words.ASKING:
@@ -225,6 +227,7 @@ class _Sentence:
                 return bool({"back", "up"} & set(rest[:4]))
             case "do":
                 return after in {"it", "that", "so", "this"} or any(word in self._words.run for word in rest[:2])
+            # Names of programs: whether they change anything depends on the command that follows.
             case "git" | "npm" | "pip" | "docker" | "cargo" | "pytest" | "python" | "node":
                 return after not in intent_words.PROGRAMS.get(verb, ())
             case "comment" | "lock" | "unlock":

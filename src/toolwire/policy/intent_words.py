@@ -215,13 +215,14 @@ def _chunk(chunk: str, start: int) -> Iterator[Token]:
     core = chunk.rstrip(".,;:!?)]}>…*'")
     if core.endswith("(") and chunk[len(core) : len(core) + 1] == ")":
         core += ")"
+    # The brackets of a call belong to its name: "main()" is a name, "(main)" is a word in brackets.
     rest = chunk[len(core) :]
     inner = core.lstrip("([{<*'")
     start += len(core) - len(inner)
     stop = start + len(inner)
     text = inner.lower().replace("’", "'")
     if text in _ABBREVIATIONS:
-        return
+        return  # otherwise its dot would end the sentence
     if _FOLDER.fullmatch(inner):
         yield Token("folder", text, start, stop)
     elif _FILE.fullmatch(text):
@@ -231,6 +232,7 @@ def _chunk(chunk: str, start: int) -> Iterator[Token]:
     else:
         for word in _WORD.finditer(text):
             yield Token("word", word[0], start + word.start(), start + word.end())
+    # A question mark wins among several marks: what is asked is not yet ordered.
     if any(mark in rest for mark in ".!?…"):
         yield Token("end", "?" if "?" in rest else ".", stop, stop + len(rest))
     elif rest:

@@ -63,7 +63,7 @@ def misnomers(policy: Policy, tools: Iterable[ToolDefinition]) -> list[Misnomer]
         policy: the rules.
         tools: all tools, also those that are hidden or disabled: `registry.known()`.
     """
-    definitions = list(tools)
+    definitions = list(tools)  # gone through once for each rule
     problems: list[Misnomer] = []
     for at, rule in enumerate(policy.rules):
         problems += _of(f"policy.rules.{at}", rule, rule.effect, definitions)

@@ -90,6 +90,7 @@ def vouched(
         asking: words or phrases, one of which the sentence has to contain; case is ignored.
     """
     values = list(_values(arguments, parameters))
+    # A call without a value has nothing that a sentence could vouch for, so the sentence may be about another call.
     if not values or any(isinstance(value, _Doubt) for value in values):
         return False
     return any(_asks(sentence, asking) and all(stands_in(value, sentence) for value in values) for sentence in said)
