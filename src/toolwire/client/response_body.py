@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-
-import httpx
+from typing import Protocol
 
 from toolwire.errors import ProviderError
 
@@ -27,7 +26,21 @@ _STEP = 1 << 20
 """Maximum size of a piece that is unpacked at once, in bytes."""
 
 
-async def unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+class _Response(Protocol):
+    """The members of an `httpx.Response` that are read here; scripted transports work without that package."""
+
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def is_stream_consumed(self) -> bool: ...
+    @property
+    def content(self) -> bytes: ...
+    def aiter_raw(self) -> AsyncIterator[bytes]: ...
+
+
+async def unpacked(response: _Response) -> AsyncIterator[bytes]:
     """Yield the body of a response, unpacked in pieces of bounded size.
 
     Raises:
