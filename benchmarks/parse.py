@@ -170,7 +170,7 @@ def measure(wire: WireFormat, *, quick: bool) -> Row:
         "source": whole(wire, source, rounds),
         "unicode": whole(wire, texts.fill(texts.UNICODE, million), rounds),
     }
-    if texts.kind(wire) == "elements":
+    if texts.reads_entities(wire):
         row["entities"] = whole(wire, source, rounds, entities=True)
     row["plain"] = statistics.median(stream(wire, texts.fill(texts.PROSE, million)))
     row["special"] = statistics.median(stream(wire, texts.fill(texts.SPECIAL, million // 2)))

@@ -58,14 +58,23 @@ def walk(value: Any) -> Iterator[Any]:
 
 def kind(wire: WireFormat) -> str:
     """Return the syntax of values: "json", "raw", "elements", "python" or "none"."""
-    nodes = list(walk(wire.blocks[:1]))
-    kinds = {type(node) for node in nodes}
-    if any(isinstance(node, (syntax.TokenArgs, syntax.Elements)) and node.token for node in nodes):
-        return "raw"  # between tokens everything is literal
-    for node, name in ((syntax.Elements, "elements"), (syntax.Value, "raw"), (syntax.PyCalls, "python")):
-        if node in kinds:
-            return name
-    return "json" if kinds else "none"
+    kinds = {type(node) for node in walk(wire.blocks[:1])}
+    if not kinds:
+        return "none"
+    if syntax.PyCalls in kinds and not kinds & {syntax.Elements, syntax.Value}:
+        return "python"
+    # A format may read several syntaxes; the one that it writes is measured.
+    probe = ToolCall("write_file", {"path": "a.py", "content": 'a < "b" &'}, id="abc123456")
+    text = toolwire.render_calls([probe], format=wire.name, tools=TOOLS)
+    if r"a < \"b" in text or r"a < \\\"b" in text:
+        return "json"
+    return "raw" if 'a < "b" &' in text and "CDATA" not in text else "elements"
+
+
+def reads_entities(wire: WireFormat) -> bool:
+    """Return whether a format writes values as XML that may contain entities."""
+    nodes = walk(wire.blocks[:1])
+    return kind(wire) == "elements" and any(isinstance(node, syntax.Elements) and not node.literal for node in nodes)
 
 
 def formats(names: list[str] | None = None) -> list[WireFormat]:
