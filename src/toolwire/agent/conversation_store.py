@@ -10,19 +10,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
 from toolwire._surface import check_type
 from toolwire.agent.conversation_database import Rows, database_of
 from toolwire.agent.conversation_json import dump_messages, dump_session, load_messages, load_session
 from toolwire.agent.pending import PendingApprovals
+from toolwire.agent.stored_names import name_fault
 from toolwire.errors import ConversationError
 from toolwire.messages import Message, ToolCall
 from toolwire.policy.session import Session
 from toolwire.text.suggest import closest, did_you_mean
-
-MAX_NAME: Final = 200
-"""Maximum length of a name, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +283,6 @@ def check_name(name: str) -> str:
         TypeError: it is not text.
     """
     check_type("name", name, str, "text")
-    if not name.isprintable() or not name.strip() or len(name) > MAX_NAME:
-        raise ConversationError(
-            f"a conversation cannot be called {name[:80]!r}: use at most {MAX_NAME} printable characters"
-        )
+    if fault := name_fault("a conversation", name):
+        raise ConversationError(fault)
     return name

@@ -21,6 +21,7 @@ from toolwire.agent.codec import from_json, loads
 from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.process_locks import FileLiveProcesses, LiveProcesses, PostgresLiveProcesses
 from toolwire.agent.run_events import AgentEvent, RunEnded
+from toolwire.agent.stored_names import name_fault
 from toolwire.agent.task import more_than_text
 from toolwire.errors import JournalError
 from toolwire.messages import Content, Message, Part
@@ -38,8 +39,6 @@ END: Final = "run/end"
 HERE: Final = "toolwire.at."
 """Prefix of a queue from which one process alone takes runs; the name of the process follows."""
 LAST: Final = "last"
-MAX_NAME: Final = 200
-"""Maximum length of a run's name, in characters."""
 MAX_SHOWN: Final = 200
 """Maximum length of a task in a list, in characters."""
 
@@ -483,6 +482,6 @@ def checked_name(run_id: str) -> str:
     Raises:
         JournalError: it is too long or not printable.
     """
-    if run_id and (not run_id.isprintable() or not run_id.strip() or len(run_id) > MAX_NAME):
-        raise JournalError(f"a run cannot be called {run_id[:80]!r}: use at most {MAX_NAME} printable characters")
+    if run_id and (fault := name_fault("a run", run_id)):
+        raise JournalError(fault)
     return run_id or f"run_{uuid.uuid4().hex[:12]}"

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 from typing_extensions import Unpack
 
-from toolwire._surface import check_type, wrong_type
+from toolwire._surface import check_number, check_type, wrong_type
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.openapi.api_document import ApiDocument, OperationSource, load_document
 from toolwire.openapi.operations import ApiRequest, Operation, operation_name, read_operation
@@ -158,8 +158,8 @@ class _Sender:
         if any("\n" in text or "\r" in text for pair in checked.multi_items() for text in pair):
             raise ConfigurationError("headers= contains a line break")
         check_type("base_url", self._base_url, str, "text, such as 'https://api.example.com'")
-        check_type("timeout", self._timeout, (int, float), "a number of seconds")
-        check_type("max_bytes", self._max_bytes, int, "a number of bytes")
+        check_number("timeout", self._timeout, "a number of seconds")
+        check_number("max_bytes", self._max_bytes, "a number of bytes", whole=True)
         if self._base_url:
             _check_url(self._base_url)
         elif not self._trusts:

@@ -210,18 +210,16 @@ def thinking_part(block: Mapping[str, Any]) -> ReasoningPart:
     return ReasoningPart(text, signature, KIND if signature else "")
 
 
-_INPUT = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
-_USAGE = UsageReader(_INPUT, "output_tokens", "cache_read_input_tokens")
-_COUNTS = (*_INPUT.split(), "output_tokens")
+_USAGE = UsageReader(
+    "input_tokens cache_read_input_tokens cache_creation_input_tokens", "output_tokens", "cache_read_input_tokens"
+)
 
 
 def add_usage(usage: Any, input_usage: Mapping[str, Any], builder: ResponseBuilder) -> None:
     """Report token counts to the builder; a stream gives those of the input at its beginning."""
     if isinstance(usage, Mapping):
         counts = {key: value for key, value in usage.items() if value is not None}
-        total = {**input_usage, **counts}
+        counts = {**input_usage, **counts}
         # A compaction by the server is paid too, but the counts of the whole answer leave it out.
-        for item in total.get("iterations") or ():
-            if item.get("type") == "compaction":
-                total.update({name: (total.get(name) or 0) + max(0, item.get(name) or 0) for name in _COUNTS})
-        builder.add_usage(_USAGE.read(total))
+        compactions = (item for item in counts.get("iterations") or () if item.get("type") == "compaction")
+        builder.add_usage(sum(map(_USAGE.read, compactions), start=_USAGE.read(counts)))

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolwire.messages import FinishReason, ReasoningPart, Usage
-from toolwire.providers.finish_reasons import WORDS, read_reason
+from toolwire.providers.finish_reasons import is_cut, read_reason
 from toolwire.providers.message_parts import Json, UsageReader
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.text.json_text import json_text
 
 OPENROUTER = "openrouter"
-_CUT_WORDS = frozenset(word.lower() for table in WORDS.values() for word in table[FinishReason.LENGTH] if len(word) > 1)
-"""The words of all APIs for an answer that reached its maximum length."""
 
 
 def is_custom(call: Mapping[str, Any]) -> bool:
@@ -46,8 +44,7 @@ def read_finish(choice: Mapping[str, Any], kind: str) -> FinishReason | None:
     cut off. The second matters more: the last call may be incomplete.
     """
     reason = read_reason(kind, choice.get("finish_reason"))
-    native = str(choice.get("native_finish_reason") or "")
-    return FinishReason.LENGTH if reason is not None and native.lower() in _CUT_WORDS else reason
+    return FinishReason.LENGTH if reason is not None and is_cut(choice.get("native_finish_reason")) else reason
 
 
 def content_blocks(content: Any, builder: ResponseBuilder) -> Iterator[Mapping[str, Any]]:

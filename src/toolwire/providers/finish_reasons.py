@@ -77,6 +77,13 @@ _READ = {
     api: {word: reason for reason, words in reversed(table.items()) for word in reversed(words)}
     for api, table in WORDS.items()
 }
+_CUT = frozenset(word.lower() for table in WORDS.values() for word in table[_LENGTH] if not word.isdigit())
+"""The words of all APIs for an answer that reached its maximum length."""
+
+
+def is_cut(word: object) -> bool:
+    """Return whether any API says with this word, in capitals or not, that an answer reached its maximum length."""
+    return isinstance(word, str) and word.lower() in _CUT
 
 
 def read_reason(api: str, word: object) -> FinishReason | None:
