@@ -261,8 +261,8 @@ class _Building:
         )
 
     async def _summarize(self, table: SummarizeTable) -> Summarize:
-        profile = self._configuration.profiles.get(table.profile)
-        backend = None if profile is None else await self._models.open(profile)
+        chain = self._configuration.profile_chain(table.profile) if table.profile else ()
+        backend = await self._models.open_chain(chain) if chain else None
         options = table.model_dump(include={"keep", "instructions"}, exclude_none=True)
         return Summarize(backend, **options)
 

@@ -365,7 +365,11 @@ class Configuration(_Strict):
 
     def chain(self, agent: str) -> tuple[ModelProfile, ...]:
         """Return the profile of an agent, and those that answer where its model fails."""
-        profile = self.profiles[self.agents[agent].profile or next(iter(self.profiles))]
+        return self.profile_chain(self.agents[agent].profile or next(iter(self.profiles)))
+
+    def profile_chain(self, name: str) -> tuple[ModelProfile, ...]:
+        """Return a profile, and those that answer where its model fails."""
+        profile = self.profiles[name]
         return (profile, *(self.profiles[name] for name in profile.fallback))
 
     def dangling(self) -> Iterator[tuple[list[str], str]]:

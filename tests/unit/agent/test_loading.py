@@ -20,6 +20,7 @@ from toolwire.config.tables import Configuration, ModelProfile, load_configurati
 from toolwire.events import Finish
 from toolwire.mcp.server_status import ServerQuestion
 from toolwire.models.backends import ApiBackend, TextBackend
+from toolwire.models.model_group import single_models
 from toolwire.policy.policy import Policy, Rule
 from toolwire.telemetry import CoachedBackend
 
@@ -203,6 +204,34 @@ def test_handoff_compaction_and_output_of_a_file_work(tmp_path: Path) -> None:
     assert asked[1]["messages"][0]["content"] == "Count."
     assert asked[2]["messages"][0]["content"] == "Shorten."
     assert "They counted." in str(asked[3]["messages"])
+
+
+def test_writer_of_summaries_has_the_fallback_of_its_profile(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+        [profiles.one]
+        model = "m"
+        url = "http://127.0.0.1:9"
+
+        [profiles.writer]
+        model = "w"
+        url = "http://127.0.0.1:9"
+        fallback = ["one"]
+
+        [agents.a]
+        profile = "one"
+        context = 500
+        compaction = { profile = "writer" }
+        """,
+    )
+
+    async def models() -> list[str]:
+        async with load_agent(path) as agent:
+            assert agent.config.compaction is not None
+            return [backend.model for backend in single_models(agent.config.compaction.backend)]
+
+    assert asyncio.run(models()) == ["w", "m"]
 
 
 @pytest.mark.parametrize(
