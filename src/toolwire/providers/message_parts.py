@@ -15,6 +15,7 @@ from toolwire.messages import (
     Role,
     TextPart,
     ToolCall,
+    ToolResult,
     Usage,
 )
 from toolwire.providers.request import Notes
@@ -70,6 +71,8 @@ def note_dropped(part: Part, api: str, notes: Notes) -> None:
 
 
 def _kind(part: OpaquePart) -> str:
+    if members := message_members(part, part.provider):
+        return ", ".join(members)
     return str(part.data.get("type") or next(iter(part.data), "an item"))
 
 
@@ -89,6 +92,48 @@ def without_seal(part: Part, api: str, notes: Notes, kind: str | None = None) ->
     if part.signature or part.data:
         notes.dropped("reasoning", f"{api} has no place for what {part.provider} wants back with it")
     return ReasoningPart(part.text)
+
+
+_MESSAGE = "message"
+_NO_VALUE: tuple[Any, ...] = (None, [], {})
+
+
+def members_except(item: Mapping[str, Any], read: frozenset[str], kind: str, **defaults: Any) -> OpaquePart | None:
+    """Return the members of an item that only an API of this kind has; None if there are none.
+
+    Args:
+        item: a message, a block, a call or a result.
+        read: the members that have a place of their own in our values.
+        kind: the API.
+        defaults: members that mean nothing with this value.
+    """
+    rest = {
+        name: value
+        for name, value in item.items()
+        if name not in read and value not in _NO_VALUE and not (name in defaults and value == defaults[name])
+    }
+    return OpaquePart(rest, kind) if rest else None
+
+
+def own_members(part: TextPart | ImagePart | FilePart | ToolCall | ToolResult, kind: str) -> Json:
+    """Return the members of a part that only an API of this kind has."""
+    return part.extra.data if part.extra is not None and part.extra.provider == kind else {}
+
+
+def members_part(message: Mapping[str, Any], read: frozenset[str], kind: str) -> tuple[OpaquePart, ...]:
+    """Return a part for the members of a message that only an API of this kind has; see `members_except`.
+
+    It precedes the message's other parts, so that an answer can report it before the text has arrived.
+    """
+    extra = members_except(message, read, kind)
+    return () if extra is None else (OpaquePart({_MESSAGE: extra.data}, kind),)
+
+
+def message_members(part: Part, kind: str) -> Json:
+    """Return the members that a part of `members_part` stands for; none for any other part."""
+    if isinstance(part, OpaquePart) and part.provider == kind and part.data.keys() == {_MESSAGE}:
+        return dict(part.data[_MESSAGE])
+    return {}
 
 
 def read_tools(tools: Iterable[Json] | None, read: Callable[[Json], ToolDefinition | None]) -> Json:

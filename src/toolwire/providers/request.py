@@ -279,6 +279,7 @@ class _Turn:
         self.calls: list[tuple[ToolCall, str]] = []  # each with its original id
         self.results: dict[int, ToolResult] = {}
         self.following: list[Message | ToolResult] = []  # other messages, and results without a call in this turn
+        self.has_references = False  # this turn or an earlier one contains calls by reference, so their ids are unknown
         self._indexed = 0  # calls that can be looked up
         self._waiting: dict[tuple[str | None, str | None], deque[int]] = {}  # by id, by name, and by both
 
@@ -317,7 +318,7 @@ class _Turn:
         missing = [at for at in range(len(self.calls)) if at not in self.results]
         strays = [item for item in self.following if isinstance(item, ToolResult) and item.call_id not in call_ids]
         # Results with unknown ids are matched by position. With other counts any match would be a guess.
-        if strays and len(strays) == len(missing):
+        if strays and len(strays) == len(missing) and not self.has_references:
             for at, stray in zip(missing, strays, strict=True):
                 notes.changed(f"call {self.calls[at][1]}", f"the result of {stray.call_id!r} is taken for its own")
                 self._answer(at, stray)
@@ -334,13 +335,18 @@ class _Turn:
             if isinstance(item, Message):
                 yield item
                 continue
+            if self.has_references and item.call_id not in call_ids:
+                yield Message("tool", (item,))
+                continue
             notes.changed(f"result {item.call_id!r}", "it belongs to no call: it becomes text")
             shown = "" if item.only_media else item.text
             text = f"Result of {item.tool_name or 'a tool'}: {shown}".rstrip()
             yield Message("user", (TextPart(text), *item.media))
 
 
-def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ...]:
+def pair_results(
+    messages: Iterable[Message], notes: Notes, *, is_reference: Callable[[Part], bool] | None = None
+) -> tuple[Message, ...]:
     """Return the conversation with each call answered once, right after it, in the order of the calls.
 
     Every call has a unique id then: a call without one gets one, and so does the second of two calls with one id,
@@ -351,7 +357,12 @@ def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ..
     - by its position, if its id is unknown and as many calls lack a result as results lack a call.
 
     A late result moves to its call. A call without a result gets an error as its result, unless the conversation ends
-    with it. A result without a call becomes text of the user.
+    with it. A result without a call becomes text of the user, unless a reference before it can stand for its call.
+
+    Args:
+        messages: the messages.
+        notes: collects the changes.
+        is_reference: whether a part stands for an item, perhaps a call, that only the provider has.
     """
     messages = tuple(messages)
     call_ids = frozenset(
@@ -367,8 +378,12 @@ def pair_results(messages: Iterable[Message], notes: Notes) -> tuple[Message, ..
                 for at, (_, original_id) in enumerate(turn.calls):
                     if at not in turn.results and original_id:
                         waiting[original_id] = turn
+                has_references = turn.has_references
                 turn = _Turn()
+                turn.has_references = has_references
                 turns.append(turn)
+            if is_reference is not None and any(map(is_reference, message.parts)):
+                turn.has_references = True
             turn.model_messages.append(_with_ids(message, number, used_ids, turn))
             continue
         rest: list[Part] = []

@@ -82,6 +82,7 @@ class _OpenCall:
         self.tail = ""  # text that the scanner cannot judge yet
         self.trailing: list[str] = []  # text after the object
         self.released: list[str] = []  # the JSON text that was streamed
+        self.extra: OpaquePart | None = None  # members that only this API has
 
     @property
     def raw(self) -> str:
@@ -297,15 +298,17 @@ class ResponseBuilder:
                 call.pieces.append(text)
                 call.object = value
 
-    def end_call(self, key: Hashable, *, truncated: bool | None = None) -> None:
+    def end_call(self, key: Hashable, *, truncated: bool | None = None, extra: OpaquePart | None = None) -> None:
         """End a call.
 
         Args:
             key: the key of the open call.
             truncated: whether it was cut off, so that missing arguments were not left out on purpose; None if only the
                 rest of the answer can say.
+            extra: members of the call that only this API has.
         """
         call = self._open.pop(key)
+        call.extra = extra
         if truncated is None and call.announced and not call.shows_end:
             self._settle()
             self._unproven = call
@@ -326,7 +329,14 @@ class ResponseBuilder:
         value, repairs, problem = self._value(call, truncated=truncated)
         arguments = call.whole_values if value is None else value
         free = call.free and call.object is None
-        ended = ToolCall(call.name, arguments, call.id, raw=call.raw, format=self.api, repairs=repairs, free=free)
+        ended = ToolCall(
+            *(call.name, arguments, call.id),
+            raw=call.raw,
+            format=self.api,
+            repairs=repairs,
+            free=free,
+            extra=call.extra,
+        )
         self._events.append(CallEnd(call.index, ended, problem is None))
         if problem is None:
             self._complete += 1
@@ -379,14 +389,16 @@ class ResponseBuilder:
         self._events.append(ArgumentsDelta(call.index, json_text(arguments)))
         return arguments
 
-    def add_call(self, name: Any, arguments: Any, id: Any = "", *, free: bool = False) -> None:
+    def add_call(
+        self, name: Any, arguments: Any, id: Any = "", *, free: bool = False, extra: OpaquePart | None = None
+    ) -> None:
         """Add a whole call; its arguments are an object, text or nothing."""
         key = object()
         self.begin_call(key, name, id, free=free)
         if arguments is not None and not isinstance(arguments, str | Mapping):
             arguments = json.dumps(arguments)  # not an object: the problem then quotes it
         self.add_arguments(key, arguments)
-        self.end_call(key)
+        self.end_call(key, extra=extra)
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ Source: https://platform.openai.com/docs/api-reference/responses
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.messages import OpaquePart, ParsedResponse, ReasoningPart, TextPart, ToolCall, Usage
+from toolwire.messages import OpaquePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, Usage
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.framing import compact
-from toolwire.providers.message_parts import Json
+from toolwire.providers.message_parts import Json, members_except, message_members, own_members
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
 
@@ -20,6 +20,10 @@ KIND = "openai_responses"
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """Types of items that are calls, and the member with the arguments."""
+MESSAGE = frozenset(("type", "id", "role", "content", "status"))
+"""The members of a message that are read."""
+_CALL = frozenset(("type", "id", "call_id", "name", "arguments", "input", "namespace", "status"))
+_ANNOTATIONS = "annotations"
 SEPARATOR = "\n\n"
 """Text between the summaries of one item of reasoning."""
 _SEAL = '{"provider":'
@@ -65,24 +69,77 @@ def sealed_item(part: ReasoningPart, text: str, id: str) -> Json:
     return {"id": id, "type": "reasoning", "summary": summary, "encrypted_content": compact(facts)}
 
 
+class OutputMessage:
+    """A message of the model that is being written: adjacent text, and what belongs to it."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._annotations: list[Any] = []
+        self._members: Json = {}
+
+    def takes(self, part: Part | None) -> bool:
+        """Add a part; return False for one that is not part of the message."""
+        if isinstance(part, TextPart):
+            self._texts.append(part.text)
+            return True
+        annotations = annotations_in(part)
+        self._annotations += annotations
+        return bool(annotations)
+
+    def begin(self, part: Part | None) -> None:
+        """Begin the next message, whose members the part may stand for."""
+        self._texts, self._annotations = [], []
+        self._members = {} if part is None else message_members(part, KIND)
+
+    def items(self) -> Iterator[Json]:
+        """Yield the message as an item of a request, unless it has no text."""
+        if text := "".join(self._texts):
+            content: Any = text
+            if self._annotations:
+                content = [{"type": "output_text", "text": text, "annotations": self._annotations}]
+            yield {"role": "assistant", "content": content, **self._members}
+
+    def output_items(self, id: str) -> Iterator[Json]:
+        """Yield the message as an item of an answer, unless it has no text."""
+        if text := "".join(self._texts):
+            yield {**message_item(id, text, annotations=self._annotations), **self._members}
+
+
+def annotations_part(block: Mapping[str, Any]) -> Iterator[OpaquePart]:
+    """Yield a part with the annotations of a block of text, which follows the text."""
+    if annotations := block.get(_ANNOTATIONS):
+        yield OpaquePart({_ANNOTATIONS: list(annotations)}, KIND)
+
+
+def annotations_in(part: Part | None) -> list[Any]:
+    """Return the annotations that a part of `annotations_part` has."""
+    if isinstance(part, OpaquePart) and part.provider == KIND and part.data.keys() == {_ANNOTATIONS}:
+        return list(part.data[_ANNOTATIONS])
+    return []
+
+
+def call_extra(item: Mapping[str, Any]) -> OpaquePart | None:
+    """Return the members of a call that only this API has, such as the program that made it."""
+    return members_except(item, _CALL, KIND)
+
+
 def output_items(response: ParsedResponse, head: Head) -> list[Json]:
     """Return the items of a whole response, without those of other APIs."""
     items: list[Json] = []
-    texts: list[str] = []
+    message = OutputMessage()
     for part in (*response.parts, None):
-        if isinstance(part, TextPart):
-            texts.append(part.text)
+        if message.takes(part):
             continue
-        if text := "".join(texts):
-            items.append(message_item(item_id("msg", head, len(items)), text))
-        texts = []
+        items += message.output_items(item_id("msg", head, len(items)))
+        message.begin(part)
         match part:
             case ToolCall(name, arguments, id):
                 text = input_text(part) if part.free else json_text(arguments)
-                items.append(call_item(item_id("fc", head, len(items)), name, id, text, free=part.free))
+                item = call_item(item_id("fc", head, len(items)), name, id, text, free=part.free)
+                items.append({**item, **own_members(part, KIND)})
             case ReasoningPart() if part != ReasoningPart(""):
                 items.append(reasoning_item(part, item_id("rs", head, len(items))))
-            case OpaquePart(data, provider) if provider == KIND:
+            case OpaquePart(data, provider) if provider == KIND and not message_members(part, KIND):
                 items.append(dict(data))
             case _:
                 pass
@@ -94,15 +151,15 @@ def item_id(prefix: str, head: Head, place: int) -> str:
     return f"{prefix}_{head.id}_{place}"
 
 
-def message_item(id: str, text: str, status: str = "completed") -> Json:
+def message_item(id: str, text: str, status: str = "completed", *, annotations: Sequence[Any] = ()) -> Json:
     """Return an item with content."""
-    content = [content_block(text)] if status == "completed" else []
+    content = [content_block(text, annotations)] if status == "completed" else []
     return {"id": id, "type": "message", "status": status, "role": "assistant", "content": content}
 
 
-def content_block(text: str) -> Json:
+def content_block(text: str, annotations: Sequence[Any] = ()) -> Json:
     """Return a block of content."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": list(annotations), "logprobs": []}
 
 
 def call_item(id: str, name: str, call_id: str, text: str, status: str = "completed", *, free: bool = False) -> Json:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
@@ -19,12 +20,16 @@ from toolwire.messages import OpaquePart, ReasoningPart
 from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.framing import Frame, sse
-from toolwire.providers.message_parts import Json, UsageReader
+from toolwire.providers.message_parts import Json, UsageReader, members_part, message_members, own_members
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_items import (
     CALLS,
     KIND,
+    MESSAGE,
     SEPARATOR,
+    annotations_in,
+    annotations_part,
+    call_extra,
     call_item,
     content_block,
     input_text,
@@ -58,11 +63,12 @@ _USAGE = UsageReader(
 class _Item:
     """An item of which at least one event has arrived."""
 
-    __slots__ = ("call_id", "closed", "first", "id", "matched", "part", "parts", "pieces", "type")
+    __slots__ = ("begun", "call_id", "closed", "first", "id", "matched", "part", "parts", "pieces", "type")
 
     def __init__(self, type: str, id: Any) -> None:
         self.type = type
         self.id = id
+        self.begun = False  # the members of a message have been reported
         self.call_id: Any = None
         self.first: Mapping[str, Any] = {}  # as it was announced
         self.pieces: list[str] = []  # its text
@@ -142,6 +148,14 @@ class OutputReader:
             item = self._new(type, id, event.get("output_index"))
         item.first = first
         self._name(item, first)
+        self._begin_message(item, first)
+
+    def _begin_message(self, item: _Item, data: Mapping[str, Any]) -> None:
+        """Report the members of a message once, before its text."""
+        if item.type == "message" and not item.begun and not item.pieces:
+            for part in members_part(data, MESSAGE, KIND):
+                item.begun = True
+                self._builder.add_opaque(part.data)
 
     def _name(self, item: _Item, data: Mapping[str, Any]) -> None:
         if item.type in CALLS:
@@ -182,10 +196,14 @@ class OutputReader:
         builder = self._builder
         match item.type:
             case "message":
+                self._begin_message(item, whole)
                 content = whole.get("content") or ()
+                blocks = () if isinstance(content, str) else content
                 if not isinstance(content, str):
                     content = "".join(str(block.get("text") or block.get("refusal") or "") for block in content)
                 self._rest(item, content)
+                for part in chain.from_iterable(map(annotations_part, blocks)):
+                    builder.add_opaque(part.data)
             case "reasoning":
                 self._rest(item, summary_text(whole))
                 builder.end_reasoning(reasoning_part(whole))
@@ -198,7 +216,7 @@ class OutputReader:
                     value = arguments if isinstance(arguments, Mapping) else json.dumps(arguments)
                     builder.add_arguments(item, value)
                 if builder.is_open(item):
-                    builder.end_call(item, truncated=whole.get("status") == "incomplete")
+                    builder.end_call(item, truncated=whole.get("status") == "incomplete", extra=call_extra(whole))
             case _:
                 builder.add_opaque(whole)
 
@@ -270,6 +288,8 @@ class ResponsesStreamWriter(BlockWriter):
         self._item: Json = {}  # the open item
         self._texts: list[str] = []  # of the open item
         self._seal: ReasoningPart | None = None  # of the open item
+        self._members: Json = {}  # of the next message
+        self._annotations: list[Any] = []  # of the open message
 
     def first(self) -> Iterator[bytes]:
         """Yield the response, still empty."""
@@ -285,7 +305,7 @@ class ResponsesStreamWriter(BlockWriter):
         """Yield the open item, still empty."""
         match self.block:
             case "text":
-                yield self._begin(message_item(self._id("msg"), "", "in_progress"))
+                yield self._begin({**message_item(self._id("msg"), "", "in_progress"), **self._members})
                 part = content_block("")
                 yield self._event("response.content_part.added", **self._place(), content_index=0, part=part)
             case "reasoning":
@@ -317,7 +337,8 @@ class ResponsesStreamWriter(BlockWriter):
         status = "completed" if call is not None and call.complete else "incomplete"
         match item["type"]:
             case "message":
-                item = message_item(item["id"], text)
+                item = {**message_item(item["id"], text, annotations=self._annotations), **self._members}
+                self._members = {}
                 yield self._event("response.output_text.done", **place, content_index=0, text=text, logprobs=[])
                 yield self._event("response.content_part.done", **place, content_index=0, part=item["content"][0])
             case "reasoning":
@@ -339,6 +360,8 @@ class ResponsesStreamWriter(BlockWriter):
                 name = item["name"]
                 yield self._event("response.function_call_arguments.done", **place, name=name, arguments=text)
                 item = call_item(item["id"], name, item["call_id"], text, status)
+        if call is not None:
+            item = {**item, **own_members(call.call, KIND)}
         yield self._done(item)
 
     def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
@@ -352,8 +375,18 @@ class ResponsesStreamWriter(BlockWriter):
             yield from self._whole(reasoning_item(part, self._id("rs")))
 
     def passed(self, part: OpaquePart) -> Iterator[bytes]:
-        """Yield an item of this API's own."""
-        yield from self._whole(part.data)
+        """Yield an item of this API's own, or annotations of the open message; or begin another message."""
+        if members := message_members(part, KIND):
+            yield from self.close()
+            self._members = members
+        elif annotations := annotations_in(part):
+            for annotation in annotations if self.block == "text" else ():
+                place = {"content_index": 0, "annotation_index": len(self._annotations)}
+                self._annotations.append(annotation)
+                name = "response.output_text.annotation.added"
+                yield self._event(name, **self._place(), **place, annotation=annotation)
+        else:
+            yield from self._whole(part.data)
 
     def _whole(self, item: Json) -> Iterator[bytes]:
         yield from self.close()
@@ -373,7 +406,7 @@ class ResponsesStreamWriter(BlockWriter):
         return item_id(prefix, self.head, len(self._output))
 
     def _begin(self, item: Json) -> bytes:
-        self._item, self._texts, self._seal = item, [], None
+        self._item, self._texts, self._seal, self._annotations = item, [], None, []
         return self._event("response.output_item.added", output_index=len(self._output), item=item)
 
     def _done(self, item: Json) -> bytes:

@@ -148,7 +148,6 @@ def decoded(api: str, block: dict[str, Any]) -> Any:
         ("openai_chat", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "pcm16"}}),
         ("groq", {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PAGES}"}}),
         ("openai_responses", {"type": "input_file", "file_id": "file-1"}),
-        ("openai_responses", {"type": "input_file", "file_url": "https://x/a.pdf", "detail": "high"}),
         ("anthropic_messages", {"type": "document", "source": {"type": "file", "file_id": "f"}}),
         ("anthropic_messages", {"type": "document", "source": {"type": "content", "content": "x"}}),
         ("bedrock_converse", {"document": {"format": "txt", "name": "n", "source": {"text": "x"}}}),

@@ -40,6 +40,7 @@ SQL = ToolDefinition(
     {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
     annotations={"custom": {"format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}}},
 )
+USER_ITEM = {"role": "user", "content": "hi"}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 REASONING = ReasoningPart("", "", KIND, THOUGHT)
 
@@ -237,6 +238,43 @@ def test_results_of_calls_stored_by_the_provider_are_kept() -> None:
     parts = {"input": [output], "previous_response_id": "resp_1"}
     assert API.encode_request(API.decode_request(parts)) == parts
     assert API.encode_request(API.decode_request({"input": [output]}))["input"][0]["role"] == "user"
+
+
+@pytest.mark.parametrize("type", ["function_call_output", "custom_tool_call_output"])
+@pytest.mark.parametrize("between", [[], [{"role": "user", "content": "And?"}]])
+def test_results_of_referenced_calls_are_kept(type: str, between: list[Any]) -> None:
+    reference, output = {"type": "item_reference", "id": "fc_1"}, {"type": type, "call_id": "a", "output": "sun"}
+    own = {"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"}
+    items = [USER_ITEM, reference, *between, output]
+    notes = Notes()
+    request = API.decode_request({"input": items})
+    assert API.encode_request(request, notes=notes) == {"input": items}
+    assert not notes
+    later = [USER_ITEM, reference, {"role": "assistant", "content": "Hm"}, output, own]
+    assert API.encode_request(API.decode_request({"input": later})) == {"input": later}
+    chat = tw.get_api("openai_chat").encode_request(request, notes=notes)
+    assert chat["messages"][-1] == {"role": "user", "content": "Result of a tool: sun"}
+    assert [note.where for note in notes if note.kind == "dropped"] == ["item_reference"]
+
+
+def test_results_of_referenced_calls_do_not_answer_other_calls() -> None:
+    reference, output = {"type": "item_reference", "id": "fc_1"}, {"type": "function_call_output", "call_id": "a"}
+    own = {"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"}
+    written = API.encode_request(API.decode_request({"input": [reference, own, {**output, "output": "sun"}]}))["input"]
+    assert [item.get("call_id") for item in written] == [None, "b", "b", "a"]
+    assert written[2]["output"].startswith("Error")
+
+
+@pytest.mark.parametrize("strict", [{}, {"strict": None}, {"strict": False}, {"strict": True}])
+def test_strict_mode_that_a_client_left_open_stays_open(strict: dict[str, Any]) -> None:
+    parameters = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    tool = {"type": "function", "name": "f", "description": "", "parameters": parameters, **strict}
+    request = API.decode_request({"input": [], "tools": [tool]})
+    assert API.encode_request(request)["tools"] == [{k: v for k, v in tool.items() if v is not None}]
+    notes = Notes()
+    for name in tw.apis():
+        tw.get_api(name).encode_request(request, notes=notes)
+    assert not [note for note in notes if "strict" in note.where and strict.get("strict") is None]
 
 
 def test_tools_keep_members_of_this_api() -> None:

@@ -1,0 +1,103 @@
+"""Members that only one API has survive that API: in requests, in answers, and in what is sent back of an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.streams import streamed
+
+import toolwire as tw
+from toolwire import Message, Notes, ParsedResponse, collect, replay
+
+CALLER = {"caller": {"type": "program", "caller_id": "p"}}
+MARK = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+CITATION = {"type": "url_citation", "url": "https://x", "title": "X", "start_index": 0, "end_index": 2}
+TEXT = {"type": "input_text", "text": "hi"}
+CITED = {"type": "output_text", "text": "Hi", "annotations": [CITATION]}
+CALL = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+CUSTOM_CALL = {"type": "custom_tool_call", "call_id": "a", "name": "f", "input": "x"}
+OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "sun"}
+COMMENTARY = {"role": "assistant", "content": "Let me see.", "phase": "commentary"}
+FINAL = {"role": "assistant", "content": "Sun.", "phase": "final_answer"}
+
+MESSAGES = [
+    ("openai_responses", [COMMENTARY, FINAL]),
+    ("openai_responses", [COMMENTARY, {**CALL, **CALLER}, {**OUTPUT, **CALLER}, FINAL]),
+    ("openai_responses", [{**CUSTOM_CALL, **CALLER}, {**OUTPUT, "type": "custom_tool_call_output", **CALLER}]),
+    ("openai_responses", [{"role": "user", "content": [{**TEXT, **MARK}]}]),
+    ("openai_responses", [{"role": "user", "content": [{"type": "input_file", "file_url": "u", "detail": "high"}]}]),
+    (
+        "openai_responses",
+        [{"role": "user", "content": [{"type": "input_image", "detail": "low", "image_url": "u", **MARK}]}],
+    ),
+    ("openai_responses", [{"role": "assistant", "content": [CITED]}, CALL, OUTPUT]),
+    ("openai_responses", [{**COMMENTARY, "content": [CITED]}, FINAL]),
+]  # fmt: skip
+"""Messages of requests, by API."""
+
+LISTS = {"openai_responses": "input", "gemini": "contents"}
+"""The member of a request that contains its messages, where it is not `messages`."""
+
+
+def body_of(api: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    return {LISTS.get(api, "messages"): messages}
+
+
+@pytest.mark.parametrize(("api", "messages"), MESSAGES)
+def test_messages_of_a_request_keep_members_of_their_api(api: str, messages: list[dict[str, Any]]) -> None:
+    provider, notes = tw.get_api(api), Notes()
+    request = provider.decode_request(body_of(api, messages))
+    assert provider.encode_request(request, notes=notes)[LISTS.get(api, "messages")] == messages
+    assert not notes
+
+
+@pytest.mark.parametrize(("api", "messages"), MESSAGES)
+def test_other_apis_note_members_that_they_drop(api: str, messages: list[dict[str, Any]]) -> None:
+    request = tw.get_api(api).decode_request(body_of(api, messages))
+    for name in tw.apis():
+        target, notes = tw.get_api(name), Notes()
+        target.encode_request(request, notes=notes)
+        assert target.kind == tw.get_api(api).kind or any(note.kind == "dropped" for note in notes), name
+
+
+def output(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"object": "response", "status": "completed", "output": list(items)}
+
+
+def item(content: str | list[dict[str, Any]], **members: Any) -> dict[str, Any]:
+    blocks = [{"type": "output_text", "text": content}] if isinstance(content, str) else content
+    return {"type": "message", "id": "m", "role": "assistant", "content": blocks, **members}
+
+
+ANSWERS = [
+    (
+        "openai_responses",
+        output(item("Let me see.", phase="commentary"), {**CALL, **CALLER}),
+        [COMMENTARY, {**CALL, **CALLER}],
+    ),
+    ("openai_responses", output({**CUSTOM_CALL, **CALLER}), [{**CUSTOM_CALL, **CALLER}]),
+    ("openai_responses", output(item([CITED], phase="final_answer")), [{**FINAL, "content": [CITED]}]),
+    (
+        "openai_responses",
+        output(item("Let me see.", phase="commentary"), item("Sun.", id="m2", phase="final_answer")),
+        [COMMENTARY, FINAL],
+    ),
+]  # fmt: skip
+"""Answers, and the messages that send them back."""
+
+
+def sent_back(api: str, response: ParsedResponse) -> list[dict[str, Any]]:
+    body = tw.get_api(api).encode_request([Message("user", "hi"), Message("assistant", response.parts)])
+    messages: list[dict[str, Any]] = body[LISTS.get(api, "messages")]
+    return messages[1:]
+
+
+@pytest.mark.parametrize(("api", "answer", "messages"), ANSWERS)
+def test_answers_keep_members_of_their_api(api: str, answer: dict[str, Any], messages: list[dict[str, Any]]) -> None:
+    provider = tw.get_api(api)
+    response = provider.decode_response(answer)
+    again = provider.decode_response(provider.encode_response(response))
+    in_pieces = collect(streamed(api, b"".join(provider.encode_stream(replay(response))), 7))
+    for read in (response, again, in_pieces):
+        assert sent_back(api, read) == messages
