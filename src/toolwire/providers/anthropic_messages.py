@@ -42,7 +42,7 @@ from toolwire.providers.file_parts import PDF, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.member_paths import member
-from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, without_seal
+from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, stand_in, without_seal
 from toolwire.providers.output_support import ANTHROPIC
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -83,6 +83,7 @@ class AnthropicMessages(ProviderApi):
     reader, writer = AnthropicStreamReader, AnthropicStreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
     defines_called_tools = True
+    separates_system = True
     _outputs = ANTHROPIC
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -156,6 +157,8 @@ class AnthropicMessages(ProviderApi):
         blocks = [self._result(result, notes) for result in results]
         for part in rest:
             blocks += self._blocks(part, message.role, notes)
+        if not blocks and message.role == "user" and (text := stand_in(rest)):
+            blocks = [{"type": "text", "text": text}]
         role = "user" if message.role == "tool" else message.role
         return [{"role": role, "content": _only_text(blocks) or blocks}] if blocks else []
 

@@ -42,6 +42,7 @@ from toolwire.providers.request import (
     note_foreign_members,
     pair_results,
 )
+from toolwire.providers.required_parts import called_tools, with_beginning
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import Dialect, lower
 from toolwire.providers.setting_members import SettingMembers, private_members
@@ -94,6 +95,8 @@ class ProviderApi(ABC):
         strict_dialect: the schema dialect of strict mode; None without strict mode.
         members: other members of a body that `read_request` reads.
         defines_called_tools: whether a request with earlier calls is refused if it offers no tools.
+        separates_system: whether system messages are not part of the conversation, which may not be empty.
+        begins_with_user: whether a conversation must not begin with a message of the model.
         framing, reader, writer: classes with an instance for each stream. An API may override the methods instead.
     """
 
@@ -105,6 +108,8 @@ class ProviderApi(ABC):
     _settings: SettingMembers = SettingMembers()
     members: frozenset[str]
     defines_called_tools: bool = False
+    separates_system: bool = False
+    begins_with_user: bool = False
     _outputs: OutputSupport | None = None  # the structured outputs of the API
     framing: Callable[[], Framing] = ServerSentEvents
     reader: Callable[[ResponseBuilder], FrameReader]
@@ -150,10 +155,6 @@ class ProviderApi(ABC):
         check_options("encode_request", options, RequestOptions.__annotations__)
         notes = Notes() if notes is None else notes
         request = ChatRequest.of(conversation, {**options, "tools": tools, "model": model, "stream": stream})
-        request = self._with_called_tools(request, notes)
-        offered = list(self._offer(request.tools, notes))
-        choice = self._choice(request, offered, notes)
-        messages = tuple(map(self._fit_message, self.pair(request, notes)))
         if request.provider and request.provider != self.kind:
             for path in private_members(request):
                 notes.dropped(path, f"{self.name} has no equivalent")
@@ -161,6 +162,13 @@ class ProviderApi(ABC):
                 label = tool.get("type") or next(iter(tool), "")
                 notes.dropped(f"tools/{label}", f"only {request.provider} runs this tool")
             request = replace(request, extra={}, provider_tools=())
+        offered = list(self._offer(request.tools, notes))
+        choice = self._choice(request, offered, notes)
+        messages = tuple(map(self._fit_message, self.pair(request, notes)))
+        if self.defines_called_tools and not offered and not request.provider_tools:
+            offered = list(self._offer(called_tools(request, self.name, notes), notes))
+        if self.separates_system and request.provider != self.kind:  # a client of this API knows what it may send
+            messages = with_beginning(messages, self.name, notes, by_user=self.begins_with_user)
         request = replace(request, messages=messages, tool_choice=choice)
         note_foreign_members(request, self.kind, notes)
         body = self.write_request(request, offered, notes)
@@ -202,17 +210,6 @@ class ProviderApi(ABC):
     def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
         """Return the messages, with each call answered once."""
         return pair_results(request.messages, notes)
-
-    def _with_called_tools(self, request: ChatRequest, notes: Notes) -> ChatRequest:
-        """Return the request with the tools of earlier calls, if the API requires tools for those and it has none."""
-        if not self.defines_called_tools or request.tools or request.provider_tools:
-            return request
-        names = dict.fromkeys(
-            part.name for message in request.messages for part in message.parts if isinstance(part, ToolCall)
-        )
-        for name in names:
-            notes.added(f"tools/{name}", f"{self.name} requires the tools of earlier calls, and none was offered")
-        return replace(request, tools=tuple(ToolDefinition(name, "Not available any more.") for name in names))
 
     def _offer(self, tools: Iterable[ToolDefinition], notes: Notes) -> Iterator[OfferedTool]:
         originals: dict[str, str] = {}

@@ -34,7 +34,15 @@ from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import AwsEventStream, Frame, aws_event
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.message_parts import Json, UsageReader, note_dropped, object_of, read_tools, without_seal
+from toolwire.providers.message_parts import (
+    Json,
+    UsageReader,
+    note_dropped,
+    object_of,
+    read_tools,
+    stand_in,
+    without_seal,
+)
 from toolwire.providers.output_support import BEDROCK
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -186,6 +194,7 @@ class BedrockConverse(ProviderApi):
     )
     members = frozenset(("messages", "system", "toolConfig", "modelId", "stream"))
     defines_called_tools = True
+    separates_system = begins_with_user = True
     _outputs = BEDROCK
     framing = AwsEventStream
 
@@ -237,6 +246,8 @@ class BedrockConverse(ProviderApi):
         role = "assistant" if message.role == "assistant" else "user"
         ordered = sorted(message.parts, key=lambda part: not isinstance(part, ToolResult))
         blocks = [block for part in ordered for block in self._blocks(part, role, notes)]
+        if not blocks and role == "user" and (text := stand_in(message.parts)):
+            blocks = [{"text": text}]
         return [{"role": role, "content": blocks}] if blocks else []
 
     def _blocks(self, part: Part, role: str, notes: Notes) -> list[Json]:

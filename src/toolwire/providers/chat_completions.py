@@ -27,6 +27,7 @@ from toolwire.messages import (
 from toolwire.providers.base import OfferedTool
 from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.chat_parts import (
+    MESSAGE,
     add_error,
     add_usage,
     content_blocks,
@@ -45,7 +46,7 @@ from toolwire.providers.chat_stream import ChatStreamReader, ChatStreamWriter
 from toolwire.providers.file_parts import AUDIO_FORMATS, file_name, in_words, media_follow
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.message_parts import Json, note_dropped, read_tools, text_of
+from toolwire.providers.message_parts import Json, members_except, note_dropped, own_members, read_tools, text_of
 from toolwire.providers.output_support import OPENAI_CHAT, OutputSupport
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -61,6 +62,7 @@ FREE_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "re
 _VISIBLE_40 = Alphabet(r"\x21-\x7e", 40)
 
 
+_FILE = frozenset(("type", "file", "input_audio"))
 _AUDIO = {form: media_type for media_type, form in AUDIO_FORMATS.items()}
 
 
@@ -102,6 +104,7 @@ class ChatCompletions(ChatMessages):
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
     reader = ChatStreamReader
+    message_members = MESSAGE
     members = frozenset(
         ("messages", "tools", "tool_choice", "parallel_tool_calls", "model", "stream", "functions", "function_call")
     )
@@ -178,10 +181,12 @@ class ChatCompletions(ChatMessages):
     def file_block(self, part: FilePart, notes: Notes) -> Json:
         """Return a block for a file: a document, or a recording in one of two formats; text for any other."""
         if part.kind in self.facts.files and part.data:
+            extra = own_members(part, self.kind)
             if part.kind == "document":
-                return {"type": "file", "file": {"filename": part.name or file_name(part), "file_data": part.as_url}}
+                file = {"filename": part.name or file_name(part), "file_data": part.as_url}
+                return {"type": "file", "file": file, **extra}
             if form := AUDIO_FORMATS.get(part.media_type):
-                return {"type": "input_audio", "input_audio": {"data": part.data, "format": form}}
+                return {"type": "input_audio", "input_audio": {"data": part.data, "format": form}, **extra}
         reason = f"{self.name} takes no address of a {part.kind}" if part.url else ""
         return {"type": "text", "text": in_words(part, self.name, notes, reason=reason).text}
 
@@ -229,10 +234,10 @@ class ChatCompletions(ChatMessages):
     def write_call(self, call: ToolCall) -> Json:
         """Return a call as a message or a response contains it."""
         if call.free and self.facts.custom:
-            text = str(call.arguments.get("input", ""))
-            return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": text}}
+            custom = {"name": call.name, "input": str(call.arguments.get("input", ""))}
+            return {"id": call.id, "type": "custom", "custom": custom, **own_members(call, self.kind)}
         function = {"name": call.name, "arguments": json_text(call.arguments)}
-        return {"id": call.id, "type": "function", "function": function}
+        return {"id": call.id, "type": "function", "function": function, **own_members(call, self.kind)}
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
@@ -267,7 +272,8 @@ class ChatCompletions(ChatMessages):
             return super().read_call(call)
         custom = call["custom"]
         arguments, id = {"input": str(custom.get("input") or "")}, str(call.get("id") or "")
-        return ToolCall(str(custom["name"]), arguments, id, format=self.kind, free=True)
+        extra = self.call_extra(call)
+        return ToolCall(str(custom["name"]), arguments, id, format=self.kind, free=True, extra=extra)
 
     def _read_block(self, block: Any) -> Part:
         if isinstance(block, str):
@@ -278,21 +284,21 @@ class ChatCompletions(ChatMessages):
                 extra = OpaquePart(rest, self.kind) if rest else None
                 return TextPart(str(block.get("text", block.get("refusal", ""))), extra)
             case "image_url":
-                return read_image(block)
+                return read_image(block, self.kind)
             case "thinking":
                 return thinking_part(block, self.kind)
         return self.read_file(block) or OpaquePart(dict(block), self.kind)
 
     def read_file(self, block: Mapping[str, Any]) -> FilePart | None:
         """Parse a block with a file; None for any other, and for one that only this API can express."""
-        part = None
+        part, extra = None, members_except(block, _FILE, self.kind)
         match block:
-            case {"type": "file", "file": {"file_data": str(url), **rest}, **other} if url.startswith("data:"):
-                if not other and rest.keys() <= {"filename"}:
-                    part = FilePart(url=url, name=str(rest.get("filename") or ""))
-            case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(form), **rest}, **other}:
-                if not rest and not other and form in _AUDIO:
-                    part = FilePart(data, _AUDIO[form])
+            case {"type": "file", "file": {"file_data": str(url), **rest}} if url.startswith("data:"):
+                if rest.keys() <= {"filename"}:
+                    part = FilePart(url=url, name=str(rest.get("filename") or ""), extra=extra)
+            case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(form), **rest}}:
+                if not rest and form in _AUDIO:
+                    part = FilePart(data, _AUDIO[form], extra=extra)
         return part if part is not None and part.kind in self.facts.files else None
 
     def read_result(self, message: Mapping[str, Any]) -> ToolResult:
@@ -309,7 +315,7 @@ class ChatCompletions(ChatMessages):
             elif "text" in block:
                 texts.append(str(block["text"]))
             elif block.get("type") == "image_url":
-                images.append(read_image(block))
+                images.append(read_image(block, self.kind))
             else:
                 texts.append(json_text(dict(block)))
         return ToolResult(call_id, name, "\n".join(texts), images=tuple(images))

@@ -8,18 +8,41 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolwire.messages import FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ToolCall, ToolResult
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.file_parts import in_words
-from toolwire.providers.message_parts import Json, note_dropped, object_of, role_of, system_text
+from toolwire.providers.message_parts import (
+    Json,
+    members_except,
+    members_part,
+    note_dropped,
+    object_of,
+    own_members,
+    role_of,
+    split_members,
+    stand_in,
+    system_text,
+)
 from toolwire.providers.request import ChatRequest, Notes, join_answers, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 
+_CALL = frozenset(("id", "type", "index", "function", "custom", "extra_content"))
+_IMAGE = frozenset(("type", "image_url"))
+_DETAIL = "detail"
+_BLANK: tuple[Any, ...] = (None, "", [{"type": "text", "text": ""}])
+
 
 class ChatMessages(ProviderApi):
-    """An API with such messages."""
+    """An API with such messages.
+
+    Attributes:
+        message_members: the members of messages that are read; others are kept for this API.
+    """
+
+    message_members: frozenset[str]
 
     def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
         """Return the messages with results directly after the message with their calls."""
@@ -35,13 +58,16 @@ class ChatMessages(ProviderApi):
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return the messages of the API that one message becomes."""
+        members, parts = split_members(message.parts, self.kind)
         match message.role:
             case "assistant":
-                return [self.write_answer(message.parts, notes)]
+                answer = {**self.write_answer(parts, notes), **members}
+                return [answer] if _has_content(answer) or not parts else []
             case "system":
-                return [{"role": "system", "content": self.write_system(message, notes)}]
-        results, rest = split_results(message.parts)
-        written = [self.write_result(result) for result in results]
+                content = self.write_system(Message("system", tuple(parts)), notes)
+                return [{"role": "system", "content": content, **members}] if content or not parts else []
+        results, rest = split_results(parts)
+        written = [{**self.write_result(result), **own_members(result, self.kind)} for result in results]
         media: list[Part] = []
         for result in results:
             if result.media:
@@ -49,8 +75,9 @@ class ChatMessages(ProviderApi):
                 media += [TextPart(f"{title} of the result of {result.tool_name}:"), *result.media]
         if media:
             written.append({"role": "user", "content": self.write_content(media, notes)})
-        if rest or not results:
-            written.append({"role": "user", "content": self.write_content(rest, notes)})
+        if rest or members or not results:
+            content = self.write_content(rest, notes) or stand_in(rest)
+            written.append({"role": "user", "content": content, **members})
         return written
 
     @abstractmethod
@@ -73,7 +100,7 @@ class ChatMessages(ProviderApi):
                 case TextPart():
                     blocks.append(self.text_block(part))
                 case ImagePart():
-                    blocks.append({"type": "image_url", "image_url": {"url": part.as_url}})
+                    blocks.append(self._image_block(part))
                 case FilePart():
                     blocks.append(self.file_block(part, notes))
                 case OpaquePart(data, self.kind):
@@ -84,14 +111,18 @@ class ChatMessages(ProviderApi):
             return blocks[0]["text"]
         return blocks or ""
 
+    def _image_block(self, part: ImagePart) -> Json:
+        members = dict(own_members(part, self.kind))
+        image = {"url": part.as_url, **{name: members.pop(name) for name in (_DETAIL,) if name in members}}
+        return {"type": "image_url", "image_url": image, **members}
+
     def file_block(self, part: FilePart, notes: Notes) -> Json:
         """Return a block of the user's message for a file; text, where the API takes no such file."""
         return {"type": "text", "text": in_words(part, self.name, notes).text}
 
     def text_block(self, part: TextPart) -> Json:
         """Return a block of text, with the members that only this API knows."""
-        extra = part.extra.data if part.extra is not None and part.extra.provider == self.kind else {}
-        return {"type": "text", "text": part.text, **extra}
+        return {"type": "text", "text": part.text, **own_members(part, self.kind)}
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -99,9 +130,11 @@ class ChatMessages(ProviderApi):
         """Yield the messages of a request."""
         for message in messages:
             if message["role"] in ("tool", "function"):
-                yield Message("tool", (self.read_result(message),))
+                extra = members_except(message, self.message_members | {"name"}, self.kind)
+                yield Message("tool", (replace(self.read_result(message), extra=extra),))
             else:
-                yield Message(role_of(message["role"]), tuple(self.read_parts(message)))
+                members = members_part(message, self.message_members, self.kind)
+                yield Message(role_of(message["role"]), (*members, *self.read_parts(message)))
 
     @abstractmethod
     def read_result(self, message: Mapping[str, Any]) -> ToolResult:
@@ -114,8 +147,12 @@ class ChatMessages(ProviderApi):
     def read_call(self, call: Mapping[str, Any]) -> ToolCall:
         """Parse a call of a message."""
         function = call.get("function") or {}
-        arguments = object_of(function.get("arguments"))
-        return ToolCall(str(function["name"]), arguments, str(call.get("id") or ""), format=self.kind)
+        arguments, id = object_of(function.get("arguments")), str(call.get("id") or "")
+        return ToolCall(str(function["name"]), arguments, id, format=self.kind, extra=self.call_extra(call))
+
+    def call_extra(self, call: Mapping[str, Any]) -> OpaquePart | None:
+        """Return the members of a call that only this API has, such as a cache mark."""
+        return members_except(call, _CALL, self.kind)
 
     def add_call(self, call: Mapping[str, Any], builder: ResponseBuilder) -> None:
         """Report a whole call of an answer to the builder."""
@@ -123,7 +160,15 @@ class ChatMessages(ProviderApi):
         builder.add_call(function.get("name"), function.get("arguments"), call.get("id"))
 
 
-def read_image(block: Mapping[str, Any]) -> ImagePart:
+def read_image(block: Mapping[str, Any], kind: str) -> ImagePart:
     """Parse a block with the URL of an image."""
     image = block["image_url"]
-    return ImagePart(url=str(image["url"] if isinstance(image, Mapping) else image))
+    if not isinstance(image, Mapping):
+        image = {"url": image}
+    members = {**block, _DETAIL: image.get(_DETAIL)}
+    return ImagePart(url=str(image["url"]), extra=members_except(members, _IMAGE, kind, **{_DETAIL: "auto"}))
+
+
+def _has_content(message: Json) -> bool:
+    """Return whether a message has more than its role, and text that is not empty."""
+    return any(message[name] not in _BLANK for name in message if name != "role")

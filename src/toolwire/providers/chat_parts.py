@@ -82,6 +82,8 @@ def thinking_part(block: Mapping[str, Any], kind: str) -> ReasoningPart:
 
 
 _REASONING = frozenset(("reasoning_details", "reasoning_content", "reasoning", "reasoning_text"))
+MESSAGE = _REASONING | {"role", "content", "refusal", "tool_calls", "function_call", "tool_call_id"}
+"""The members of a message that are read."""
 
 
 def reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:

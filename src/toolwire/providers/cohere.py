@@ -22,7 +22,7 @@ from toolwire.providers.file_parts import media_follow
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, compact, sse
 from toolwire.providers.identifiers import WORD_64
-from toolwire.providers.message_parts import Json, UsageReader, calls_of, note_dropped, without_seal
+from toolwire.providers.message_parts import Json, UsageReader, calls_of, note_dropped, own_members, without_seal
 from toolwire.providers.output_support import COHERE
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -154,6 +154,7 @@ class Cohere(ChatMessages):
         parallel=False,
     )
     reader, writer = _Reader, _Writer
+    message_members = frozenset(("role", "content", "tool_plan", "tool_calls", "tool_call_id", "citations"))
     members = frozenset(("model", "messages", "tools", "tool_choice", "stream"))
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -198,7 +199,10 @@ class Cohere(ChatMessages):
         if calls:
             if any(plan):
                 message["tool_plan"] = "".join(plan)
-            message["tool_calls"] = [_call(call.id, call.name, json_text(call.arguments)) for call in calls]
+            message["tool_calls"] = [
+                {**_call(call.id, call.name, json_text(call.arguments)), **own_members(call, self.kind)}
+                for call in calls
+            ]
         if blocks or not calls:
             message["content"] = blocks or [{"type": "text", "text": ""}]
         return message
@@ -240,7 +244,7 @@ class Cohere(ChatMessages):
                 case "thinking":
                     yield ReasoningPart(str(block.get("thinking") or ""))
                 case "image_url":
-                    yield read_image(block)
+                    yield read_image(block, self.kind)
                 case _:
                     yield OpaquePart(dict(block), self.kind)
         yield from map(self.read_call, message.get("tool_calls") or ())

@@ -43,7 +43,7 @@ from toolwire.providers.gemini_stream import (
     write_call,
 )
 from toolwire.providers.identifiers import Alphabet
-from toolwire.providers.message_parts import Json, note_dropped, object_of
+from toolwire.providers.message_parts import Json, note_dropped, object_of, stand_in
 from toolwire.providers.openapi_schemas import read_openapi_schema
 from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
@@ -88,6 +88,7 @@ class Gemini(ProviderApi):
         {"default": "standard", "flex": "flex", "priority": "priority"},
         parallel=False,
     )
+    separates_system = begins_with_user = True
     members = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "model", "stream"))
 
     def __init__(self, name: str = "", *, openapi: bool = False) -> None:
@@ -155,7 +156,7 @@ class Gemini(ProviderApi):
         if results:
             contents.append({"role": "user", "parts": [{"functionResponse": _result(result)} for result in results]})
         if rest or not results:
-            contents.append({"role": "user", "parts": self._user_parts(rest, notes) or [{"text": ""}]})
+            contents.append({"role": "user", "parts": self._user_parts(rest, notes) or [{"text": stand_in(rest)}]})
         return contents
 
     def _user_parts(self, parts: Iterable[Part], notes: Notes) -> list[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.messages import (
@@ -95,7 +95,7 @@ def without_seal(part: Part, api: str, notes: Notes, kind: str | None = None) ->
 
 
 _MESSAGE = "message"
-_NO_VALUE: tuple[Any, ...] = (None, [], {})
+_NO_VALUE: tuple[Any, ...] = (None, "", [], {})
 
 
 def members_except(item: Mapping[str, Any], read: frozenset[str], kind: str, **defaults: Any) -> OpaquePart | None:
@@ -134,6 +134,32 @@ def message_members(part: Part, kind: str) -> Json:
     if isinstance(part, OpaquePart) and part.provider == kind and part.data.keys() == {_MESSAGE}:
         return dict(part.data[_MESSAGE])
     return {}
+
+
+def split_members(parts: Iterable[Part], kind: str) -> tuple[Json, list[Part]]:
+    """Return the members that only an API of this kind has, for a message with these parts, and its other parts."""
+    members: Json = {}
+    rest: list[Part] = []
+    for part in parts:
+        if not (additions := message_members(part, kind)):
+            rest.append(part)
+        for name, value in additions.items():
+            # A stream reports a list, such as that of images, in pieces.
+            earlier = members.get(name)
+            members[name] = [*earlier, *value] if isinstance(earlier, list) and isinstance(value, list) else value
+    return members, rest
+
+
+def stand_in(parts: Sequence[Part]) -> str:
+    """Return text that stands for the parts of a message of the user none of which an API could take.
+
+    Servers refuse messages without content, and a conversation without the message would have another meaning. It is ""
+    for parts that contain text, even if that is empty.
+    """
+    if not parts or any(isinstance(part, TextPart) for part in parts):
+        return ""
+    kinds = dict.fromkeys(_kind(part) if isinstance(part, OpaquePart) else "reasoning" for part in parts)
+    return f"{', '.join(kinds)}: it cannot be shown here."
 
 
 def read_tools(tools: Iterable[Json] | None, read: Callable[[Json], ToolDefinition | None]) -> Json:

@@ -33,7 +33,16 @@ from toolwire.providers.chat_messages import ChatMessages
 from toolwire.providers.file_parts import images_of, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, JsonLines, json_line
-from toolwire.providers.message_parts import Json, calls_of, note_dropped, text_of, without_seal
+from toolwire.providers.message_parts import (
+    Json,
+    calls_of,
+    note_dropped,
+    own_members,
+    split_members,
+    stand_in,
+    text_of,
+    without_seal,
+)
 from toolwire.providers.output_support import OLLAMA
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -63,6 +72,7 @@ class Ollama(ChatMessages):
         reasoning_effort.OLLAMA,
         parallel=False,
     )
+    message_members = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
     members = frozenset(("model", "messages", "tools", "stream"))
     framing = JsonLines
 
@@ -95,17 +105,26 @@ class Ollama(ChatMessages):
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return the messages of the API that one message becomes."""
         if message.role == "assistant":
-            return [self.write_answer(message.parts, notes)]
-        results, rest = split_results(message.parts)
-        written = [self._written_result(result, notes) for result in results]
-        if rest or not results:
-            rest = list(self._taken(rest, notes))
-            content: Json = {"role": "system" if message.role == "system" else "user", "content": text_of(rest)}
-            for part in rest:
-                if not isinstance(part, TextPart | ImagePart):
-                    note_dropped(part, self.name, notes)
-            written.append(_with_images(content, rest))
+            return super().write_message(message, notes)
+        members, parts = split_members(message.parts, self.kind)
+        results, rest = split_results(parts)
+        written = [{**self._written_result(result, notes), **own_members(result, self.kind)} for result in results]
+        if rest or members or not results:
+            written += self._written_content("system" if message.role == "system" else "user", rest, members, notes)
         return written
+
+    def _written_content(self, role: str, parts: Sequence[Part], members: Json, notes: Notes) -> list[Json]:
+        """Return the message with some parts that are not results."""
+        usable = list(self._taken(parts, notes))
+        for part in usable:
+            if not isinstance(part, TextPart | ImagePart):
+                note_dropped(part, self.name, notes)
+        content = _with_images({"role": role, "content": text_of(usable)}, usable)
+        if content.keys() == {"role", "content"} and not content["content"] and parts:
+            if role == "system":
+                return []
+            content["content"] = stand_in(parts)
+        return [{**content, **members}]
 
     def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
         """Return a message of the model."""
@@ -122,7 +141,7 @@ class Ollama(ChatMessages):
         if any(reasoning):
             message["thinking"] = "".join(reasoning)
         if calls := calls_of(parts):
-            message["tool_calls"] = list(map(_call, calls))
+            message["tool_calls"] = [{**_call(call), **own_members(call, self.kind)} for call in calls]
         return message
 
     def write_result(self, result: ToolResult) -> Json:

@@ -30,6 +30,8 @@ from toolwire.providers.message_parts import (
     object_of,
     own_members,
     role_of,
+    split_members,
+    stand_in,
 )
 from toolwire.providers.request import Notes, split_results
 from toolwire.providers.responses_items import (
@@ -77,14 +79,10 @@ class ItemWriter:
         items = list(map(self._result, results))
         if rest or not results:
             role = "system" if message.role == "system" else "user"
-            members: Json = {}
-            content: list[Part] = []
-            for part in rest:
-                if only := message_members(part, KIND):
-                    members |= only
-                else:
-                    content.append(part)
-            items.append({"role": role, "content": self._content(content), **members})
+            members, rest = split_members(rest, KIND)
+            content = self._content(rest) or (stand_in(rest) if role == "user" else "")
+            if content or not rest:
+                items.append({"role": role, "content": content, **members})
         return items
 
     def _content(self, parts: Sequence[Part]) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.streams import streamed
-from tests.unit.providers.conftest import GET_WEATHER
+from tests.unit.providers.conftest import GET_WEATHER, USER
 
 import toolwire
 from toolwire import (
@@ -76,20 +76,21 @@ def test_request_contains_tools_and_tool_choice() -> None:
 
 def test_results_of_a_turn_are_one_message() -> None:
     body = encoded(
+        USER,
         Message("assistant", (CALL, ToolCall("b", {}, "tooluse_2"), ToolCall("c", {}, "tooluse_3"))),
         Message("tool", (ToolResult("tooluse_1", "get_weather", {"t": 20}, images=(ImagePart("aGk=", "image/png"),)),)),
         Message("tool", (ToolResult("tooluse_2", "b", error="no"), ToolResult("tooluse_3", "c", ""))),
         Message("user", (TextPart("and?"),)),
     )
-    assert [message["role"] for message in body["messages"]] == ["assistant", "user"]
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
     image = {"image": {"format": "png", "source": {"bytes": "aGk="}}}
-    assert body["messages"][1]["content"] == [
+    assert body["messages"][2]["content"] == [
         {"toolResult": {"toolUseId": "tooluse_1", "content": [{"json": {"t": 20}}, image], "status": "success"}},
         {"toolResult": {"toolUseId": "tooluse_2", "content": [{"text": "no"}], "status": "error"}},
         {"toolResult": {"toolUseId": "tooluse_3", "content": [{"text": " "}], "status": "success"}},
         {"text": "and?"},
     ]
-    again = API.decode_request(body).messages[1].parts
+    again = API.decode_request(body).messages[2].parts
     assert again[:2] == (
         ToolResult("tooluse_1", "get_weather", {"t": 20}, images=(ImagePart("aGk=", "image/png"),)),
         ToolResult("tooluse_2", "b", error="no"),
@@ -107,7 +108,8 @@ def test_response_is_decoded_and_encoded() -> None:
         ReasoningPart, ReasoningPart, TextPart, OpaquePart, ToolCall, ToolCall,
     ]  # fmt: skip
     assert API.encode_response(response)["output"] == ANSWER["output"]
-    assert encoded(Message("assistant", response.parts))["messages"] == [ANSWER["output"]["message"]]  # type: ignore[index]
+    sent_back = encoded(USER, Message("assistant", response.parts))["messages"][1:]
+    assert sent_back == [ANSWER["output"]["message"]]  # type: ignore[index]
 
 
 def test_bytes_of_boto3_are_read_as_base64() -> None:

@@ -249,7 +249,7 @@ def test_response_is_decoded() -> None:
     assert read.usage == Usage(5, 7, 0, 4)
     assert read.parts[0] == ReasoningPart("Let me see.", "dGgx", "gemini")
     assert read.parts[2] == SIGN
-    [back] = contents(Message("assistant", read.parts))
+    _, back = contents(USER, Message("assistant", read.parts))
     assert back["parts"] == [
         *response["candidates"][0]["content"]["parts"][:3],
         {"functionCall": {"name": "clock", "args": {}}},
@@ -261,7 +261,7 @@ def test_items_of_the_provider_are_kept() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"}
     read = API.decode_response(answer(code, {"text": "1"}))
     assert read.parts == (OpaquePart(code, "gemini"), TextPart("1"))
-    assert contents(Message("assistant", read.parts))[0]["parts"] == [code, {"text": "1"}]
+    assert contents(USER, Message("assistant", read.parts))[1]["parts"] == [code, {"text": "1"}]
 
 
 @pytest.mark.need(24, 25)
@@ -441,13 +441,13 @@ def test_signature_stays_on_its_part() -> None:
         {"text": "x", "thoughtSignature": "dHh0"},
     ]
     read = API.decode_response(answer(*parts))
-    assert contents(Message("assistant", read.parts))[0]["parts"] == parts
+    assert contents(USER, Message("assistant", read.parts))[1]["parts"] == parts
 
 
 def test_signature_on_empty_text_does_not_move_to_the_next_call() -> None:
     parts = [{"text": "", "thoughtSignature": "c2ln"}, {"functionCall": {"name": "f", "args": {}}}]
     read = API.decode_response(answer(*parts))
-    assert contents(Message("assistant", read.parts))[0]["parts"] == parts
+    assert contents(USER, Message("assistant", read.parts))[1]["parts"] == parts
 
 
 def test_gemini_3_gets_the_placeholder_signature_for_foreign_calls() -> None:

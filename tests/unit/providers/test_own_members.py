@@ -21,6 +21,14 @@ OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "sun"}
 COMMENTARY = {"role": "assistant", "content": "Let me see.", "phase": "commentary"}
 FINAL = {"role": "assistant", "content": "Sun.", "phase": "final_answer"}
 
+CHAT_CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+HI, HELLO = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello"}
+CACHED = {"cache_control": {"type": "ephemeral"}}
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk=", "detail": "low"}}
+SAVED = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}
+RESULT = {"role": "tool", "tool_call_id": "a", "content": "sun"}
+GIVEN = {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}
+
 MESSAGES = [
     ("openai_responses", [COMMENTARY, FINAL]),
     ("openai_responses", [COMMENTARY, {**CALL, **CALLER}, {**OUTPUT, **CALLER}, FINAL]),
@@ -33,6 +41,16 @@ MESSAGES = [
     ),
     ("openai_responses", [{"role": "assistant", "content": [CITED]}, CALL, OUTPUT]),
     ("openai_responses", [{**COMMENTARY, "content": [CITED]}, FINAL]),
+    ("openai_chat", [{**HI, "name": "Ann"}, {**HELLO, "name": "B"}]),
+    ("openai_chat", [{"role": "system", "content": "Be brief.", **CACHED}, {**HI, **CACHED}]),
+    ("openai_chat", [{**GIVEN, "tool_calls": [{**CHAT_CALL, **CACHED}]}, {**RESULT, **CACHED}]),
+    ("openai_chat", [{**GIVEN, "reasoning_signature": ["x"]}, RESULT]),
+    ("openai_chat", [{**HELLO, "audio": {"id": "audio_1"}}, HI]),
+    ("openai_chat", [{"role": "user", "content": [{**PICTURE, **CACHED}]}]),
+    ("openai_chat", [{"role": "user", "content": [{**SAVED, **CACHED}]}]),
+    ("mistral", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "He", "prefix": True}]),
+    ("ollama", [{**HI, "name": "Ann"}, {**HELLO, "mark": "x"}]),
+    ("cohere", [{"role": "user", "content": "hi", "mark": "x"}]),
 ]  # fmt: skip
 """Messages of requests, by API."""
 
