@@ -190,7 +190,15 @@ def message_of(head: Head, usage: Usage) -> Json:
 
 
 def _usage_of(usage: Usage) -> Json:
-    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    counts: Json = {
+        "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
+        "output_tokens": usage.output_tokens,
+    }
+    if usage.cached_tokens:
+        counts["cache_read_input_tokens"] = usage.cached_tokens
+    if usage.reasoning_tokens:
+        counts["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return counts
 
 
 def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
@@ -211,7 +219,10 @@ def thinking_part(block: Mapping[str, Any]) -> ReasoningPart:
 
 
 _USAGE = UsageReader(
-    "input_tokens cache_read_input_tokens cache_creation_input_tokens", "output_tokens", "cache_read_input_tokens"
+    "input_tokens cache_read_input_tokens cache_creation_input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "output_tokens_details.thinking_tokens",
 )
 
 

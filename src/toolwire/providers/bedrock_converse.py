@@ -452,7 +452,13 @@ def _add_usage(usage: Any, builder: ResponseBuilder) -> None:
 def _totals(usage: Usage | None) -> Json:
     usage = usage or Usage()
     total = usage.input_tokens + usage.output_tokens
-    counts = {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens, "totalTokens": total}
+    counts = {
+        "inputTokens": max(usage.input_tokens - usage.cached_tokens, 0),
+        "outputTokens": usage.output_tokens,
+        "totalTokens": total,
+    }
+    if usage.cached_tokens:
+        counts["cacheReadInputTokens"] = usage.cached_tokens
     return {"usage": counts, "metrics": {"latencyMs": 0}}
 
 

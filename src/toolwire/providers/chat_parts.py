@@ -138,9 +138,10 @@ def signatures_of(call: Mapping[str, Any]) -> Iterator[ReasoningPart]:
 
 
 _USAGE = UsageReader(
-    "prompt_tokens",
-    "completion_tokens",
-    "prompt_tokens_details.cached_tokens",
+    "prompt_tokens|input_tokens",
+    "completion_tokens|output_tokens",
+    # Mistral, DeepSeek and Moonshot have names of their own.
+    "prompt_tokens_details.cached_tokens|num_cached_tokens|prompt_cache_hit_tokens|cached_tokens",
     "completion_tokens_details.reasoning_tokens",
 )
 

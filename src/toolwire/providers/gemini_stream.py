@@ -96,7 +96,10 @@ def answer_of(head: Head, parts: list[Json], reason: FinishReason | None = None,
 # -- reading -----------------------------------------------------------------------------------------------------
 
 _USAGE = UsageReader(
-    "promptTokenCount", "candidatesTokenCount thoughtsTokenCount", "cachedContentTokenCount", "thoughtsTokenCount"
+    "promptTokenCount toolUsePromptTokenCount",
+    "candidatesTokenCount thoughtsTokenCount",
+    "cachedContentTokenCount",
+    "thoughtsTokenCount",
 )
 
 

@@ -180,11 +180,14 @@ class UsageReader:
 
     Args:
         counts: for input, output, cached and reasoning tokens in this order: the members to add up, separated by
-            blanks. A dot leads into a member's object.
+            blanks. A dot leads into a member's object; a bar separates names of one count, of which the first is read
+            that a body has.
     """
 
     def __init__(self, *counts: str) -> None:
-        self._counts = [[tuple(member.split(".")) for member in members.split()] for members in counts]
+        self._counts = [
+            [[tuple(name.split(".")) for name in names.split("|")] for names in members.split()] for members in counts
+        ]
 
     def read(self, usage: Mapping[str, Any]) -> Usage:
         """Return the counts, zero for each that is missing.
@@ -192,15 +195,20 @@ class UsageReader:
         Raises:
             ValueError: a count cannot be one: it is negative, say, and would be subtracted from what a run has used.
         """
-        counts = [sum(_count(usage, path) for path in paths) for paths in self._counts]
+        counts = [sum(_count(usage, names) for names in members) for members in self._counts]
         read, written, cached, reasoning = (*counts, 0, 0)[:4]  # some APIs do not count cached tokens or reasoning
         return Usage(read, written, cached, reasoning)
 
 
-def _count(usage: Mapping[str, Any], path: tuple[str, ...]) -> int:
-    value: Any = usage
-    for name in path:
-        value = (value or {}).get(name)
+def _count(usage: Mapping[str, Any], paths: Sequence[tuple[str, ...]]) -> int:
+    value: Any = None
+    path: tuple[str, ...] = ()
+    for path in paths:
+        value = usage
+        for name in path:
+            value = (value or {}).get(name)
+        if value is not None:
+            break
     count = int(value or 0)
     if not 0 <= count <= _MAX_TOKENS:
         raise ValueError(f"{'.'.join(path)} is {value!r:.40}, which is no number of tokens")
