@@ -74,6 +74,7 @@ class Facts:
         ids: the spelling of calls' ids.
         strict: whether there is a strict mode.
         custom: whether there are tools whose input is text, not JSON.
+        allowed_tools: whether a choice may name several tools.
         reasoning: the member for reasoning in a request; "" if reasoning is not sent back.
         max_tokens: the member for the maximum length of an answer.
         required: the mode that requires a call.
@@ -86,7 +87,8 @@ class Facts:
 
     ids: Alphabet = _VISIBLE_40
     strict: bool = True
-    custom: bool = True
+    custom: bool = False
+    allowed_tools: bool = False
     reasoning: str = "reasoning_content"
     max_tokens: str = "max_tokens"
     required: str = "required"
@@ -162,7 +164,7 @@ class ChatCompletions(ChatMessages):
         if choice.name:
             return listed[0]
         if choice.names and choice.mode != "none":
-            if self.facts.strict:
+            if self.facts.allowed_tools:
                 mode = "required" if choice.mode == "required" else "auto"
                 return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": listed}}
             self.note_choice_from_all(choice, notes)

@@ -22,7 +22,6 @@ from toolwire.providers.stream_codec import Head
 _FACTS = Facts(
     ids=Alphabet("a-zA-Z0-9", 9, least=9),
     strict=False,
-    custom=False,
     reasoning="",
     required="any",
     whole_calls=True,

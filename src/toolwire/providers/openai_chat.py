@@ -14,8 +14,17 @@ from toolwire.providers.chat_parts import OPENROUTER
 from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.output_support import BEST_EFFORT, JSON_ONLY, OPEN_SERVER, STRICT_WITHOUT_TOOLS
 
-_OPEN = Facts(strict=False, custom=False, output=OPEN_SERVER)
+_OPEN = Facts(strict=False, output=OPEN_SERVER)
 """A server of open models: vLLM, SGLang, llama.cpp."""
+
+_OPENAI = Facts(
+    custom=True,
+    allowed_tools=True,
+    reasoning="",
+    max_tokens="max_completion_tokens",
+    files=frozenset(("document", "audio")),
+)
+"""The API itself; only its own types have tools with text input, and choices of several tools."""
 
 _VISIBLE_64 = Alphabet(r"\x21-\x7e", 64)
 
@@ -23,8 +32,8 @@ _FILES: frozenset[FileKind] = frozenset(("document", "audio"))
 _AUDIO: frozenset[FileKind] = frozenset(("audio",))
 
 PROVIDERS = {
-    "openai_chat": Facts(reasoning="", max_tokens="max_completion_tokens", files=_FILES),
-    "azure": Facts(reasoning="", max_tokens="max_completion_tokens", files=_FILES),
+    "openai_chat": _OPENAI,
+    "azure": _OPENAI,
     "groq": Facts(
         reasoning="reasoning", max_tokens="max_completion_tokens", output=BEST_EFFORT, settings=settings.GROQ
     ),

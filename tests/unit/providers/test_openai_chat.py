@@ -22,6 +22,7 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
+from toolwire.providers.chat_completions import ChatCompletions
 from toolwire.providers.openai_chat import GEMINI_CHAT
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.providers.response_builder import ResponseBuilder
@@ -664,3 +665,21 @@ def test_server_that_is_only_compatible_gets_reasoning_and_max_tokens() -> None:
     assert (encoded["max_tokens"], encoded["seed"]) == (100, 7)
     assert "max_completion_tokens" not in encoded
     assert not notes
+
+
+OWN_TYPES = {"openai_chat": True, "azure": True}
+"""APIs whose types have tools with text input and choices of several tools."""
+
+
+@pytest.mark.parametrize("name", [name for name in tw.apis() if isinstance(tw.get_api(name), ChatCompletions)])
+def test_only_the_api_itself_gets_its_newer_tools_and_choices(name: str) -> None:
+    api, notes = tw.get_api(name), Notes()
+    call = ToolCall("sql", {"input": "select 1"}, "a", free=True)
+    result = ToolResult("a", "sql", "1")
+    messages = [USER, Message("assistant", (call,)), Message("tool", (result,))]
+    choice = ToolChoice("required", ("get_weather", "sql"))
+    body = api.encode_request(messages, tools=[WEATHER, SQL], tool_choice=choice, notes=notes)
+    assert ("allowed_tools" in str(body["tool_choice"])) is OWN_TYPES.get(name, False)
+    assert {tool["type"] for tool in body["tools"]} == {"function", *(["custom"] if name in OWN_TYPES else [])}
+    assert body["messages"][1]["tool_calls"][0]["type"] == ("custom" if name in OWN_TYPES else "function")
+    assert any(note.where == "tool_choice" for note in notes) is (name not in OWN_TYPES)
