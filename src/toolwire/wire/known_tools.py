@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from toolwire.wire.dialects import CallScanner, ReadCall
 from toolwire.wire.prepared_tools import KnownTools
-from toolwire.wire.refusals import declines
+from toolwire.wire.refusals import RESULT_TAG, declines
 
 _SEPARATING = " \t\r\n,;"
 _SEPARATORS = re.compile(rf"[{_SEPARATING}]+")
@@ -24,8 +24,9 @@ _INFO = re.compile(r"[\w+#.-]*")
 _BULLET = re.compile(r"(?:[-*•]|\d{1,3}[.)])(?=[ \t])")
 _BULLET_BEGINS = re.compile(r"(?:[-*•]|\d{1,3}[.)]?)\Z")
 _WORD = re.compile(r"(?:[^\W\d]|[$\\])[\w$.\\-]*")
+# What stands in the tags of a tool's result is the text of the tool, whoever wrote the tags.
 _TOKEN = re.compile(
-    r"""<(?:
+    rf"""(?!{RESULT_TAG})<(?:
         [|｜][^<>\n]*[|｜]                                                   # special tokens
       | /?s | /?(?:begin|end)_of_\w+ | (?:start|end)_of_turn | \?xml[^<>]*
       | /?[\w:-]*(?:tool|function|call|action|request|response|answer|output)[\w:-]*  # tags that announce calls

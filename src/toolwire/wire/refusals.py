@@ -42,6 +42,10 @@ _EXPLAINS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+RESULT_TAG = r"<[|｜]?[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}[|｜]?>"
+"""A pattern of the opening tags and tokens with which a tool's result begins."""
+_IN_RESULT = re.compile(RESULT_TAG + r"[^<]*\Z", re.IGNORECASE)
+
 
 def declines(behind: str) -> bool:
     """Return whether the text behind a call has a sign of a refusal in its first 400 characters."""
@@ -60,5 +64,8 @@ def explanation_near(text: str, start: int, end: int) -> str:
     The sign is looked for in the 400 characters before the call and in the 400 behind it.
     """
     # On both sides, since an explanation may follow the example. Not inside the call, whose values are data.
-    sign = _EXPLAINS.search(text, max(0, start - _REACH), start) or _EXPLAINS.search(text, end, end + _REACH)
+    before = max(0, start - _REACH)
+    sign = _EXPLAINS.search(text, before, start) or _EXPLAINS.search(text, end, end + _REACH)
+    # A call before the result is the one that the result answers, so only an opening tag before the call counts.
+    sign = sign or _IN_RESULT.search(text, before, start)
     return sign[0] if sign else ""

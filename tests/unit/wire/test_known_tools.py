@@ -460,3 +460,30 @@ def test_only_the_calls_of_one_fence_are_read_in_a_format_of_its_own() -> None:
     assert calls(read(f"```xml\n{block}\n```")) == [A]
     assert calls(read(f"```xml\n{block}\nand\n```")) == []
     assert calls(read(f"So:\n```xml\n{block}\n```")) == []
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["tool_response", "tool_result", "function_results", "tool_output", "|tool_response|", "｜tool▁output▁begin｜"],
+)
+@pytest.mark.parametrize("fallback", ["whole_message", "embedded"])
+def test_a_call_in_the_tags_of_a_result_is_not_made(tag: str, fallback: str) -> None:
+    for call in ('search(query="a")', '{"name": "search", "arguments": {"query": "a"}}'):
+        text = f"<{tag}>\n{call}\n</{tag}>"
+        for size in (0, 1, 7):
+            parser = StreamParser(format="hermes", tools=TOOLS, fallback=fallback)
+            step = size or len(text)
+            events = [event for at in range(0, len(text), step) for event in parser.feed(text[at : at + step])]
+            result = collect([*events, *parser.finish()])
+            assert (result.tool_calls, result.content) == ((), text)
+
+
+@pytest.mark.parametrize("tag", ["tool_call", "function_call", "response", "output"])
+def test_a_call_in_other_tags_is_made(tag: str) -> None:
+    assert [(call.name, call.arguments) for call in read(f"<{tag}>search(query='a')</{tag}>").tool_calls] == [A]
+
+
+def test_a_call_before_the_tags_of_a_result_is_made() -> None:
+    text = 'Now search(query="a")\n<tool_response>5</tool_response>'
+    calls = parse(text, format="hermes", tools=TOOLS, fallback="embedded").tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [A]
