@@ -13,7 +13,7 @@ import signal
 import subprocess
 from asyncio.subprocess import SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any, TextIO
 
 import anyio
@@ -26,6 +26,7 @@ from mcp_types import jsonrpc_message_adapter
 from toolwire.mcp.servers import Launch
 from toolwire.runtime.process_groups import signal_group
 from toolwire.runtime.processes import happens
+from toolwire.runtime.watcher import watch_group
 
 GRACE = 2.0
 """Seconds that a program has to end after its input is closed, and again after SIGTERM."""
@@ -70,7 +71,9 @@ async def open_program(
         stderr=errors,
         start_new_session=True,
     )
+    watched = ExitStack()
     try:
+        watched.enter_context(watch_group(transport.get_pid()))
         incoming, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         with incoming, reading, writing, outgoing:
@@ -87,6 +90,7 @@ async def open_program(
                     group.cancel_scope.cancel()
     finally:
         signal_group(transport.get_pid(), signal.SIGKILL)  # processes that it left in its group
+        watched.close()
         transport.close()
 
 

@@ -265,7 +265,9 @@ class AllowedRoots:
         replaced = _replaced(parent, name, path)
         beside = f".{name[:50]}.{os.urandom(6).hex()}"
         try:
-            file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
+            # Nobody may read the new text before the owner and the permissions of the old file are set.
+            mode = 0o666 if replaced is None else 0o600
+            file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, mode, dir_fd=parent)
             try:
                 with os.fdopen(file, "wb") as opened:
                     opened.write(data)

@@ -13,10 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import IO, Final, NamedTuple
 
 from toolwire.runtime.allowed_roots import beginning_in
+from toolwire.runtime.watcher import prepare_watcher, watch_group
 
 TIMED_OUT: Final = 124
 """Exit status of a program that exceeded its time limit, as the command `timeout` reports it."""
@@ -131,18 +132,24 @@ def run_program(
     Raises:
         OSError: it cannot be started.
     """
+    own_group = not in_shared_group()
+    if own_group:
+        prepare_watcher()
     process = subprocess.Popen(
         argv,
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if separate_stderr else subprocess.STDOUT,
-        start_new_session=not in_shared_group(),
+        start_new_session=own_group,
         **({} if directory is None else beginning_in(directory)),
     )
     out, err = CapturedOutput(max_output), CapturedOutput(max_output)
     readers = [_Reader(pipe, to) for pipe, to in ((process.stdout, out), (process.stderr, err)) if pipe is not None]
     finished = timed_out = False
+    watched = ExitStack()
     try:
+        if own_group:
+            watched.enter_context(watch_group(process.pid))
         for reader in readers:
             reader.start()
         try:
@@ -159,6 +166,7 @@ def run_program(
     finally:
         if not finished:  # interrupted
             end_program(process)
+        watched.close()
     return ProgramResult(process.returncode, timed_out, out, err)
 
 

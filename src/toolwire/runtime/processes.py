@@ -1,7 +1,7 @@
 """Run programs from coroutines: in a process group of their own, for a limited time, with limited output.
 
-The whole group is killed when the program ends, when its time is over, or when the caller is cancelled. A process that
-leaves the group (a daemon with a session of its own) is not followed.
+The whole group is killed when the program ends, when its time is over, when the caller is cancelled, or when our
+process ends, even by SIGKILL. A process that leaves the group (a daemon with a session of its own) is not followed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import beginning_in
 from toolwire.runtime.process_groups import CapturedOutput, ProgramResult, signal_group
+from toolwire.runtime.watcher import prepare_watcher, watch_group
 
 GRACE = 2.0
 """Seconds between asking a group to end and killing it, and to wait for output after a program's end."""
@@ -65,6 +66,7 @@ async def run(
     place = {"cwd": directory} if isinstance(directory, str) else beginning_in(directory)
     out, err = CapturedOutput.of_both_ends(max_output), CapturedOutput.of_both_ends(max_output)
     loop = asyncio.get_running_loop()
+    prepare_watcher()
     try:
         transport, program = await loop.subprocess_exec(
             lambda: _Program(out, err),
@@ -83,8 +85,10 @@ async def run(
         raise ToolError(f"{argv[0]} cannot be started: {reason}") from error
     group = transport.get_pid()
     timed_out = False
+    watched = ExitStack()
     _LIVE.add(group)
     try:
+        watched.enter_context(watch_group(group))
         if (pipe := transport.get_pipe_transport(0)) is not None:
             assert isinstance(pipe, asyncio.WriteTransport)
             pipe.write(stdin)
@@ -96,6 +100,7 @@ async def run(
     finally:
         signal_group(group, signal.SIGKILL)
         _LIVE.discard(group)
+        watched.close()
         await happens(program.ended, GRACE)
         # A process that left the group may keep the pipes open; the output until then is enough.
         await happens(program.silent, GRACE)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwire.errors import DefinitionError, ToolError
+from toolwire.runtime.watcher import watch_directory
 from toolwire.schema.signatures import argument_converter
 from toolwire.tools import Isolation, Tool
 
@@ -129,7 +130,8 @@ _DIRECTORIES: set[str] = set()
 def _noted(directory: str) -> Iterator[None]:
     _DIRECTORIES.add(directory)
     try:
-        yield
+        with watch_directory(directory):
+            yield
     finally:
         _DIRECTORIES.discard(directory)
 
