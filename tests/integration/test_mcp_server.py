@@ -16,6 +16,7 @@ from tests.integration.mcp_parts import client, serving
 
 import toolwire
 from toolwire import FilePart, ImagePart, OpaquePart, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire.builtin.toolsets import editing_tools
 from toolwire.envelope.grammar import read_envelope
 from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.client_context import current_caller, log, report_progress
@@ -308,6 +309,32 @@ def test_answer_applies_once_to_the_call_that_was_shown() -> None:
             outcome = await call("a", input_responses=yes, request_state=again.request_state)
             assert not isinstance(outcome, InputRequiredResult)
             assert shop.wiped == ["a"]
+
+    asyncio.run(main())
+
+
+def test_an_approval_does_not_cover_a_file_that_has_changed_since(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("old\n")
+    service = McpService(ToolRegistry(editing_tools(tmp_path)), tier=Tier.RUN)
+
+    async def main() -> None:
+        async with serving(service) as at, client(at, elicitation_callback=answers("accept")) as mcp_client:
+            session = mcp_client.session
+
+            async def call(**more: Any) -> Any:
+                arguments = {"path": "notes", "content": "new\n"}
+                return await session.call_tool("write_file", arguments, allow_input_required=True, **more)
+
+            yes = {"approve": ElicitResult(action="accept", content={"approve": True})}
+            first = await call()
+            assert isinstance(first, InputRequiredResult), first
+            (tmp_path / "notes").write_text("of somebody else\n")
+            second = await call(input_responses=yes, request_state=first.request_state)
+            assert isinstance(second, InputRequiredResult)
+            assert "-of somebody else" in str(second)
+            assert (tmp_path / "notes").read_text() == "of somebody else\n"
+            await call(input_responses=yes, request_state=second.request_state)
+            assert (tmp_path / "notes").read_text() == "new\n"
 
     asyncio.run(main())
 

@@ -48,7 +48,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.mcp.client_context import CURRENT, Caller
 from toolwire.mcp.definitions import HINTS
 from toolwire.mcp.results import shaped, to_mcp
-from toolwire.messages import ToolCall
+from toolwire.messages import ToolCall, digest
 from toolwire.policy.approval import Approval, ApprovalAnswer, present
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
@@ -235,7 +235,7 @@ class McpService:
         if not caller.modern:
             return _agreement(await caller.elicit(text, _FORM))
         turn = _ROUND.get()
-        if turn.key == approval.key:
+        if turn.key == _question_key(approval):
             return turn.answer
         turn.unasked = approval
         return _UNANSWERED
@@ -244,7 +244,7 @@ class McpService:
         """Return a question as an answer; its approval key is stored here, so that the client cannot change it."""
         state = secrets.token_urlsafe(24)
         now = monotonic()
-        self._asked[state] = approval.key, now
+        self._asked[state] = _question_key(approval), now
         while len(self._asked) > MAX_QUESTIONS or now - next(iter(self._asked.values()))[1] > QUESTION_SECONDS:
             self._asked.popitem(last=False)
         form = ElicitRequestFormParams(message=present(approval, WIDTH, whole=True), requested_schema=_FORM)
@@ -257,6 +257,11 @@ class McpService:
         if not key or monotonic() - at > QUESTION_SECONDS or not isinstance(response, ElicitResult):
             return _Round()
         return _Round(key, _agreement(response))
+
+
+def _question_key(approval: Approval) -> str:
+    """Return a digest of the call and of its preview, which changes with the files that the call would change."""
+    return digest([approval.key, approval.preview])
 
 
 def _agreement(given: ElicitResult) -> ApprovalAnswer:
