@@ -378,6 +378,51 @@ def test_design_2_a_file_that_changes_after_the_yes_is_not_written(root: Path) -
         assert (root / "a.txt").read_text() == "one\ntwo\nthree, meanwhile\n"
 
 
+def test_design_2_a_link_is_shown_as_what_it_leads_to(root: Path) -> None:
+    (root / ".git" / "hooks").mkdir(parents=True)
+    (root / "notes.md").symlink_to(".git/hooks/pre-commit")
+    (root / "todo.md").symlink_to("a.txt")
+    (root / "docs").symlink_to(".git")
+    (root / "a.txt").write_text("two")
+    for call, target in (
+        (ToolCall("write_file", {"path": "notes.md", "content": "x"}, "1"), ".git/hooks/pre-commit"),
+        (ToolCall("write_file", {"path": "docs/hooks/post-commit", "content": "x"}, "2"), ".git/hooks/post-commit"),
+        (ToolCall("write_file", {"path": "docs/more/new", "content": "x"}, "3"), ".git/more/new"),
+        (ToolCall("apply_diff", {"path": "todo.md", "edits": [{"search": "two", "replace": "2"}]}, "4"), "a.txt"),
+        (ToolCall("execute_command", {"command": ["pwd"], "cwd": "docs"}, "5"), ".git"),
+    ):
+        seen = Seen()
+        (result,) = execute(root, call, seen=seen)
+        assert result.error is None
+        assert seen.approvals[0].preview.startswith(f"(through a link: this is {root.resolve() / target})\n")
+
+
+def test_design_2_a_link_that_turns_after_the_yes_is_not_followed(root: Path) -> None:
+    for name in ("shown", "other"):
+        (root / name).mkdir()
+        (root / name / "same").write_text("two")
+
+    class Turning(Seen):
+        async def __call__(self, approval: Approval) -> bool:
+            (root / "link").unlink()
+            (root / "link").symlink_to("other")
+            return await super().__call__(approval)
+
+    for call in (
+        ToolCall("write_file", {"path": "link/new", "content": "mine"}, "1"),
+        ToolCall("write_file", {"path": "link/deep/new", "content": "mine"}, "2"),
+        ToolCall("write_file", {"path": "link/same", "content": "mine"}, "3"),
+        ToolCall("apply_diff", {"path": "link/same", "edits": [{"search": "two", "replace": "2"}]}, "4"),
+        ToolCall("execute_command", {"command": ["touch", "new"], "cwd": "link"}, "5"),
+    ):
+        (root / "link").unlink(missing_ok=True)
+        (root / "link").symlink_to("shown")
+        (result,) = execute(root, call, seen=Turning())
+        assert "since this was approved" in (result.error or "")
+        assert [path.name for path in (root / "other").iterdir()] == ["same"]
+        assert (root / "other" / "same").read_text() == "two"
+
+
 @pytest.mark.need(29)
 @pytest.mark.parametrize(
     ("name", "arguments"),

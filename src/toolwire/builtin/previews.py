@@ -55,6 +55,12 @@ def command(words: Sequence[str]) -> str:
     return "\n".join(f"  {_quoted(word)}" for word in words)
 
 
+def path_name(path: str) -> str:
+    """Return a path for a line of a preview: without hidden characters, and with runs of spaces counted."""
+    shown = escape_invisible(path)
+    return _SPACES.sub(lambda run: f"({len(run[0]):,} {'spaces' if run[0][0] == ' ' else 'tabs'})", shown)
+
+
 def _quoted(word: str) -> str:
     """Quote a word, count runs of spaces, and name characters that only look like others."""
     inner = escape_invisible(word.replace("\\", "\\\\").replace('"', '\\"'))

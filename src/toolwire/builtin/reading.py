@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from toolwire.builtin.path_suggestions import helpful
 from toolwire.errors import ToolError
-from toolwire.runtime.allowed_roots import AllowedRoots, entries_of
+from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.directory_descriptors import entries_of
 from toolwire.search.re2_search import is_binary
 from toolwire.text.escape import escape_invisible
 from toolwire.text.truncate import truncate

@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolwire.builtin import previews
+from toolwire.builtin.shown_calls import ShownCalls, link_note
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.directory_descriptors import real_path
 from toolwire.text.escape import escape_invisible
 from toolwire.text.truncate import omission
 
@@ -72,6 +74,7 @@ class Commands:
     def __init__(self, roots: AllowedRoots, settings: CommandSettings | None = None) -> None:
         self._roots = roots
         self._settings = settings or CommandSettings()
+        self._shown = ShownCalls()
 
     async def execute_command(self, command: list[str] | str, cwd: str = ".", seconds: float = 0) -> str:
         """Run a program and give back what it writes, and its exit status.
@@ -89,7 +92,10 @@ class Commands:
         limit = self._limit(seconds)
         env = processes.environment(*settings.passed_on) | QUIET | dict(settings.environment)
         env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
+        previewed = self._shown.take([command, cwd])
         with self._roots.directory(cwd) as directory:
+            if previewed is not None and previewed != real_path(directory):
+                raise ToolError(f"{cwd} leads elsewhere since this was approved, so nothing was run")
             ended = await processes.run(
                 argv, directory=directory, env=env, seconds=limit, max_output=settings.output, ask_first=True
             )
@@ -104,9 +110,14 @@ class Commands:
         """Return exactly what would run, and where."""
         argv, by_shell = self._argv(arguments["command"])
         cwd, limit = arguments.get("cwd", "."), self._limit(arguments.get("seconds", 0))
-        with self._roots.directory(cwd):
+        with self._roots.directory(cwd) as directory:
+            target = real_path(directory)
+            self._shown.put([arguments["command"], cwd], target)
+            note = link_note(self._roots, cwd, target)
             action = "have a shell run this" if by_shell else "run"
-            return f"{action} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
+            return (
+                f"{note}{action} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
+            )
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:

@@ -12,24 +12,21 @@ others no root is accepted.
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from toolwire._surface import check_items
 from toolwire.errors import ToolError
+from toolwire.runtime.directory_descriptors import MAX_ENTRIES, entries_of, real_path
 
 MAX_PATH = 4_096
 MAX_LINKS = 40
 MAX_DEPTH = 100
 """Maximum number of directories inside one another in `AllowedRoots.files`."""
-MAX_ENTRIES = 100_000
-"""Maximum number of names in one directory."""
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
@@ -113,7 +110,15 @@ class AllowedRoots:
         with self._walked(path, make=parents) as walk:
             self._put(walk, data, path)
 
-    def update(self, path: str, change: Callable[[bytes | None], bytes], *, most: int, parents: bool = False) -> None:
+    def update(
+        self,
+        path: str,
+        change: Callable[[bytes | None], bytes],
+        *,
+        most: int,
+        parents: bool = False,
+        on_target: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Replace a file's content, in the very directory that it was read from.
 
         Args:
@@ -121,13 +126,16 @@ class AllowedRoots:
             change: returns the new content for the old one (None: there is no file). If it raises, nothing changes.
             most: maximum size of the file, in bytes.
             parents: create missing directories.
+            on_target: receives the file's path without links, first; if it raises, nothing changes.
         """
         with self._walked(path, make=parents) as walk:
+            on_target(walk.target)
             self._put(walk, change(self._there(walk, path, most)), path)
 
-    def look(self, path: str, *, most: int) -> bytes | None:
-        """Return the content of a file; None if it or its directory does not exist."""
+    def look(self, path: str, *, most: int, on_target: Callable[[str], None] = lambda _: None) -> bytes | None:
+        """Return the content of a file; None if it or its directory does not exist. See `update` for `on_target`."""
         with self._walked(path, missing=True) as walk:
+            on_target(walk.target)
             return None if walk.missing else self._there(walk, path, most)
 
     def files(
@@ -349,6 +357,11 @@ class _Walk:
         """The last directory."""
         return self._stack[-1]
 
+    @property
+    def target(self) -> str:
+        """The path without links."""
+        return os.path.join(real_path(self.top), self.name).removesuffix("/")
+
     def go(self, names: list[str]) -> None:
         """Walk along names."""
         todo = [name for name in reversed(names) if name not in ("", ".")]
@@ -369,6 +382,7 @@ class _Walk:
                         continue
                     elif self._may_miss and ".." not in todo:
                         self.missing = True
+                        self.name = "/".join([name, *reversed(todo)])
                     else:
                         raise
                     return
@@ -438,24 +452,6 @@ class _Walk:
         """Close all directories."""
         while self._stack:
             os.close(self._stack.pop())
-
-
-def entries_of(directory: int, most: int = MAX_ENTRIES) -> tuple[list[os.DirEntry[str]], bool]:
-    """Return what is in an open directory, sorted by name, and whether there is more than the maximum."""
-    listing: list[os.DirEntry[str]] = []
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if len(listing) == most:
-                return sorted(listing, key=lambda entry: entry.name), True
-            listing.append(entry)
-    return sorted(listing, key=lambda entry: entry.name), False
-
-
-def beginning_in(directory: int) -> dict[str, Any]:
-    """Return arguments of `subprocess` that start a program in an open directory, whatever its name now leads to."""
-    if os.path.isdir("/proc/self/fd"):
-        return {"cwd": f"/proc/self/fd/{directory}"}  # the child enters it before its descriptors are closed
-    return {"preexec_fn": functools.partial(os.fchdir, directory)}
 
 
 def _root(root: Path) -> int:

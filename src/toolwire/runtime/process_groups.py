@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, Final, NamedTuple
 
-from toolwire.runtime.allowed_roots import beginning_in
+from toolwire.runtime.directory_descriptors import beginning_in
 from toolwire.runtime.watcher import prepare_watcher, watch_group
 
 TIMED_OUT: Final = 124

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 from toolwire.errors import ToolError
-from toolwire.runtime.allowed_roots import beginning_in
+from toolwire.runtime.directory_descriptors import beginning_in
 from toolwire.runtime.process_groups import CapturedOutput, ProgramResult, signal_group
 from toolwire.runtime.watcher import prepare_watcher, watch_group
 

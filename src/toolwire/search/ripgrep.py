@@ -22,7 +22,8 @@ from contextlib import ExitStack
 from typing import Final
 
 from toolwire.errors import ToolError
-from toolwire.runtime.allowed_roots import AllowedRoots, beginning_in
+from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.directory_descriptors import beginning_in
 from toolwire.runtime.process_groups import end_program, in_shared_group, run_program
 from toolwire.search.query import MAX_LINE, Query, SearchError, Sink, shown_prefix
 

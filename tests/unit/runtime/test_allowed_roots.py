@@ -14,7 +14,8 @@ import pytest
 
 from toolwire import ToolError
 from toolwire.runtime import allowed_roots as roots_module
-from toolwire.runtime.allowed_roots import MAX_LINKS, MAX_PATH, AllowedRoots, beginning_in, entries_of
+from toolwire.runtime.allowed_roots import MAX_LINKS, MAX_PATH, AllowedRoots
+from toolwire.runtime.directory_descriptors import beginning_in, entries_of
 
 SECRET = b"secret"
 
@@ -495,3 +496,25 @@ def test_a_program_begins_in_the_open_directory_without_python_code_after_the_fo
         assert subprocess.run(command, **options, capture_output=True, text=True, check=True).stdout == "['b']\n"
         if os.path.isdir("/proc/self/fd"):  # code between fork and exec can hang in a program with threads
             assert "preexec_fn" not in options
+
+
+def test_new_text_of_a_private_file_is_private_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text("old")
+    (tmp_path / "key").chmod(0o600)
+    modes = []
+    fchmod = os.fchmod
+
+    def record(file: int, mode: int) -> None:
+        modes.append(os.fstat(file).st_mode & 0o777)
+        fchmod(file, mode)
+
+    monkeypatch.setattr(os, "fchmod", record)
+    before = os.umask(0)
+    try:
+        AllowedRoots(tmp_path).write("key", b"new")
+    finally:
+        os.umask(before)
+    assert modes == [0o600]
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
