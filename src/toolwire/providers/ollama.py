@@ -35,6 +35,7 @@ from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, JsonLines, json_line
 from toolwire.providers.message_parts import (
     Json,
+    UsageReader,
     calls_of,
     note_dropped,
     own_members,
@@ -50,6 +51,8 @@ from toolwire.providers.schema_dialects import JSON_SCHEMA
 from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import WAITING, Head, StreamEnd, in_order
 from toolwire.tools import as_definition
+
+_USAGE = UsageReader("prompt_eval_count", "eval_count")
 
 
 class Ollama(ChatMessages):
@@ -223,9 +226,8 @@ class Ollama(ChatMessages):
             self.add_call(call, builder)
         if response.get("done"):
             builder.reason = read_reason(self.kind, response.get("done_reason")) or builder.reason
-            read, written = response.get("prompt_eval_count"), response.get("eval_count")
-            if read is not None or written is not None:
-                builder.add_usage(Usage(int(read or 0), int(written or 0)))
+            if response.get("prompt_eval_count") is not None or response.get("eval_count") is not None:
+                builder.add_usage(_USAGE.read(response))
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""

@@ -289,3 +289,11 @@ def test_image_alone_is_a_result() -> None:
     original = {"role": "assistant", "content": "", "tool_calls": [call("f", {}, id="a")]}
     back = API.decode_request({"messages": [original, message]}).messages[1].parts
     assert back == (ToolResult("a", "f", images=(ImagePart("AA=="),)),)
+
+
+@pytest.mark.parametrize("count", [-1, 10**13, float("nan")])
+def test_counts_that_cannot_be_are_not_believed(count: float) -> None:
+    body = {**message(done=True, content="x"), "eval_count": count}
+    response = API.decode_response(body)
+    assert response.usage is None
+    assert any("eval_count" in problem.message or "integer" in problem.message for problem in response.problems)
