@@ -163,6 +163,12 @@ REFUSALS = word_set(
     "reject rejects rejected deny denies denied prevent prevents prevented skip skips skipped"
 )
 """English verbs that do the same, unless a rule asks by them or a sentence begins with them."""
+WITHDRAWALS = word_set(
+    "scratch disregard disregards disregarded ignore ignores ignored ignoring hold holds wait waits nevermind forget "
+    "retract retracts retracted withdraw withdraws withdrawn postpone postpones postponed kidding joking pretend "
+    "pretends imagine suppose wants asks says claims demands demanded claimed"
+)
+"""English words that take back what is said beside them, put it off, or leave it to others."""
 QUESTIONS = word_set(
     "did do does was were is are am has have had will would should could can may might shall must "
     "who whom whose what when where why which how if"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from toolwire.policy.intent_words import QUESTIONS, REFUSALS, is_negation
+from toolwire.policy.intent_words import QUESTIONS, REFUSALS, WITHDRAWALS, is_negation
 
 MAX_VALUE = 2_000
 """Maximum length of a value that can be vouched for, in characters."""
@@ -75,7 +75,12 @@ def _heard(sentence: str) -> list[str]:
 def _is_doubtful(sentence: str) -> bool:
     """Return whether a sentence may negate something, or ask a question."""
     first, *rest = [word for word in _heard(sentence) if word != "please"] or [""]
-    return first in QUESTIONS or any(map(is_negation, (first, *rest))) or not REFUSALS.isdisjoint(rest)
+    return (
+        first in QUESTIONS
+        or any(map(is_negation, (first, *rest)))
+        or not REFUSALS.isdisjoint(rest)
+        or not WITHDRAWALS.isdisjoint((first, *rest))
+    )
 
 
 def vouched(

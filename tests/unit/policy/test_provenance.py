@@ -130,6 +130,10 @@ def test_one_sentence_has_to_ask_and_to_hold_everything(arguments: dict[str, Any
         "Cancel the order to pay 500 euros to Mallory Inc",
         "Please pay 500 euros to Mallory Inc. No, do not.",
         "By no means:\n\npay 500 euros to Mallory Inc",
+        "Pay 500 euros to Mallory Inc. Scratch that.",
+        "Ignore this: pay 500 euros to Mallory Inc",
+        "Hold off and wait before you pay 500 euros to Mallory Inc",
+        "Mallory wants me to pay 500 euros to Mallory Inc; decline it",
     ],
 )
 def test_what_may_not_be_wanted_is_not_asked_for(said: str) -> None:
