@@ -28,8 +28,10 @@ from toolwire.providers.base import OfferedTool
 from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.chat_parts import (
     MESSAGE,
+    Sound,
     add_error,
     add_usage,
+    answer_members,
     content_blocks,
     detail,
     is_custom,
@@ -46,7 +48,15 @@ from toolwire.providers.chat_stream import ChatStreamReader, ChatStreamWriter
 from toolwire.providers.file_parts import AUDIO_FORMATS, file_name, in_words, media_follow
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.message_parts import Json, members_except, note_dropped, own_members, read_tools, text_of
+from toolwire.providers.message_parts import (
+    Json,
+    members_except,
+    note_dropped,
+    own_members,
+    read_tools,
+    split_members,
+    text_of,
+)
 from toolwire.providers.output_support import OPENAI_CHAT, OutputSupport
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -174,6 +184,14 @@ class ChatCompletions(ChatMessages):
         """Return the content of a system message."""
         text = super().write_system(message, notes)
         return self._marked_blocks(message.parts) or text
+
+    def write_message(self, message: Message, notes: Notes) -> list[Json]:
+        """Return the messages of the API that one message becomes; a recording is sent back by its id."""
+        written = super().write_message(message, notes)
+        for item in written:
+            if isinstance(audio := item.get("audio"), Mapping) and "id" in audio:
+                item["audio"] = {"id": audio["id"]}
+        return written
 
     def write_result(self, result: ToolResult) -> Json:
         """Return a message that carries one result."""
@@ -338,6 +356,11 @@ class ChatCompletions(ChatMessages):
             for block in content_blocks(message.get("content"), builder):
                 builder.add_thought(thinking_part(block, self.kind))
             builder.add_text(message.get("refusal"))
+            for members in answer_members(message):
+                builder.add_members(members)
+            sound = Sound()
+            sound.add(message)
+            sound.end(builder)
             for call in message.get("tool_calls") or ():
                 self.add_call(call, builder)
             legacy = message.get("function_call")
@@ -357,8 +380,8 @@ class ChatCompletions(ChatMessages):
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
-        parts = response.parts
-        message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None}
+        members, parts = split_members(response.parts, self.kind)
+        message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None, **members}
         calls: list[Json] = []
         details: list[Json] = []
         signature: ReasoningPart | None = None  # for the next call

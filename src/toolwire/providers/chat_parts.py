@@ -47,6 +47,43 @@ def read_finish(choice: Mapping[str, Any], kind: str) -> FinishReason | None:
     return FinishReason.LENGTH if reason is not None and is_cut(choice.get("native_finish_reason")) else reason
 
 
+_ANSWERED = ("images", "annotations", "reasoning_signature")
+"""The members of answers, beside those that are read, that can be sent back; servers add many others."""
+
+
+def answer_members(message: Mapping[str, Any]) -> Iterator[Json]:
+    """Yield what a message or a delta has beside text and calls, except for sound."""
+    for name in _ANSWERED:
+        if value := message.get(name):
+            yield {name: value}
+
+
+class Sound:
+    """The recording that an answer consists of: it comes whole, or in pieces with its text."""
+
+    def __init__(self) -> None:
+        self._members: Json = {}
+
+    def add(self, message: Mapping[str, Any]) -> None:
+        """Add the sound of a message or a delta."""
+        audio = message.get("audio")
+        if not isinstance(audio, Mapping):
+            return
+        for name, value in audio.items():
+            earlier = self._members.get(name)
+            joined = isinstance(earlier, str) and isinstance(value, str) and name in _PIECES
+            self._members[name] = earlier + value if joined else value or earlier
+
+    def end(self, builder: ResponseBuilder) -> None:
+        """Report the recording to the builder, if there is one."""
+        if self._members.get("id"):
+            builder.add_members({"audio": self._members})
+        self._members = {}
+
+
+_PIECES = ("data", "transcript")
+
+
 def content_blocks(content: Any, builder: ResponseBuilder) -> Iterator[Mapping[str, Any]]:
     """Report content to the builder, except for blocks of reasoning: yield these."""
     if not content:

@@ -6,11 +6,22 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta, ReasoningEnd
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    OpaquePartReceived,
+    ReasoningDelta,
+    ReasoningEnd,
+)
 from toolwire.messages import ReasoningPart
 from toolwire.providers.chat_parts import (
+    Sound,
     add_error,
     add_usage,
+    answer_members,
     content_blocks,
     detail,
     is_custom,
@@ -24,7 +35,7 @@ from toolwire.providers.chat_parts import (
 )
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.framing import DONE, Frame, sse
-from toolwire.providers.message_parts import Json
+from toolwire.providers.message_parts import Json, message_members
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import WAITING, Head, StreamEnd
 
@@ -39,6 +50,7 @@ class ChatStreamReader:
         self._whole: dict[Hashable, None] = {}  # calls whose arguments have closed: the next call ends them
         self._count = 0
         self._thought: list[str] = []  # reasoning that no seal has covered yet
+        self._sound = Sound()
 
     def read(self, frame: Frame) -> None:
         """Report the content of the next chunk to the builder."""
@@ -59,15 +71,19 @@ class ChatStreamReader:
             for block in content_blocks(delta.get("content"), builder):
                 part = thinking_part(block, builder.api)
                 self._reasoning(part.text, part)
-            if refusal := delta.get("refusal"):
-                builder.add_text(refusal)
+            builder.add_text(delta.get("refusal"))
+            for members in answer_members(delta):
+                builder.add_members(members)
+            self._sound.add(delta)
             if calls := delta.get("tool_calls"):
                 for at, call in enumerate(calls):
                     self._call(call, at)
             legacy = delta.get("function_call")
             if isinstance(legacy, dict) and (legacy.get("name") or legacy.get("arguments")):
                 self._call({"index": "function_call", "function": legacy}, 0)
-            builder.reason = read_finish(choice, builder.api) or builder.reason
+            if reason := read_finish(choice, builder.api):
+                builder.reason = reason
+                self._sound.end(builder)
         if usage := chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage"):
             add_usage(usage, builder)
 
@@ -172,7 +188,9 @@ class ChatStreamWriter:
                 case CallStart() | ArgumentsDelta() | CallEnd():
                     for call in self._calls.write(event):
                         yield self._delta({"tool_calls": [call]})
-                case _:  # a chunk has no place for items of the provider
+                case OpaquePartReceived(part) if members := message_members(part, self._kind):
+                    yield self._delta(members)
+                case _:  # a chunk has no place for other items of the provider
                     pass
         for call in self._calls.rest():
             yield self._delta({"tool_calls": [call]})

@@ -126,7 +126,12 @@ def members_part(message: Mapping[str, Any], read: frozenset[str], kind: str) ->
     It precedes the message's other parts, so that an answer can report it before the text has arrived.
     """
     extra = members_except(message, read, kind)
-    return () if extra is None else (OpaquePart({_MESSAGE: extra.data}, kind),)
+    return () if extra is None else (OpaquePart(members_item(extra.data), kind),)
+
+
+def members_item(members: Mapping[str, Any]) -> Json:
+    """Return the item of a part of `members_part`."""
+    return {_MESSAGE: dict(members)}
 
 
 def message_members(part: Part, kind: str) -> Json:

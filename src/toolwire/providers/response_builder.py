@@ -36,6 +36,7 @@ from toolwire.messages import (
     Usage,
     call_id,
 )
+from toolwire.providers.message_parts import members_item
 from toolwire.text.escape import replace_surrogates
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
@@ -237,6 +238,10 @@ class ResponseBuilder:
         """Add an item of something that the provider did itself."""
         self._settle()
         self._events.append(OpaquePartReceived(OpaquePart(dict(data), self.api)))
+
+    def add_members(self, members: Mapping[str, Any]) -> None:
+        """Add members of the whole message. They do not prove that a call before them was complete."""
+        self._events.append(OpaquePartReceived(OpaquePart(members_item(members), self.api)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

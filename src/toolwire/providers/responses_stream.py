@@ -20,7 +20,7 @@ from toolwire.messages import OpaquePart, ReasoningPart
 from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.framing import Frame, sse
-from toolwire.providers.message_parts import Json, UsageReader, members_part, message_members, own_members
+from toolwire.providers.message_parts import Json, UsageReader, members_except, message_members, own_members
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_items import (
     CALLS,
@@ -152,10 +152,10 @@ class OutputReader:
 
     def _begin_message(self, item: _Item, data: Mapping[str, Any]) -> None:
         """Report the members of a message once, before its text."""
-        if item.type == "message" and not item.begun and not item.pieces:
-            for part in members_part(data, MESSAGE, KIND):
-                item.begun = True
-                self._builder.add_opaque(part.data)
+        extra = members_except(data, MESSAGE, KIND) if item.type == "message" else None
+        if extra is not None and not item.begun and not item.pieces:
+            item.begun = True
+            self._builder.add_members(extra.data)
 
     def _name(self, item: _Item, data: Mapping[str, Any]) -> None:
         if item.type in CALLS:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.streams import streamed
+from tests.unit.providers.conftest import chat_stream, decoded
 
 import toolwire as tw
 from toolwire import Message, Notes, ParsedResponse, collect, replay
@@ -88,6 +89,13 @@ def item(content: str | list[dict[str, Any]], **members: Any) -> dict[str, Any]:
     return {"type": "message", "id": "m", "role": "assistant", "content": blocks, **members}
 
 
+SOUND = {"id": "audio_1", "data": "UklGRg==", "transcript": "Hi", "expires_at": 9}
+
+
+def chat(**message: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", **message}, "finish_reason": "stop"}]}
+
+
 ANSWERS = [
     (
         "openai_responses",
@@ -100,6 +108,14 @@ ANSWERS = [
         "openai_responses",
         output(item("Let me see.", phase="commentary"), item("Sun.", id="m2", phase="final_answer")),
         [COMMENTARY, FINAL],
+    ),
+    ("openai_chat", chat(content=None, images=[PICTURE]), [{**HELLO, "content": "", "images": [PICTURE]}]),
+    ("openrouter", chat(content="Hi", annotations=[CITATION]), [{**HELLO, "content": "Hi", "annotations": [CITATION]}]),
+    ("openai_chat", chat(content=None, audio=SOUND), [{**HELLO, "content": "", "audio": {"id": "audio_1"}}]),
+    (
+        "openai_chat",
+        chat(content=None, reasoning_signature="x", tool_calls=[CHAT_CALL]),
+        [{**GIVEN, "reasoning_signature": "x"}],
     ),
 ]  # fmt: skip
 """Answers, and the messages that send them back."""
@@ -119,3 +135,27 @@ def test_answers_keep_members_of_their_api(api: str, answer: dict[str, Any], mes
     in_pieces = collect(streamed(api, b"".join(provider.encode_stream(replay(response))), 7))
     for read in (response, again, in_pieces):
         assert sent_back(api, read) == messages
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_sound_and_images_of_a_stream_are_not_lost(size: int) -> None:
+    data = chat_stream(
+        {"role": "assistant", "audio": {"id": "audio_1", "transcript": "Hel"}},
+        {"audio": {"transcript": "lo", "data": "Uk"}},
+        {"audio": {"data": "lG"}},
+        {"audio": {"expires_at": 9}},
+        {"images": [PICTURE]},
+        {"images": [PICTURE]},
+        reason="stop",
+    )
+    response = decoded("openai_chat", data, size)
+    members = {"audio": {"id": "audio_1"}, "images": [PICTURE, PICTURE]}
+    assert sent_back("openai_chat", response) == [{**HELLO, "content": "", **members}]
+    message = tw.get_api("openai_chat").encode_response(response)["choices"][0]["message"]
+    assert message["audio"] == {"id": "audio_1", "transcript": "Hello", "data": "UklG", "expires_at": 9}
+
+
+def test_empty_sound_and_members_of_servers_are_not_sent_back() -> None:
+    empty = {"id": "", "data": "", "transcript": "", "expires_at": 0}
+    answer = chat(content="Hello", audio=empty, images=[], annotations=None, provider_metadata={"x": 1})
+    assert sent_back("openai_chat", tw.get_api("openai_chat").decode_response(answer)) == [HELLO]
