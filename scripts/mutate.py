@@ -337,6 +337,8 @@ class Mutation:
             os.dup2(silence, number)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         always = ["--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutation"]
+        # The package is a pytest plugin too, so pytest would load its modules itself, to rewrite their assertions.
+        always += ["--assert=plain"]
         always += ["-W", "ignore::pytest.PytestAssertRewriteWarning", f"--basetemp={scratch / 'tests'}"]
         return int(pytest.main([*always, *words], plugins=plugins))
 

@@ -48,7 +48,7 @@ class ReadOptions:
         repair: make safe repairs.
         seed: goes into the ids of calls.
         deltas: emit arguments deltas; a caller that only collects the calls does not need them.
-        fences: respect code fences, where the format does.
+        fences: respect code fences and CDATA sections, where the format does.
         shared: formats whose shapes are read too, inside the wrappers that they share with the format of the message.
         hint: return the advice that ends a problem's message, for the format and the tool's name ("" if not known).
     """

@@ -280,6 +280,25 @@ def _has_strings(node: Node) -> bool:
             return False
 
 
+def _has_cdata(node: Node) -> bool:
+    """Return whether values in this node may stand in CDATA sections."""
+    match node:
+        case Value(cdata=cdata):
+            return cdata
+        case Elements(literal=literal, token=token):
+            return not (literal or token)
+        case Args(element=element):
+            return bool(element)
+        case ToolBody():
+            return True
+        case Many(nodes) | Call(nodes) | Params(nodes):
+            return any(map(_has_cdata, nodes))
+        case OneOf(options) | AnyOrder(options):
+            return any(_has_cdata(inner) for option in options for inner in option)
+        case _:
+            return False
+
+
 def _heading(node: Node) -> bool:
     """Return whether a block that begins with this node is meant as a call; code fences hold anything."""
     if isinstance(node, Call):
@@ -376,6 +395,7 @@ class CompiledFormat:
             drops=frozenset(format.drop),
             stops=frozenset(format.stop),
             fences=format.fences,
+            cdata=any(_has_cdata(node) for nodes in format.blocks for node in nodes),
             nocase=self._nocase,
         )
         self.content.answers = frozenset(format.answers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 
+from toolwire.wire.leaf_scanners import CDATA
 from toolwire.wire.marker_sets import marker_set
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span
 
@@ -27,6 +28,7 @@ class ContentMarkers:
             reasoning, shows the format. Empty where the format is known.
         stops: texts after which no block begins.
         fences: code fences hide what is inside.
+        cdata: CDATA sections hide what is inside.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class ContentMarkers:
         drops: Markers,
         stops: Markers,
         fences: bool,
+        cdata: bool,
         nocase: bool,
     ) -> None:
         self.spans = {span.open: span for span in spans}
@@ -52,10 +55,12 @@ class ContentMarkers:
         self.frames: dict[str, ContentMarkers] = {}
         self.stops = stops
         self.after_stop = marker_set(self.ends, nocase)
-        self.fences = fences
+        self.fences, self.cdata = fences, cdata
         self._nocase = nocase
         opens = frozenset(self.spans)
         shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
+        if cdata:
+            shared |= {CDATA}
         self._anywhere = anywhere | shared
         self._start = self.openers | self.closes | shared
         self.prose = marker_set(self._anywhere | drops, nocase)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
 from toolwire.wire.content_markers import FENCES, ContentMarkers
-from toolwire.wire.leaf_scanners import Leaf
+from toolwire.wire.leaf_scanners import CDATA, Leaf
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.text_buffer import TextBuffer
 
@@ -16,8 +16,8 @@ _RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
 _INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
 
 # Places around a code fence: outside, in the opening run, in its info string, in the body, at a line start of the body,
-# behind a run that may close it, in code that turned out to be written on one line.
-_OUT, _OPENING, _INFO, _BODY, _LINE, _TAIL, _INLINE = range(7)
+# behind a run that may close it, in code that turned out to be written on one line. Or inside a CDATA section.
+_OUT, _OPENING, _INFO, _BODY, _LINE, _TAIL, _INLINE, _CDATA = range(8)
 
 
 class ContentScanner(Leaf):
@@ -26,6 +26,9 @@ class ContentScanner(Leaf):
     Three or more backticks or tildes at a line start open a code fence, unless another backtick follows backticks on
     the same line. A line of at least as many closes it. An end-of-sequence token is markup only if nothing but white
     space and other such tokens follows.
+
+    In formats with CDATA sections, such a section outside a call is quoted text: it was the value of a call whose own
+    markup is damaged, or is shown, and a call inside it is none.
 
     Args:
         content: the markers that matter outside blocks.
@@ -36,14 +39,14 @@ class ContentScanner(Leaf):
         lookahead: by opener, what has to follow it for a block to begin.
 
     Attributes:
-        hidden_text: the text inside the fence that is open; None outside fences.
+        hidden_text: the text inside the fence or CDATA section that is open; None outside.
         blank: no content but white space was read.
         answering: a marker was read that opens the answer.
     """
 
     __slots__ = (
         "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_fences", "_last", "_lookahead",
-        "_marker_set", "_run", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank",
+        "_marker_set", "_run", "_sections", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank",
         "emit", "hidden_text", "reasoning",
     )  # fmt: skip
 
@@ -60,7 +63,7 @@ class ContentScanner(Leaf):
         super().__init__()
         self._content = content
         self._lookahead = lookahead
-        self._fences = fences and content.fences
+        self._fences, self._sections = fences and content.fences, fences
         self.emit = emit
         self.blank = blank
         self.answering = False
@@ -246,6 +249,9 @@ class ContentScanner(Leaf):
         if marker in FENCES and self._fences and not self.reasoning:
             if self._opens_fence(marker):
                 return start
+        elif marker == CDATA and self._sections and not self.reasoning:
+            self._fence, self._run, self.quick, self.hidden_text = _CDATA, 0, None, TextBuffer()
+            return start
         elif marker in content.ends:
             self._trail.append((text[start:stop], True))
             self.quick = None
@@ -308,6 +314,8 @@ class ContentScanner(Leaf):
     def _in_fence(self, text: str, pos: int, end: int) -> int:
         """Take one step through a code fence; return the position after it."""
         c = self._fence_char
+        if self._fence == _CDATA:
+            return self._in_cdata(text, pos, end)
         if self._fence in (_OPENING, _LINE):
             match = _RUN[c].match(text, pos)
             stop = match.end() if match else pos
@@ -344,6 +352,17 @@ class ContentScanner(Leaf):
             self._fence, self.hidden_text = _OUT, None
         return stop
 
+    def _in_cdata(self, text: str, pos: int, end: int) -> int:
+        """Read a CDATA section up to its end, whose brackets may have come in the piece before."""
+        piece = "]" * self._run + text[pos:]
+        at = piece.find("]]>")
+        if at < 0:
+            self._run = min(2, len(piece) - len(piece.rstrip("]")))
+            return end
+        stop = pos - self._run + at + 3
+        self._fence, self.hidden_text = _OUT, None
+        return stop
+
     def _body(self, text: str, pos: int, end: int) -> int:
         """Read the body of a fence up to the next line that may close it."""
         at = text.find("\n" + self._fence_char, pos)
@@ -352,7 +371,7 @@ class ContentScanner(Leaf):
         return at + 1 if at >= 0 else end
 
     def finish(self) -> str:
-        """Read the end of the text; return the text inside a fence that was never closed, or ""."""
+        """Read the end of the text; return the text inside a fence or CDATA section that was never closed, or ""."""
         for piece, is_token in self._trail:
             if not is_token:
                 self.emit(self._wrap(piece))

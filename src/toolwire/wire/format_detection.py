@@ -94,6 +94,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
         drops=frozenset(),
         stops=frozenset(),
         fences=True,
+        cdata=any(compile_format(wire).content.cdata for wire in formats),
         nocase=any(wire.nocase for wire in formats),
     )
     content.answers = frozenset(marker for wire in formats for marker in wire.answers)

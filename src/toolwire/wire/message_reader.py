@@ -359,12 +359,17 @@ class MessageReader:
 
 
 def hidden_by_fence(hidden: str, position: int) -> Iterator[ProblemFound]:
-    """Yield the problem that an unclosed fence hid calls, if any of its text was fed; the text ended at `position`."""
+    """Yield the problem that an unclosed fence or CDATA section hid calls, if any of its text was fed.
+
+    Args:
+        hidden: the text inside the fence or section.
+        position: where the text ended, in characters; text before the first one was in the prompt.
+    """
     hidden = hidden[max(0, len(hidden) - max(0, position)) :]  # the rest is in the prompt
     if hidden:
         why = (
-            "A code fence was opened and never closed. The tool call inside it was not read. "
-            "Write tool calls outside code fences."
+            "A code fence or CDATA section was opened and never closed. The tool call inside it was not read. "
+            "Write tool calls outside both."
         )
         yield ProblemFound(Problem("hidden_by_fence", position - len(hidden), hidden, why))
 

@@ -101,3 +101,39 @@ def test_a_call_after_a_broken_one_is_read(broken: str, end: str) -> None:
     read = _read(text, "hermes")
     assert [call.arguments for call in read.tool_calls] == [{"command": "make"}]
     assert [problem.kind for problem in read.problems][:1] == ["malformed"]
+
+
+def _with_damaged_headers(name: str) -> list[str]:
+    """Return a call whose value quotes another one in a CDATA section, each time without some characters before it."""
+    quoted = render_calls([_QUOTED], format=name, tools=_TOOLS)
+    outer = ToolCall("write_file", {"path": "notes", "content": f"see:\n{quoted}\nhere & there <<<<<"})
+    text = render_calls([outer], format=name, tools=_TOOLS)
+    header = text.index("<![CDATA[") if "<![CDATA[" in text else 0
+    return [text[:at] + text[at + size :] for at in range(header) for size in (1, 4) if at + size <= header]
+
+
+_WITH_CDATA = ["forge_xml", "autobyteus_xml", "minicpm5", "tool_tags"]
+
+
+@pytest.mark.parametrize("format", ["named", "auto"])
+@pytest.mark.parametrize("name", _WITH_CDATA)
+def test_a_damaged_header_runs_nothing_that_a_cdata_section_quotes(name: str, format: str) -> None:
+    texts = _with_damaged_headers(name)
+    assert texts
+    for text in texts:
+        read = parse(text, format=name if format == "named" else "auto", tools=_TOOLS)
+        assert [call.name for call in read.tool_calls if call.name == "run_command"] == [], text
+
+
+def test_a_cdata_section_outside_a_call_is_text_in_any_chunking() -> None:
+    text = f"Write it so: <![CDATA[{_XML}]]> Now: {_XML}"
+    read = _read(text, "forge_xml")
+    assert [call.arguments for call in read.tool_calls] == [{"command": "make"}]
+    assert read.content == f"Write it so: <![CDATA[{_XML}]]> Now: "
+
+
+def test_a_call_in_an_open_cdata_section_is_a_problem() -> None:
+    read = _read(f"<text><![CDATA[{_XML}]] >", "forge_xml")
+    assert read.tool_calls == ()
+    assert [problem.kind for problem in read.problems] == ["hidden_by_fence"]
+    assert "CDATA" in read.problems[0].message
