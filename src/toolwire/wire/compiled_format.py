@@ -387,6 +387,7 @@ class CompiledFormat:
         # Reasoning contains code and JSON that are drafts, so neither a fence nor a bracket ends it.
         drafts = _BARE | {opener for opener in openers if opener.startswith(FENCES)}
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
+        cdata = {CDATA} if any(_has_cdata(node) for nodes in format.blocks for node in nodes) else ()
         self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
@@ -394,8 +395,7 @@ class CompiledFormat:
             spans=format.spans,
             drops=frozenset(format.drop),
             stops=frozenset(format.stop),
-            fences=format.fences,
-            cdata=any(_has_cdata(node) for nodes in format.blocks for node in nodes),
+            quotes=frozenset(FENCES if format.fences else ()).union(cdata),
             nocase=self._nocase,
         )
         self.content.answers = frozenset(format.answers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 
-from toolwire.wire.leaf_scanners import CDATA
 from toolwire.wire.marker_sets import marker_set
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span
 
@@ -27,8 +26,7 @@ class ContentMarkers:
         frames: by a marker, the markers that matter from it on: a marker that begins the message, or is around
             reasoning, shows the format. Empty where the format is known.
         stops: texts after which no block begins.
-        fences: code fences hide what is inside.
-        cdata: CDATA sections hide what is inside.
+        quotes: openers of code fences and CDATA sections, which hide what is inside.
     """
 
     def __init__(
@@ -40,8 +38,7 @@ class ContentMarkers:
         spans: Iterable[Span],
         drops: Markers,
         stops: Markers,
-        fences: bool,
-        cdata: bool,
+        quotes: Markers,
         nocase: bool,
     ) -> None:
         self.spans = {span.open: span for span in spans}
@@ -55,12 +52,10 @@ class ContentMarkers:
         self.frames: dict[str, ContentMarkers] = {}
         self.stops = stops
         self.after_stop = marker_set(self.ends, nocase)
-        self.fences, self.cdata = fences, cdata
+        self.quotes = quotes
         self._nocase = nocase
         opens = frozenset(self.spans)
-        shared = opens | self.ends | stops | (frozenset(FENCES) if fences else frozenset())
-        if cdata:
-            shared |= {CDATA}
+        shared = opens | self.ends | stops | quotes
         self._anywhere = anywhere | shared
         self._start = self.openers | self.closes | shared
         self.prose = marker_set(self._anywhere | drops, nocase)

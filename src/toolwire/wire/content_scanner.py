@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
-from toolwire.wire.content_markers import FENCES, ContentMarkers
+from toolwire.wire.content_markers import ContentMarkers
 from toolwire.wire.leaf_scanners import CDATA, Leaf
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.text_buffer import TextBuffer
@@ -45,9 +45,9 @@ class ContentScanner(Leaf):
     """
 
     __slots__ = (
-        "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_fences", "_last", "_lookahead",
-        "_marker_set", "_run", "_sections", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank",
-        "emit", "hidden_text", "reasoning",
+        "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_last", "_lookahead",
+        "_marker_set", "_quotes", "_run", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start",
+        "blank", "emit", "hidden_text", "reasoning",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +63,7 @@ class ContentScanner(Leaf):
         super().__init__()
         self._content = content
         self._lookahead = lookahead
-        self._fences, self._sections = fences and content.fences, fences
+        self._quotes = content.quotes if fences else frozenset[str]()
         self.emit = emit
         self.blank = blank
         self.answering = False
@@ -136,7 +136,7 @@ class ContentScanner(Leaf):
     def add_rejected_block(self, text: str) -> None:
         """Add text that turned out not to be a block, and in which only code fences matter."""
         pos, end = 0, len(text)
-        may_open = self._last == "\n" and self._fences and not self.reasoning
+        may_open = self._last == "\n" and text[:3] in self._quotes and not self.reasoning
         run = _RUN[text[0]].match(text) if may_open and text[0] in _RUN else None
         if run is not None and run.end() >= 3:
             self._fence, self._fence_char, self._run, self.hidden_text = _OPENING, text[0], 0, TextBuffer()
@@ -246,12 +246,9 @@ class ContentScanner(Leaf):
             self._text(text[start:stop])
             return stop
         # A fence inside a line is inline code; three backticks in reasoning hide nothing.
-        if marker in FENCES and self._fences and not self.reasoning:
+        if marker in self._quotes and not self.reasoning:
             if self._opens_fence(marker):
                 return start
-        elif marker == CDATA and self._sections and not self.reasoning:
-            self._fence, self._run, self.quick, self.hidden_text = _CDATA, 0, None, TextBuffer()
-            return start
         elif marker in content.ends:
             self._trail.append((text[start:stop], True))
             self.quick = None
@@ -280,14 +277,14 @@ class ContentScanner(Leaf):
         return stop
 
     def _opens_fence(self, marker: str) -> bool:
-        """Enter the code fence that this marker opens, if it opens one."""
+        """Enter the code fence or CDATA section that this marker opens, if it opens one."""
         if marker == self._closing_fence:
             # Read as an opener, it would hide all calls up to the next fence.
             self._closing_fence = ""
             return False
-        if self._last != "\n":
+        if self._last != "\n" and marker != CDATA:
             return False
-        self._fence, self._fence_char, self._run = _OPENING, marker[0], 0
+        self._fence, self._fence_char, self._run = _CDATA if marker == CDATA else _OPENING, marker[0], 0
         self.quick = None
         self.hidden_text = TextBuffer()
         return True

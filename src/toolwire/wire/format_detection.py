@@ -19,7 +19,7 @@ from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.json_text import FastJsonReader
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.compiled_format import compile_format
-from toolwire.wire.content_markers import ContentMarkers
+from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.content_scanner import ContentScanner
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.message_reader import MessageReader, hidden_by_fence
@@ -93,8 +93,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
         spans=spans.values(),
         drops=frozenset(),
         stops=frozenset(),
-        fences=True,
-        cdata=any(compile_format(wire).content.cdata for wire in formats),
+        quotes=frozenset(FENCES).union(*(compile_format(wire).content.quotes for wire in formats)),
         nocase=any(wire.nocase for wire in formats),
     )
     content.answers = frozenset(marker for wire in formats for marker in wire.answers)
