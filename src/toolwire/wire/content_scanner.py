@@ -13,6 +13,7 @@ from toolwire.wire.text_buffer import TextBuffer
 
 _BLANK = re.compile(r"\s*")
 _RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
+_CDATA_CLOSE = "]]>"
 _INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
 
 # Places around a code fence: outside, in the opening run, in its info string, in the body, at a line start of the body,
@@ -351,12 +352,16 @@ class ContentScanner(Leaf):
 
     def _in_cdata(self, text: str, pos: int, end: int) -> int:
         """Read a CDATA section up to its end, whose brackets may have come in the piece before."""
-        piece = "]" * self._run + text[pos:]
-        at = piece.find("]]>")
-        if at < 0:
-            self._run = min(2, len(piece) - len(piece.rstrip("]")))
+        # Only what joins the pieces is copied: a piece may contain a section in every few of its characters.
+        joined = "]" * self._run + text[pos : pos + 2]
+        if (at := joined.find(_CDATA_CLOSE)) >= 0:
+            stop = pos - self._run + at + len(_CDATA_CLOSE)
+        elif (at := text.find(_CDATA_CLOSE, pos)) >= 0:
+            stop = at + len(_CDATA_CLOSE)
+        else:
+            last = ("]" * self._run + text[max(pos, end - 2) : end])[-2:]
+            self._run = len(last) - len(last.rstrip("]"))
             return end
-        stop = pos - self._run + at + 3
         self._fence, self.hidden_text = _OUT, None
         return stop
 

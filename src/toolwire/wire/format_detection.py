@@ -71,6 +71,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
     anywhere: set[str] = set()
     start: set[str] = set()
     ending: set[str] = set()  # openers that some format lets end the reasoning
+    quotes = set(FENCES)
     for wire in formats:
         for span in wire.spans:
             if not span.prose:
@@ -86,6 +87,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
             owners.setdefault(opener.lower(), []).append((wire, opener))
             (anywhere if opener in compiled.anywhere else start).add(opener)
         ending |= compiled.ending & compiled.detected
+        quotes |= compiled.content.quotes
     content = ContentMarkers(
         anywhere=frozenset(anywhere),
         start=frozenset(start),
@@ -93,7 +95,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
         spans=spans.values(),
         drops=frozenset(),
         stops=frozenset(),
-        quotes=frozenset(FENCES).union(*(compile_format(wire).content.quotes for wire in formats)),
+        quotes=frozenset(quotes),
         nocase=any(wire.nocase for wire in formats),
     )
     content.answers = frozenset(marker for wire in formats for marker in wire.answers)
