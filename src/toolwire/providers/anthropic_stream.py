@@ -13,7 +13,7 @@ from toolwire.messages import OpaquePart, ReasoningPart, Usage
 from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, sse
-from toolwire.providers.message_parts import Json, UsageReader, object_of
+from toolwire.providers.message_parts import Json, UsageReader, object_of, uncached_tokens
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 
@@ -191,7 +191,7 @@ def message_of(head: Head, usage: Usage) -> Json:
 
 def _usage_of(usage: Usage) -> Json:
     counts: Json = {
-        "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
+        "input_tokens": uncached_tokens(usage),
         "output_tokens": usage.output_tokens,
     }
     if usage.cached_tokens:

@@ -41,6 +41,7 @@ from toolwire.providers.message_parts import (
     object_of,
     read_tools,
     stand_in,
+    uncached_tokens,
     without_seal,
 )
 from toolwire.providers.output_support import BEDROCK
@@ -453,7 +454,7 @@ def _totals(usage: Usage | None) -> Json:
     usage = usage or Usage()
     total = usage.input_tokens + usage.output_tokens
     counts = {
-        "inputTokens": max(usage.input_tokens - usage.cached_tokens, 0),
+        "inputTokens": uncached_tokens(usage),
         "outputTokens": usage.output_tokens,
         "totalTokens": total,
     }

@@ -205,6 +205,11 @@ class UsageReader:
         return Usage(read, written, cached, reasoning)
 
 
+def uncached_tokens(usage: Usage) -> int:
+    """Return the input tokens beside those of a cache, for an API that counts the two apart."""
+    return max(usage.input_tokens - usage.cached_tokens, 0)
+
+
 def _count(usage: Mapping[str, Any], paths: Sequence[tuple[str, ...]]) -> int:
     value: Any = None
     path: tuple[str, ...] = ()

@@ -14,6 +14,8 @@ from toolwire.providers.chat_parts import OPENROUTER
 from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.output_support import BEST_EFFORT, JSON_ONLY, OPEN_SERVER, STRICT_WITHOUT_TOOLS
 
+_FILES: frozenset[FileKind] = frozenset(("document", "audio"))
+
 _OPEN = Facts(strict=False, output=OPEN_SERVER)
 """A server of open models: vLLM, SGLang, llama.cpp."""
 
@@ -22,13 +24,12 @@ _OPENAI = Facts(
     allowed_tools=True,
     reasoning="",
     max_tokens="max_completion_tokens",
-    files=frozenset(("document", "audio")),
+    files=_FILES,
 )
 """The API itself; only its own types have tools with text input, and choices of several tools."""
 
 _VISIBLE_64 = Alphabet(r"\x21-\x7e", 64)
 
-_FILES: frozenset[FileKind] = frozenset(("document", "audio"))
 _AUDIO: frozenset[FileKind] = frozenset(("audio",))
 
 PROVIDERS = {

@@ -6,8 +6,9 @@ A `Step` is a node together with the markers that it can begin with and those th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from string import ascii_letters
 from typing import assert_never
 
@@ -265,24 +266,33 @@ def _closers(nodes: tuple[Node, ...]) -> Markers:
     return frozenset(closers)
 
 
-def _has_strings(node: Node) -> bool:
-    """Return whether values in this node are between quotes."""
+def _leaves(node: Node) -> Iterator[Node]:
+    """Yield the nodes inside a node that contain no others; itself, if it is one."""
     match node:
+        case Many(nodes) | Call(nodes) | Params(nodes):
+            for inner in nodes:
+                yield from _leaves(inner)
+        case OneOf(options) | AnyOrder(options):
+            for inner in chain.from_iterable(options):
+                yield from _leaves(inner)
+        case _:
+            yield node
+
+
+def _has_strings(leaf: Node) -> bool:
+    """Return whether values in this node are between quotes."""
+    match leaf:
         case JsonCall() | PyCalls() | KeywordArgs():
             return True
         case Args(element=element):
             return not element
-        case Many(nodes) | Call(nodes):
-            return any(map(_has_strings, nodes))
-        case OneOf(options) | AnyOrder(options):
-            return any(_has_strings(inner) for option in options for inner in option)
         case _:
             return False
 
 
-def _has_cdata(node: Node) -> bool:
+def _has_cdata(leaf: Node) -> bool:
     """Return whether values in this node may stand in CDATA sections."""
-    match node:
+    match leaf:
         case Value(cdata=cdata):
             return cdata
         case Elements(literal=literal, token=token):
@@ -291,10 +301,6 @@ def _has_cdata(node: Node) -> bool:
             return bool(element)
         case ToolBody():
             return True
-        case Many(nodes) | Call(nodes) | Params(nodes):
-            return any(map(_has_cdata, nodes))
-        case OneOf(options) | AnyOrder(options):
-            return any(_has_cdata(inner) for option in options for inner in option)
         case _:
             return False
 
@@ -373,7 +379,7 @@ class CompiledFormat:
                 marker_set(_closers(nodes), self._nocase),
                 marked,
                 _heading(nodes[0]),
-                any(map(_has_strings, nodes)),
+                any(map(_has_strings, chain.from_iterable(map(_leaves, nodes)))),
             )
             # The first of several blocks with one opener wins, so the order in a description matters.
             for opener in begins:
@@ -387,7 +393,8 @@ class CompiledFormat:
         # Reasoning contains code and JSON that are drafts, so neither a fence nor a bracket ends it.
         drafts = _BARE | {opener for opener in openers if opener.startswith(FENCES)}
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
-        cdata = {CDATA} if any(_has_cdata(node) for nodes in format.blocks for node in nodes) else ()
+        leaves = chain.from_iterable(map(_leaves, chain.from_iterable(format.blocks)))
+        cdata = {CDATA} if any(map(_has_cdata, leaves)) else ()
         self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
