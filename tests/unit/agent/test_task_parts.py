@@ -29,7 +29,6 @@ from toolwire.agent import Agent, PendingApprovals, RunEnded, TaskStarted
 from toolwire.agent.codec import from_json, to_json
 from toolwire.agent.task import more_than_text, task_message
 from toolwire.errors import DefinitionError
-from toolwire.execution.outcomes import build_result
 from toolwire.models import TextBackend
 from toolwire.models.backends import local_source, text_messages
 from toolwire.testing import ScriptedBackend, ScriptedTransport
@@ -38,7 +37,6 @@ PIXEL = ImagePart(base64.b64encode(b"\x89PNG\r\n\x1a\n...").decode())
 REPORT = FilePart(base64.b64encode(b"%PDF-1.7 ...").decode(), name="report.pdf")
 NOTES = FilePart.of_text("Snow: 3 cm", name="notes.txt")
 TASK = ["Compare these.", PIXEL, REPORT]
-LOOK = ToolCall("look", {}, "call_1")
 
 
 @tool
@@ -76,22 +74,6 @@ def test_client_asks_with_text_and_parts() -> None:
     (message,) = transport.requests[0]["messages"]
     assert message["content"][0] == {"type": "text", "text": "What is on this picture?"}
     assert message["content"][1]["image_url"]["url"] == PIXEL.as_url
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "images", "files"),
-    [
-        (PIXEL, None, (PIXEL,), ()),
-        (REPORT, None, (), (REPORT,)),
-        ([PIXEL, REPORT], None, (PIXEL,), (REPORT,)),
-        (("a", PIXEL, TextPart("b")), "a\nb", (PIXEL,), ()),
-        (TextPart("a"), "a", (), ()),
-        (["a", "b"], ["a", "b"], (), ()),
-        ([], [], (), ()),
-    ],
-)
-def test_parts_that_a_tool_returns_are_parts_of_its_result(value: Any, text: Any, images: Any, files: Any) -> None:
-    assert build_result(LOOK, value) == ToolResult("call_1", "look", text, images=images, files=files)
 
 
 class Recorder:

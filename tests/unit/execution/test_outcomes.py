@@ -33,6 +33,8 @@ def test_only_an_untrusted_message_taints_the_session() -> None:
         (IMAGE, None, (IMAGE,), ()),
         (FILE, None, (), (FILE,)),
         (TextPart("a"), "a", (), ()),
+        ([IMAGE, FILE], None, (IMAGE,), (FILE,)),
+        (("a", IMAGE, TextPart("b")), "a\nb", (IMAGE,), ()),
         (["a", IMAGE, TextPart("b"), FILE], "a\nb", (IMAGE,), (FILE,)),
         ((IMAGE, FILE, IMAGE), None, (IMAGE, IMAGE), (FILE,)),
         (["a", "b"], ["a", "b"], (), ()),
@@ -40,9 +42,7 @@ def test_only_an_untrusted_message_taints_the_session() -> None:
     ],
 )
 def test_parts_of_a_value_become_parts_of_the_result(value: Any, result: Any, images: Any, files: Any) -> None:
-    built = build_result(CALL, value)
-    assert (built.call_id, built.tool_name) == ("c1", "look")
-    assert (built.result, built.images, built.files) == (result, images, files)
+    assert build_result(CALL, value) == ToolResult("c1", "look", result, images=images, files=files)
 
 
 def test_parts_beside_other_values_are_no_list_of_parts() -> None:
