@@ -4,14 +4,16 @@ import asyncio
 from pathlib import Path
 
 from tests.integration.models import calling, scripted
-from tests.unit.agent.test_task_parts import LOOK, REPORT, TASK, look
+from tests.unit.agent.test_task_parts import REPORT, TASK, look
 
-from toolwire import Client, Message, ParsedResponse
+from toolwire import Client, Message, ParsedResponse, ToolCall
 from toolwire.agent import Agent
 from toolwire.agent.durable import DurableRuns
 from toolwire.agent.task import task_message
 from toolwire.models import ApiBackend
 from toolwire.testing import ScriptedBackend
+
+LOOK = ToolCall("look", {}, "call_1")
 
 
 def test_tool_returns_parts_and_the_model_gets_them_over_an_api() -> None:
