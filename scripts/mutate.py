@@ -156,13 +156,19 @@ class _Selection:
 
 
 class _Recording:
-    """Notes which test executes which line, how long it takes, and whether it passes."""
+    """Notes which test executes which line, how long it takes, and whether it passes.
 
-    def __init__(self, package: str, measured: coverage.Coverage | None = None) -> None:
+    Args:
+        package: the package whose caches are emptied before each test.
+        modules: imported before the first test, which else alone would execute the lines that an import executes.
+        measured: takes the names of the tests that run.
+    """
+
+    def __init__(self, package: str, modules: Iterable[str] = (), measured: coverage.Coverage | None = None) -> None:
         self.seconds: dict[str, float] = {}
         self.unusable: set[str] = set()
         self.startup = math.inf
-        self._measured, self._package, self._modules = measured, package, 0
+        self._measured, self._package, self._imports, self._modules = measured, package, modules, 0
         self._caches: list[Any] = []
 
     def _clear_caches(self) -> None:
@@ -173,6 +179,11 @@ class _Recording:
             self._caches = [one for one in every if str(one.__module__).partition(".")[0] == self._package]
         for one in self._caches:
             one.cache_clear()
+
+    def pytest_collection_finish(self) -> None:
+        for module in self._imports:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -346,7 +357,10 @@ class Mutation:
         """Run all tests of an area under coverage, and leave a file that tells what was seen."""
         files = [str(path) for glob in area.modules for path in self.root.glob(f"src/{glob}")]
         measured = coverage.Coverage(data_file=None, include=files, config_file=False)
-        recording = _Recording(area.modules[0].partition("/")[0], measured)
+        modules = [_dotted(path.relative_to(self.root / "src")) for path in map(Path, files)]
+        modules = [name for name in modules if not name.endswith(("__init__", "__main__"))]
+        package = modules[0].partition(".")[0]
+        recording = _Recording(package, modules, measured)
         measured.start()
         self._pytest(scratch, area.tests, recording)
         measured.stop()
@@ -424,7 +438,7 @@ class Mutation:
         seconds = dict(baseline.tests)
         cpu = math.ceil(5 + baseline.startup + 5 * sum(seconds[test] for test in tests))
         path = self.root / "src" / run.tally.module
-        name = run.tally.module.removesuffix(".py").replace("/", ".")
+        name = _dotted(Path(run.tally.module))
         loader = _MutatedModule(name, path, run.mutant.apply(run.tally.source))
 
         def work() -> int:
@@ -531,6 +545,11 @@ def _kill(process: int) -> None:
             kill(process, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(process, 0)
+
+
+def _dotted(path: Path) -> str:
+    """Return the name by which the module at a path below `src` is imported."""
+    return ".".join(path.with_suffix("").parts)
 
 
 def _files(tests: Iterable[str]) -> list[str]:

@@ -120,6 +120,49 @@ def test_survivors_are_told_and_results_are_kept(project: Path) -> None:
     assert kept.read_bytes() == before, "nothing was run again"
 
 
+LAZY_SOURCE = """
+from functools import lru_cache
+
+WIDTHS = {"narrow": 10, "wide": 20}
+
+
+@lru_cache
+def width(name):
+    return WIDTHS[name] + 1
+"""
+LAZY_TESTS = """
+def test_that_imports_first():
+    from tiny.sums import width
+    assert width("wide")
+
+def test_that_notices():
+    from tiny.sums import width
+    assert (width("narrow"), width("wide")) == (11, 21)
+"""
+
+
+def test_a_mutant_is_noticed_by_later_tests_than_the_one_that_imports_or_fills_a_cache(project: Path) -> None:
+    (project / "src/tiny/sums.py").write_text(LAZY_SOURCE)
+    (project / "tests/test_sums.py").write_text(LAZY_TESTS)
+    status, output = mutate(project, "--json")
+    assert status == 0, output
+    (told,) = json.loads(output)["modules"]
+    assert told["mutants"] == told["killed"] > 5
+    assert told["survivors"] == []
+
+
+def test_mutants_of_the_package_itself_are_noticed() -> None:
+    """Pytest loads the package as a plugin, and could so import it without the mutant."""
+    command = [sys.executable, "-m", "scripts.mutate", "--modules", "text/identity_cache", "--fresh", "--unconfined"]
+    command += ["--tests", "tests/unit/text/test_identity_cache.py", "--jobs", "2", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+    (told,) = json.loads(done.stdout)["modules"]
+    assert told["module"] == "toolwire/text/identity_cache.py"
+    assert told["mutants"] == told["killed"] + told["survived"] + told["uncovered"]
+    assert told["killed"] >= 4
+    assert "if entry is None:" not in {one["before"] for one in told["survivors"]}
+
+
 def test_scores_may_only_rise(project: Path) -> None:
     sample = ("--sample", "3", "--seed", "2")
     status, first = mutate(project, *sample, "--record")
