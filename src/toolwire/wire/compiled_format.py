@@ -388,10 +388,15 @@ class CompiledFormat:
         openers = frozenset(self.blocks)
         # Without a named format, "Action:" in an answer is prose.
         self.detected = openers - _prose(format.blocks)
-        free = {"anywhere": openers, "start": frozenset[str](), "mixed": openers - _BARE}
-        self.anywhere = free[format.at]
         # Reasoning contains code and JSON that are drafts, so neither a fence nor a bracket ends it.
         drafts = _BARE | {opener for opener in openers if opener.startswith(FENCES)}
+        free = {
+            "anywhere": openers,
+            "start": frozenset[str](),
+            "mixed": openers - _BARE,
+            "markers": openers - drafts,
+        }
+        self.anywhere = free[format.at]
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
         leaves = chain.from_iterable(map(_leaves, chain.from_iterable(format.blocks)))
         cdata = {CDATA} if any(map(_has_cdata, leaves)) else ()

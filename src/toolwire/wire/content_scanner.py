@@ -46,7 +46,7 @@ class ContentScanner(Leaf):
     """
 
     __slots__ = (
-        "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_last", "_lookahead",
+        "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_fences", "_last", "_lookahead",
         "_marker_set", "_quotes", "_run", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start",
         "blank", "emit", "hidden_text", "reasoning",
     )  # fmt: skip
@@ -64,6 +64,7 @@ class ContentScanner(Leaf):
         super().__init__()
         self._content = content
         self._lookahead = lookahead
+        self._fences = fences
         self._quotes = content.quotes if fences else frozenset[str]()
         self.emit = emit
         self.blank = blank
@@ -119,6 +120,7 @@ class ContentScanner(Leaf):
     def use_markers(self, content: ContentMarkers) -> None:
         """Search for these markers from here on."""
         self._content = content
+        self._quotes = content.quotes if self._fences else frozenset[str]()
         self._choose()
 
     def leave_reasoning(self) -> None:

@@ -29,6 +29,8 @@ _LIST = marker_set(frozenset({"["}))
 _OBJECT_OR_TEXT = marker_set(frozenset({"{", '"', "null"}))
 _ITEM = marker_set(frozenset({"{", ",", "]"}))
 _EXTRA = marker_set(frozenset({"}", "]"}))
+_SEPARATORS = marker_set(frozenset({",", ";"}))
+"""Characters between calls without a list; models write one for the other."""
 _IDENTITY = frozenset({"id", "call_id", "tool_call_id", "index"})
 _TYPES = frozenset(("type", value) for value in ("function", "function_call", "tool_call", "tool_use"))
 """Members around a call in APIs, which say nothing about its arguments."""
@@ -197,16 +199,19 @@ def _announce(reader: BlockReader, call: CallBuilder) -> None:
 def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
     """Read one call, several in a row, or a list of them."""
     opening = yield from reader.expect(step.first_set, "a JSON object should begin here", consume=False)
-    if opening == "{":
-        separator = marker_set(frozenset({node.between.strip()})) if node.between.strip() else None
-        while opening == "{":
+    while opening:
+        if opening == "[":
+            yield from json_list(reader, node)
+        else:
             yield from _json_call(reader, node, _EXTRA)
-            if separator is not None and (yield from reader.marker(separator, consume=False))[0]:
-                reader.end_call()  # the separator is not part of the call's text
-                yield NextMarker(separator)
-            opening, _ = yield from reader.marker(CONTAINER, consume=False)
-        return
-    yield from json_list(reader, node)
+        is_separated = False
+        if node.between.strip() and (yield from reader.marker(_SEPARATORS, consume=False))[0]:
+            reader.end_call()  # the separator is not part of the call's text
+            yield NextMarker(_SEPARATORS)
+            is_separated = True
+        next_opening, _ = yield from reader.marker(CONTAINER, consume=False)
+        # Nothing but a separator shows that a list goes with the call before it.
+        opening = next_opening if is_separated or opening == next_opening == "{" else ""
 
 
 def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> Control:

@@ -131,11 +131,8 @@ def _continue(wire: WireFormat, formats: tuple[WireFormat, ...]) -> WireFormat:
     blocks = (block for other in marked for block in with_shared_shapes(other, formats).blocks)
     if wire.at == "anywhere":
         return replace(wire, blocks=(*wire.blocks, *blocks))
-    # What has to begin the message, with or without a fence, does not come again.
-    later_blocks = (
-        nodes for nodes in wire.blocks if not (isinstance(nodes[0], Lit) and nodes[0].text.startswith(FENCES))
-    )
-    return replace(wire, blocks=(*later_blocks, *blocks), at="mixed", fences=True)
+    # What has to begin the message, with or without a fence, comes again only if nothing but calls came before.
+    return replace(wire, blocks=(*wire.blocks, *blocks), at="markers", fences=True)
 
 
 _MAX_EXTENDED = 256

@@ -443,8 +443,8 @@ class WireFormat(_Shown):
         drop: markers around content that are not content themselves.
         answers: those of them that open the answer, in which text without markers of a call is never one.
         markers: False where a call has no marker of its own: only known tools count then, and failure is content.
-        at: place where a block may begin: "anywhere" in content, only at the "start" of the message, or "mixed", which
-            is "start" for blocks without a literal at their beginning.
+        at: place where a block may begin: "anywhere" in content, only at the "start" of the message, "mixed", which is
+            "start" for blocks that begin with a bracket, or "markers", which is "start" for code fences too.
         pseudo: names that stand for no call; a call of one without arguments is markup.
         stop: text after which a model makes up results, so no block begins behind it.
         ends_reasoning: an opener ends unclosed reasoning.
@@ -469,7 +469,7 @@ class WireFormat(_Shown):
     drop: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     markers: bool = True
-    at: Literal["anywhere", "start", "mixed"] = "anywhere"
+    at: Literal["anywhere", "start", "mixed", "markers"] = "anywhere"
     pseudo: tuple[str, ...] = ()
     stop: tuple[str, ...] = ()
     ends_reasoning: bool = False

@@ -134,7 +134,46 @@ def test_a_closing_tag_after_a_call_without_markers_is_markup() -> None:
     assert ([call.arguments for call in read.tool_calls], read.content.strip()) == ([{"a": "1"}], "Done.")
 
 
-def test_a_fence_after_a_call_without_markers_still_hides_what_is_inside() -> None:
-    fence = f"\nLike this:\n```json\n{_OBJECT % 2}\n```\n"
+@pytest.mark.parametrize("code", [_OBJECT % 2, f"<tool_call>{_OBJECT % 2}</tool_call>"])
+def test_a_fence_after_text_behind_a_call_without_markers_hides_what_is_inside(code: str) -> None:
+    fence = f"\nLike this:\n```json\n{code}\n```\n"
     read = parse(f"{_OBJECT % 1}{fence}", tools=TOOLS)
     assert ([call.arguments for call in read.tool_calls], read.content) == ([{"a": "1"}], fence)
+
+
+_FENCE = f"```json\n{_OBJECT}\n```"
+_LIST = f"[{_OBJECT}]"
+
+
+@pytest.mark.parametrize("level", ["none", "whole_message"])
+@pytest.mark.parametrize(
+    ("first", "between", "second"),
+    [
+        (_FENCE, "\n", _FENCE),
+        (_FENCE, "\n\n", _FENCE),
+        (_FENCE, "\n", _OBJECT),
+        (_OBJECT, "\n", _FENCE),
+        (_OBJECT, ",\n", _OBJECT),
+        (_OBJECT, ";", _OBJECT),
+        (_LIST, ",\n", _LIST),
+        (_LIST, "; ", _OBJECT),
+        (_OBJECT, ", ", _LIST),
+        (_LIST, "\n", _LIST),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_message_of_several_pieces_of_json_is_several_calls(
+    first: str, between: str, second: str, level: Any, size: int
+) -> None:
+    text = first % 1 + between + second % 2
+    parser = toolwire.StreamParser(tools=TOOLS, fallback=level)
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    read = toolwire.collect([*events, *parser.finish()])
+    assert [call.arguments for call in read.tool_calls] == [{"a": "1"}, {"a": "2"}]
+    assert (read.content.strip(), read.problems) == ("", ())
+
+
+@pytest.mark.parametrize("behind", [", and so on", "; done", ",", ", {", ", [1, 2]"])
+def test_separator_that_separates_no_calls_is_content(behind: str) -> None:
+    read = parse(f"{_OBJECT % 1}{behind}", tools=TOOLS)
+    assert ([call.arguments for call in read.tool_calls], read.content) == ([{"a": "1"}], behind)
