@@ -36,11 +36,11 @@ def declaration(definition: ToolDefinition, token: str) -> str:
     return f"declaration:{definition.name}{tokens({**body, 'parameters': _capitals(definition.parameters)}, token)}"
 
 
-def _capitals(schema: Any, depth: int = 0) -> Any:
+def _capitals(schema: Any) -> Any:
     """Sort a schema's keys and write its types in capitals; names of properties keep their order."""
     if isinstance(schema, list):
-        return [_capitals(item, depth + 1) for item in schema]
-    if not isinstance(schema, dict) or depth > MAX_DEPTH:
+        return [_capitals(item) for item in schema]
+    if not isinstance(schema, dict):
         return schema
     capitals: dict[str, Any] = {}
     for key in sorted(schema):
@@ -49,9 +49,9 @@ def _capitals(schema: Any, depth: int = 0) -> Any:
             capitals[key] = [_upper(kind) for kind in value] if isinstance(value, list) else _upper(value)
         # Here the keys are names of properties. A property called "type" is not the type of anything.
         elif key in _NAMED and isinstance(value, dict):
-            capitals[key] = {name: _capitals(inner, depth + 1) for name, inner in value.items()}
+            capitals[key] = {name: _capitals(inner) for name, inner in value.items()}
         else:
-            capitals[key] = _capitals(value, depth + 1) if key in _SCHEMAS else value
+            capitals[key] = _capitals(value) if key in _SCHEMAS else value
     return capitals
 
 
