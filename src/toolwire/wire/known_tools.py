@@ -259,6 +259,8 @@ class KnownToolsReader:
         if len(self._run) >= 3:
             self._fresh = True
             self._state = _INFO_GOES_ON
+        elif self._run[0] == "~":
+            self._not_an_item()  # text that is struck out
         else:
             self._state = _BETWEEN
         return pos

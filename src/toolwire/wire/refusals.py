@@ -22,7 +22,15 @@ _DECLINES = re.compile(
       | (?:lacks?|lacking|missing)\b
       | (?:please|you\s(?:need|have)\sto|could\syou)\s(?:provide|specify|clarify|tell)
       | (?:need|require)s?\s(?:more|further|additional)\s(?:information|details|context)
+      | ich\s(?:kann|werde|darf|möchte)\b[^.!?\n]{0,60}\bnicht | (?:kann|werde|darf|möchte)\sich\b[^.!?\n]{0,60}\bnicht
+      | leider | je\sne\s(?:peux|vais|dois|veux) | désolée? | malheureusement
+      | no\s(?:puedo|podemos|voy\sa|vamos\sa|debo|quiero) | lo\ssiento | lamentablemente | desafortunadamente
+      | não\s(?:posso|vou|devo|consigo) | desculpe | infelizmente | non\s(?:posso|devo|voglio) | mi\sdispiace | purtroppo
+      | ik\s(?:kan|zal|mag|wil)\b[^.!?\n]{0,60}\bniet | helaas | nie\s(?:mogę|będę) | niestety | przepraszam
+      | не\s(?:могу|можем|буду|будем|стану) | к\sсожалению | извините
     )
+    | (?:不能|不会|不會|无法|無法|没办法|沒辦法)(?:调|調|使|执|執|提|帮|幫|做|完|查|回|直) | 抱歉 | 对不起 | 對不起
+    | できません | できない | いたしません | 申し訳 | 수\s?없 | 않겠 | 죄송
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -41,6 +49,32 @@ _EXPLAINS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+# In a sentence that contains a call, a negation is enough. The English ones above and below need a verb beside them,
+# because "no" and "not" are words of too many other sentences.
+_NEGATES = re.compile(
+    r"""
+    \b(?:
+        nicht | niemals | nie | kein\w* | pas | jamais | aucune? | nunca | jamás | ningun\w* | ningún | não | nenhum\w*
+      | no\s(?:debes?|deb[ae]mos|llam\w+|us\w+|ejecut\w+|invo\w+|es|se) | non(?!-) | mai | nessun\w* | niet | nooit | geen
+      | nigdy | inte | aldrig | ikke | aldri | не | нельзя | никогда | нет | değil | asla | không | đừng | tidak | jangan
+      | لا | لن | لم | ليس | नहीं | मत
+    )\b
+    | 不(?!同|过|過|错|錯|仅|僅|但|断|斷) | 没有 | 沒有 | 无需 | 無需 | 勿 | ません | ない | 않 | 못 | \b안\s
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_ENDS_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？؟।]|(?<![:\n])\n")
+# The code right before or behind a call that is defined, commented out, struck out or shown with its result.
+_CODE_BEFORE = re.compile(
+    r"""
+      \b(?:def|class|func|function|fn|import) \s+ \Z
+    | (?:^|\n) [ \t]* (?:\#|//|--) [^\n]* \Z
+    | ~~ \Z
+    | \b(?:not|never|without|avoid|\w+n['’]t) \s (?:\w+\s){0,2} [`(*"']* \Z
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_CODE_BEHIND = re.compile(r"[`)*]*\s*(?:->|=>|→|⇒|==|#\s*=>)|~~")
 
 RESULT_TAG = r"<[|｜]?[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}[|｜]?>"
 """A pattern of the opening tags and tokens with which a tool's result begins."""
@@ -68,4 +102,16 @@ def explanation_near(text: str, start: int, end: int) -> str:
     sign = _EXPLAINS.search(text, before, start) or _EXPLAINS.search(text, end, end + _REACH)
     # A call before the result is the one that the result answers, so only an opening tag before the call counts.
     sign = sign or _IN_RESULT.search(text, before, start)
+    sign = sign or _CODE_BEFORE.search(text, before, start) or _CODE_BEHIND.match(text, end)
+    return sign[0] if sign else _negation_beside(text, start, end)
+
+
+def _negation_beside(text: str, start: int, end: int) -> str:
+    """Return a negation in the sentence that contains a call, or ""."""
+    begin = max(0, start - _REACH)
+    for stop in _ENDS_SENTENCE.finditer(text, begin, start):
+        begin = stop.end()
+    stop_behind = _ENDS_SENTENCE.search(text, end, end + _REACH)
+    sign = _NEGATES.search(text, begin, start)
+    sign = sign or _NEGATES.search(text, end, stop_behind.start() if stop_behind else end + _REACH)
     return sign[0] if sign else ""

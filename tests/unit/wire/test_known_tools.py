@@ -487,3 +487,12 @@ def test_a_call_before_the_tags_of_a_result_is_made() -> None:
     text = 'Now search(query="a")\n<tool_response>5</tool_response>'
     calls = parse(text, format="hermes", tools=TOOLS, fallback="embedded").tool_calls
     assert [(call.name, call.arguments) for call in calls] == [A]
+
+
+@pytest.mark.parametrize("text", ["~~get_time()~~", "~get_time()~", "~~search(query='a')~~\nget_time()"])
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_what_is_struck_out_is_not_called(text: str, size: int) -> None:
+    parser = StreamParser(tools=TOOLS)
+    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+    read = collect([*events, *parser.finish()])
+    assert (read.tool_calls, read.content) == ((), text)

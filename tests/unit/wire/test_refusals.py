@@ -112,3 +112,87 @@ def test_other_texts_neither_decline_nor_explain(text: str) -> None:
     assert not declines(text)
     assert refusal_in(text) == ""
     assert explanation_near(text, 0, 0) == explanation_near(text, len(text), len(text)) == ""
+
+
+DECLINES_ELSEWHERE = [
+    *("Das kann ich hier nicht tun.", "Ich werde die Dateien nicht löschen.", "Leider fehlt das Datum."),
+    *("Je ne peux pas le faire.", "Désolé, il manque la date.", "Malheureusement, c'est impossible."),
+    *("No puedo hacerlo.", "No voy a borrar nada.", "Lo siento, falta la fecha.", "Lamentablemente no."),
+    *("Não posso fazer isso.", "Infelizmente falta a data.", "Non posso farlo.", "Mi dispiace.", "Purtroppo manca."),
+    *("Ik kan dit helaas.", "Ik zal dat zeker niet doen.", "Nie mogę tego zrobić.", "Niestety brakuje daty."),
+    *("Я не могу этого сделать.", "К сожалению, даты нет.", "我不能调用这个工具。", "抱歉。", "无法完成。", "對不起。"),
+    *("それはできません。", "申し訳ございません。", "그 작업은 할 수 없습니다.", "죄송합니다."),
+]
+"""Texts in other languages than English of which each has a sign of a refusal."""
+NEGATED = [
+    *("Ich rufe {} nicht auf.", "Nie {} aufrufen!", "Kein Aufruf von {} nötig.", "N'appelle pas {} ici.", "Jamais {}."),
+    *("No llames {}.", "No se usa {}.", "Nunca {}.", "Não chame {}.", "Non usare {}.", "Roep {} niet aan."),
+    *("Nie wywołuj {}.", "Anropa inte {}.", "Ikke bruk {}.", "Не вызывай {}.", "{} çağrılacak değil.", "Đừng gọi {}."),
+    *(
+        "不要调用{}。",
+        "不会调用 {}。",
+        "无需{}。",
+        "{} は呼び出しません。",
+        "{}를 호출하지 않습니다.",
+        "لا تستدع {}.",
+        "{} को मत चलाओ।",
+    ),
+    *("Please do not write {} here.", "You should never simply write {}.", "Continue without {}.", "Avoid `{}`."),
+]
+"""Sentences in which a negation is about a call."""
+SHOWN_AS_CODE = [
+    *(
+        "def {}:\n    pass",
+        "async def {}: ...",
+        "function {} {{ }}",
+        "x = 1\n  # {}",
+        "// {}",
+        "a\n-- see {}",
+        "~~{}~~",
+    ),
+    *("{} -> 5", "`{}` → 5", "{} => 5", "{} == 5", "{}  # => 5"),
+]
+"""Code in which a call is defined, commented out, struck out or shown with its result."""
+MEANT = [
+    *(
+        "Sicher, das ist nicht schwer. Hier: {}",
+        "Nicht schlimm!\n{}",
+        "{}\nNie war es leichter.",
+        "Pas de problème. {}",
+    ),
+    *("No problem, {}", "Let me see {} to find out.", "不错，{}", "The non-empty one: {}", "It was not there. {}"),
+    *("I do this now: {}", "# Weather\n{}", "{}\n# the end", "define {}", "This is what I do -- {}", "{} > 5"),
+]
+"""Texts with a call in which nothing is about the call."""
+
+
+def _sign(template: str) -> str:
+    start = template.index("{}")
+    call = "search(query='not # def')"
+    return explanation_near(template.format(call), start, start + len(call))
+
+
+@pytest.mark.parametrize("text", DECLINES_ELSEWHERE)
+def test_refusals_in_other_languages_are_seen(text: str) -> None:
+    assert declines(text)
+    assert refusal_in(f"Hm. {text}")
+
+
+@pytest.mark.parametrize("template", NEGATED)
+def test_a_negation_in_the_sentence_of_a_call_is_about_it(template: str) -> None:
+    assert _sign(template)
+
+
+@pytest.mark.parametrize("template", SHOWN_AS_CODE)
+def test_a_call_in_code_that_only_shows_it_is_not_meant(template: str) -> None:
+    assert _sign(template)
+
+
+@pytest.mark.parametrize("template", MEANT)
+def test_negations_and_code_elsewhere_say_nothing_about_a_call(template: str) -> None:
+    assert _sign(template) == ""
+
+
+def test_a_list_behind_a_colon_belongs_to_the_sentence_before_it() -> None:
+    assert _sign("Das werde ich nicht tun:\n\n{}") == "nicht"
+    assert _sign("Das werde ich nicht tun\n\n{}") == ""
