@@ -48,7 +48,7 @@ class NamedElements:
 
     def feed(self, text: str) -> None:
         """Read the next piece."""
-        if not self.alive:
+        if not self.alive:  # pragma: no mutate - only to be faster: the beginning stays what it is
             return
         self._text.append(text)
         if not self._begun:
@@ -92,7 +92,7 @@ class NamedElements:
         """Return the call that these elements make, or None if they make no call, or more parameters may follow."""
         closer = f"</{name}>"
         body = elements.removesuffix(closer)
-        reader = MessageReader(FORMAT, replace(self._options, deltas=False, fences=False, reasoning_started=False))
+        reader = MessageReader(FORMAT, replace(self._options, reasoning_started=False))
         call: ToolCall | None = None
         for event in (*reader.feed(f"<{name}>{body}{closer}"), *reader.finish()):
             match event:

@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 from tests.property.laws import check_chunking, check_never_half
 
+from toolwire.events import CallEnd, ContentDelta
+from toolwire.tools import definitions
+from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.named_elements import NamedElements
+
 LIST = {"name": "list_dir", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}
 READ = {"name": "read", "parameters": {"type": "object", "properties": {"path": {}, "limit": {"type": "integer"}}}}
 
@@ -39,6 +44,7 @@ def test_a_name_and_elements_are_a_call(text: str, calls: list[tuple[str, dict[s
         "read\n<path>a</path>",
         "list_dir <path>a</path>",
         "list_dirs\n<path>a</path>",
+        "list\n<path>a</path>",
         "Use list_dir\n<path>a</path>",
         "list_dir\n<path>a</path><other>b</other>",
         "list_dir\n<path>a</path> or\nread\n<path>b</path><limit>2</limit>",
@@ -63,6 +69,13 @@ def test_such_calls_are_less_certain_and_show_their_text() -> None:
     assert call.confidence < 0.9
 
 
+def test_each_call_has_a_text_of_its_own() -> None:
+    text = "read\n<path>a</path>\n\n list_dir\n<path>b</path>\n"
+    calls = check_chunking(text, format="auto", tools=[LIST, READ]).response.tool_calls
+    assert [call.raw for call in calls] == ["read\n<path>a</path>", " list_dir\n<path>b</path>"]
+    assert len({call.id for call in calls}) == 2
+
+
 @pytest.mark.parametrize(
     ("before", "calls"),
     [
@@ -80,3 +93,33 @@ def test_such_calls_are_less_certain_and_show_their_text() -> None:
 def test_such_calls_may_come_before_a_call_in_a_format(before: str, calls: list[Any], call: str) -> None:
     expected = [*calls, ("list_dir", {"path": "b"})]
     assert read(before + call) == (expected, "" if calls else before)
+
+
+@pytest.mark.parametrize(
+    ("text", "alive", "events"),
+    [
+        ("list_dir\n<path>a</path>", True, [CallEnd]),
+        ("list_dir\n<path>a</path>\nThanks", True, [CallEnd, ContentDelta]),
+        ("list_dir\n<path>a</path> or\nread\n<path>b</path><limit>2</limit>", True, []),
+        ("list_dir\n<b>bold</b>", True, []),
+        ("list_dir\n", True, []),
+        ("list_dirs\n<path>a</path>", False, []),
+        ("Use list_dir\n<path>a</path>", False, []),
+    ],
+)
+def test_the_reader_has_events_of_calls_or_none(text: str, alive: bool, events: list[type]) -> None:
+    reader = NamedElements(ReadOptions(definitions([LIST, READ])))
+    reader.feed(text[:4])
+    reader.feed(text[4:])
+    assert reader.alive is alive
+    found = reader.finish()
+    assert isinstance(found, list)
+    assert [type(event) for event in found if isinstance(event, CallEnd | ContentDelta)] == events
+    assert reader.alive or not found
+
+
+def test_a_message_that_began_inside_reasoning_does_not_change_the_calls() -> None:
+    reader = NamedElements(ReadOptions(definitions([LIST]), reasoning_started=True))
+    reader.feed("list_dir\n<path>a</path>")
+    (call,) = [event.call for event in reader.finish() if isinstance(event, CallEnd)]
+    assert (call.name, call.arguments) == ("list_dir", {"path": "a"})
