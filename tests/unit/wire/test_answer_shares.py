@@ -56,3 +56,10 @@ def test_dialects_count_for_the_format_that_they_are_nearest_to() -> None:
     assert nearest_format(shares) == nearest[dialect]
     assert nearest_format(shares[:1]) == "hermes"
     assert nearest_format([]) == ""
+
+
+def test_of_formats_with_equal_shares_the_first_is_the_nearest() -> None:
+    dialect = next(dialect for dialect in DIALECTS if dialect.nearest and dialect.nearest != "hermes")
+    parts = [FormShare(dialect.name, True, 0.1), FormShare(dialect.nearest, False, 0.2)]
+    assert nearest_format([FormShare("hermes", False, 0.3), *parts]) == "hermes"
+    assert nearest_format([*parts, FormShare("hermes", False, 0.3)]) == dialect.nearest

@@ -89,3 +89,45 @@ def test_the_example_in_a_problem_is_the_same_for_each_message() -> None:
                 (problem,) = toolwire.parse(text, format=format, tools=tools).problems
                 assert f"A call of {name} is written like this:" in problem.message
                 assert ("<|tool_call|>" in problem.message) == (format == "granite")
+
+
+@pytest.mark.parametrize(
+    ("tools", "names"),
+    [
+        (None, []),
+        ([], []),
+        ((), []),
+        ({}, []),
+        (tool("integer"), ["f"]),
+        ((tool("integer"),), ["f"]),
+        ({"g": tool("integer")["parameters"]}, ["g"]),
+        (iter([tool("integer"), ToolDefinition("g")]), ["f", "g"]),
+        (ToolDefinition("g"), ["g"]),
+    ],
+)
+def test_tools_come_in_any_shape(tools: Any, names: list[str]) -> None:
+    assert list(prepared_tools(tools).definitions) == names
+
+
+def test_characters_of_any_script_are_kept() -> None:
+    tools = [{"name": "f", "description": "天気 \ud800 😀", "parameters": {"properties": {"città": {}}}}]
+    definition = prepared_tools(tools).definitions["f"]
+    assert definition.description == "天気 \ud800 😀"
+    assert list(definition.parameters["properties"]) == ["città"]
+
+
+def test_facts_about_the_parameters_of_tools() -> None:
+    schema = {"properties": {"to": {}, "from": {}, "date": {}}, "required": ["date", "to"]}
+    known = prepared_tools([{"name": "book", "parameters": schema}, {"name": "now"}, tool("string")])
+    assert list(known.properties("book")) == ["to", "from", "date"]
+    assert list(known.required("book")) == ["to", "date"]
+    assert list(known.properties("now")) == list(known.required("now")) == []
+    assert known.parameters == {"to", "from", "date", "x"}
+    assert prepared_tools(None).parameters == frozenset()
+
+
+def test_written_names_are_resolved_to_the_tools() -> None:
+    known = prepared_tools([{"name": "get_weather"}])
+    assert known.names.resolve("get-weather") == "get_weather"
+    assert known.names.resolve("weather_report") == ""
+    assert known.names is known.names

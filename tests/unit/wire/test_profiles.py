@@ -8,7 +8,9 @@ import toolwire
 from toolwire.wire.answer_shares import MEASURED
 from toolwire.wire.profiles import FAMILIES, QUIRKS
 
-ROWS = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
+LINES = [line.split("\t") for line in Path(__file__).with_name("profiles.tsv").read_text("utf-8").splitlines()]
+"""A model's name, its format, and "thinks" if its chat template opens the reasoning."""
+ROWS = [(name, format) for name, format, *_ in LINES]
 
 
 @pytest.mark.mission("F21")
@@ -18,6 +20,30 @@ def test_profile_finds_the_format_by_model_name(name: str, format: str) -> None:
     profile = toolwire.profile(name)
     assert (profile.format, profile.known) == (format, format != "auto"), profile.reason
     assert profile.name == name
+
+
+@pytest.mark.parametrize(("name", "starts"), [(name, marks == ["thinks"]) for name, _, *marks in LINES])
+def test_profile_tells_whether_the_template_opens_the_reasoning(name: str, starts: bool) -> None:
+    assert toolwire.profile(name).reasoning_started is starts
+
+
+NAMES_OF_MODELS = {
+    "Qwen3-Next": "Qwen3-Next-80B-A3B-Thinking",
+    "Groq Llama tool use": "Llama-3-Groq-8B-Tool-Use",
+    "MiniCPM": "MiniCPM4-8B",
+    "Code World Model": "facebook/cwm",
+    "GPT": "gpt-4o",
+    "Nova": "nova-lite",
+}
+"""Names of models in families that are not named after their models."""
+
+
+def test_the_name_of_a_family_leads_to_it() -> None:
+    for family in FAMILIES:
+        profile = toolwire.profile(NAMES_OF_MODELS.get(family.name, family.name))
+        assert family.name
+        assert profile.family == family.name
+        assert f" in the name says {family.name}, which " in profile.reason
 
 
 def test_test_rows_cover_every_family() -> None:
@@ -42,6 +68,7 @@ def test_profiles_have_spans_and_place_of_calls() -> None:
     assert toolwire.profile("Qwen/QwQ-32B").reasoning_started
     assert toolwire.profile("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B").reasoning_started
     assert not toolwire.profile("llama3.1:8b").anywhere
+    assert toolwire.profile("Qwen/Qwen3-8B").anywhere is toolwire.profile("no such model").anywhere is True
 
 
 @pytest.mark.parametrize(
