@@ -490,7 +490,7 @@ def _example(name: str, shape: Shape, depth: int) -> Any:
     kinds = shape.kinds
     if not shape.typed or "string" in kinds or depth > 4:
         return f"the {name.replace('_', ' ')}"
-    for kind, value in (("integer", 1), ("number", 1.5), ("boolean", True)):
+    for kind, value in (("number", 1.5), ("integer", 1), ("boolean", True)):
         if kind in kinds:
             return value
     if "array" in kinds:

@@ -203,3 +203,112 @@ def test_a_manifest_explains_lists_and_skips_unwritable_tools() -> None:
     assert (manifest.skipped, "Example:" in manifest.text, "Example with all" in manifest.text) == ({}, True, False)
     with pytest.raises(RenderError, match="has no calls"):
         toolwire.render_manifest([SHAPED], format="plain")
+
+
+MIXED = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "flag": {"type": "boolean"},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "none": {"type": "null"},
+            "place": {"type": "object", "properties": {"city": {"type": "string"}, "empty": {"type": "array"}}},
+            "count": {"type": "integer"},
+        },
+    },
+}
+VALUES = {"flag": True, "names": ["x", "y"], "none": None, "place": {"city": "Rome", "empty": []}, "count": 2}
+
+
+@pytest.mark.parametrize(
+    ("format", "expected"),
+    [
+        ("pythonic", '[f(flag=True, names=["x", "y"], none=None, place={"city": "Rome", "empty": []}, count=2)]'),
+        (
+            "forge_xml",
+            "<tool>\n<server_name>local</server_name>\n<tool_name>f</tool_name>\n<arguments>\n  <flag>true</flag>\n"
+            "  <names>\n    <item>x</item>\n    <item>y</item>\n  </names>\n  <none>null</none>\n  <place>\n"
+            "    <city>Rome</city>\n    <empty></empty>\n  </place>\n  <count>2</count>\n</arguments>\n</tool>",
+        ),
+        (
+            "kimi_k3",
+            '<|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|>'
+            '<|open|>argument key="flag" type="boolean"<|sep|>true<|close|>argument<|sep|>'
+            '<|open|>argument key="names" type="array"<|sep|>["x", "y"]<|close|>argument<|sep|>'
+            '<|open|>argument key="none" type="null"<|sep|>null<|close|>argument<|sep|>'
+            '<|open|>argument key="place" type="object"<|sep|>{"city": "Rome", "empty": []}<|close|>argument<|sep|>'
+            '<|open|>argument key="count" type="number"<|sep|>2<|close|>argument<|sep|>'
+            "<|close|>call<|sep|><|close|>tools<|sep|>",
+        ),
+    ],
+)
+def test_values_of_all_types_are_written_as_the_format_does(format: str, expected: str) -> None:
+    assert toolwire.render_calls([ToolCall("f", VALUES)], format=format, tools=[MIXED]) == expected
+
+
+def test_several_objects_are_a_list_and_one_is_not() -> None:
+    texts = ['{"name": "weather", "arguments": {"city": "Paris"}}']
+    texts += ['{"name": "weather", "arguments": {"city": "Rome", "days": 2}}']
+    assert toolwire.render_calls(TWO[:1], format="bare_json", tools=[TOOL]) == texts[0]
+    assert toolwire.render_calls(TWO, format="bare_json", tools=[TOOL]) == f"[{', '.join(texts)}]"
+
+
+def test_line_breaks_around_a_value_survive_where_the_reader_removes_them() -> None:
+    call = ToolCall("weather", {"city": "\n Rome & Paris \n"})
+    text = toolwire.render_calls([call], format="tool_tags", tools=[TOOL])
+    assert "Rome &amp; Paris" in text
+    (read,) = toolwire.parse(text, format="tool_tags", tools=[TOOL]).tool_calls
+    assert read.arguments == call.arguments
+
+
+def test_an_example_has_a_value_for_each_kind_of_parameter() -> None:
+    properties = {
+        "text_of_note": {"type": "string"},
+        "whole": {"type": "integer"},
+        "part": {"type": "number"},
+        "flag": {"type": "boolean"},
+        "list": {"type": "array", "items": {"type": "integer"}},
+        "inside": {"type": "object", "properties": {"n": {"type": "integer"}, "m": {"type": "null"}}},
+        "some": {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "m": {"type": "boolean"}},
+            "required": ["m"],
+        },
+        "choice": {"enum": ["b", "a"]},
+        "fixed": {"const": 7},
+        "usual": {"type": "integer", "default": 8},
+        "shown": {"type": "integer", "examples": [9, 10]},
+    }
+    tool = {"name": "f", "parameters": {"type": "object", "properties": properties, "required": list(properties)}}
+    text = toolwire.prompt([tool], format="hermes")
+    (call,) = toolwire.parse(text[text.index("<tool_call>") :], format="hermes", tools=[tool]).tool_calls
+    assert call.arguments == {
+        "text_of_note": "the text of note",
+        "whole": 1,
+        "part": 1.5,
+        "flag": True,
+        "list": [1],
+        "inside": {"n": 1, "m": None},
+        "some": {"m": True},
+        "choice": "b",
+        "fixed": 7,
+        "usual": 8,
+        "shown": 9,
+    }
+
+
+def test_the_parts_of_a_prompt_are_paragraphs() -> None:
+    text = toolwire.prompt([TOOL], format="hermes", system="Be brief.")
+    system, intro, definitions, usage, example = text.split("\n\n")
+    assert (system, intro) == ("Be brief.", "You can call these tools:")
+    assert definitions == toolwire.render_definitions([TOOL], format="hermes")
+    assert usage.startswith("To call a tool, write one call in this form")
+    assert example.startswith("<tool_call>")
+    assert toolwire.prompt([TOOL], format="plain").split("\n\n")[0] == "You can call these tools:"
+
+
+def test_a_manifest_rejects_invalid_definitions() -> None:
+    broken = {"name": "x", "parameters": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}
+    with pytest.raises(toolwire.DefinitionError, match="x"):
+        toolwire.render_manifest([broken], format="hermes")

@@ -29,10 +29,17 @@ def test_result_markers_that_a_model_writes_are_removed(wire: WireFormat) -> Non
         ("minimax_json", "The tool result: 5", "The tool result: 5"),
         ("kimi_k2", "## Return of the king", "## Return of the king"),
         ("firefunction", "text", "text"),
+        ("forge_xml", "so </TOOL_RESULT> it is", "so  it is"),
+        ("hermes", "so </TOOL_RESPONSE> it is", "so </TOOL_RESPONSE> it is"),
     ],
 )
 def test_only_whole_markers_are_removed(format: str, text: str, left: str) -> None:
     assert unframed(toolwire.get_format(format), text).strip() == left
+
+
+def test_a_marker_is_found_without_the_longest_markup_that_the_reader_drops() -> None:
+    wire = WireFormat("own", drop=("<|a|>", "<|a|>user "), result=("<|a|>user Result: ", ""))
+    assert unframed(wire, "Result: 5") == " 5"
 
 
 def test_a_name_that_looks_like_a_placeholder_is_kept() -> None:
