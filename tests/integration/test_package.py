@@ -50,3 +50,25 @@ def test_without_extras_agents_run_and_commands_say_what_they_need(tmp_path: Pat
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "Nothing there."), ran.stderr
     assert "pip install 'toolwire[durable]'" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+WITHOUT_ANY_EXTRA = """
+import sys
+from toolwire._surface import EXTRAS
+for name in EXTRAS:
+    sys.modules[name] = None
+from toolwire.cli import COMMANDS, run
+assert run(["prse"]) == 2
+for command in [name for name in COMMANDS if name != "te"]:  # its help ends the process
+    print(command, run([command, "-h"]))
+"""
+
+
+def test_without_any_extra_every_command_has_help_or_says_what_it_needs(tmp_path: Path) -> None:
+    environment = {**os.environ, "TOOLWIRE_STATE": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ANY_EXTRA], capture_output=True, text=True, env=environment, check=False
+    )
+    assert (ran.returncode, ran.stdout.splitlines()[-1]) == (0, "runs 1"), ran.stderr
+    assert "Did you mean 'parse'?" in ran.stderr
+    assert "A recorded run needs anyio, which is not installed: pip install 'toolwire[durable]'" in ran.stderr

@@ -36,7 +36,10 @@ def _options(
 
 
 def program(arguments: Sequence[str]) -> typer.Typer:
-    """Return the program with the command that the arguments name; with all commands if they name none."""
+    """Return the program with the command that the arguments name; with all commands if there are no arguments.
+
+    For arguments that name no command, the commands have a name and a summary only: what they need is not imported.
+    """
     app = typer.Typer(
         name="toolwire",
         help=SUMMARY,
@@ -51,10 +54,17 @@ def program(arguments: Sequence[str]) -> typer.Typer:
     command = next((word for word in arguments if not word.startswith("-")), "")  # options before it take no values
     if command in COMMANDS:
         _add(app, command)
-    elif arguments != ["--version"]:
+    elif not arguments:
         for name in COMMANDS:
             _add(app, name)
+    elif arguments != ["--version"]:
+        for name, summary in COMMANDS.items():
+            app.command(name, help=summary)(_name_only)
     return app
+
+
+def _name_only() -> None:
+    """Stand for a command in help and suggestions; it is never run, because the arguments name no command."""
 
 
 def _add(app: typer.Typer, name: str) -> None:

@@ -15,13 +15,15 @@ import typer
 from rich.text import Text
 
 from toolwire._surface import needs_extra
-from toolwire.agent.agent import Agent
-from toolwire.agent.run_events import AgentEvent, CorrectionAdded, MemberEvent, RunEnded, ToolFinished, ToolStarted
-from toolwire.agent.team import AgentTeam
 from toolwire.cli.console import CliError, call_line, console, emit, labelled, plain, print_rows, say, styled
 from toolwire.cli.event_printer import EventPrinter, emit_event
 from toolwire.events import ContentDelta
 from toolwire.text.truncate import truncate
+
+with needs_extra("A recorded run", "durable"):
+    from toolwire.agent.agent import Agent
+    from toolwire.agent.run_events import AgentEvent, CorrectionAdded, MemberEvent, RunEnded, ToolFinished, ToolStarted
+    from toolwire.agent.team import AgentTeam
 
 if TYPE_CHECKING:
     from toolwire.agent.run_store import RunInfo, RunStore
