@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolwire.text.json_scanner import JsonScanner
+from toolwire.text.json_scanner import JsonScanner, JsonStringInContainer
 from toolwire.text.json_text import JsonError, decode, encodable
-from toolwire.text.python_scanner import PythonScanner
+from toolwire.text.python_scanner import PythonScanner, PythonStringInContainer
 
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[\w$.+\-\\]*")
@@ -72,15 +72,6 @@ class _Span:
     call: _Frame | None = None
 
 
-class _StringInContainer(JsonScanner):
-    """A string of JSON with other values around it, which tell an inner quote from the last one."""
-
-    __slots__ = ()
-
-    plain_strings = False
-    in_container = True
-
-
 class _Frame:
     """An open bracket.
 
@@ -112,6 +103,13 @@ class _Frame:
         self.commas = self.unpacks = False
 
 
+def _python_string(frame: _Frame | None) -> PythonScanner:
+    """Return a scanner of a string of Python inside this bracket."""
+    if frame is None or (frame.opener == "{" and frame.key is None):  # a key has no quotes inside
+        return PythonScanner()
+    return PythonStringInContainer("," + _CLOSER[frame.opener[-1]])
+
+
 # What the machine expects next: a value, what follows a value, the rest of a string, word or comment, or the rest of
 # an expression that stays text.
 _VALUE, _AFTER, _STRING, _WORD_GOES_ON, _COMMENT, _TEXT, _TEXT_STRING = range(7)
@@ -141,6 +139,7 @@ class ExpressionScanner:
         self._word: list[str] = []
         self._last: Any = None  # the value that was read last
         self._last_is_string = False
+        self._string_end = -1  # position behind the string that was read last
         self._start = 0  # position of that value, or of the one being read
         self._nesting: list[str] = []  # closers of the brackets that are open in an expression that stays text
         self._quote = ""
@@ -202,7 +201,7 @@ class ExpressionScanner:
     def _step(self, text: str, pos: int, final: bool, offset: int) -> int:
         state = self._state
         if state == _STRING:
-            return self._in_string(text, pos, final)
+            return self._in_string(text, pos, final, offset)
         if state == _WORD_GOES_ON:
             return self._in_word(text, pos)
         if state == _COMMENT:
@@ -230,9 +229,9 @@ class ExpressionScanner:
             return self._close(frame, pos, offset)
         self._start = pos + offset
         if c in "\"'":
-            # A string in JSON may have JSON's escapes and inner quotes; in a call it is Python's.
+            # A string in JSON may have JSON's escapes; in a call it is Python's.
             in_json = c == '"' and frame is not None and frame.opener in "[{"
-            self._string = _StringInContainer() if in_json else PythonScanner()
+            self._string = JsonStringInContainer() if in_json else _python_string(frame)
             self._state = _STRING
             return pos
         if c in _CLOSER:
@@ -260,7 +259,7 @@ class ExpressionScanner:
         self._state = _VALUE
         return pos + 1
 
-    def _in_string(self, text: str, pos: int, final: bool) -> int:
+    def _in_string(self, text: str, pos: int, final: bool, offset: int) -> int:
         scanner = self._string
         assert scanner is not None
         stop = scanner.scan(text, pos, final)
@@ -283,6 +282,7 @@ class ExpressionScanner:
                 return stop
             self._value(value)
             self._last_is_string = True
+            self._string_end = stop + offset
         elif stop < len(text):
             return ~stop
         return stop
@@ -357,6 +357,10 @@ class ExpressionScanner:
             return pos if self.error else self._close(frame, pos, offset)
         if c in "\"'" and self._last_is_string:
             self.error = "a comma is missing between two strings"
+            return pos
+        if self._last_is_string and (c.isalnum() or c == "_") and pos + offset == self._string_end:
+            # Where the string ends is a guess, and as text it would keep its quotes.
+            self.error = "a quote inside a string is not escaped"
             return pos
         if frame.key is None and not frame.unpacks:
             if c == ":" and frame.opener == "{":

@@ -15,9 +15,12 @@ _PLAIN = {
     "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+"""),
 }
 _WORD = re.compile(r"\w*")
+# Another argument, in front of which the comma is missing; its name has at most 64 characters.
+_ARGUMENT = re.compile(r"\w{1,64}[ \t]{0,4}=(?!=)")
+_MAY_BE_ARGUMENT = re.compile(r"\w{0,64}[ \t]{0,4}=?\Z")
 _OPERATORS = frozenset(("and", "else", "for", "if", "in", "is", "not", "or"))
 """Words that may follow a string in an expression."""
-_LONGEST_OPERATOR = 4
+_LONGEST_NAME = 64
 _PREFIXES = frozenset(("b", "br", "f", "fr", "r", "rb", "rf", "u"))
 _QUOTES = frozenset(("'", '"'))
 _HEX_LENGTH = {"x": 2, "u": 4, "U": 8}
@@ -135,17 +138,19 @@ class PythonScanner(JsonScanner):
     def _ends_string(self, text: str, after: int, final: bool) -> bool | None:
         """Return whether a quote ends a string, by the text `after` it and white space; None: more text is needed.
 
-        In Python, a quote that ends a string may also come before an operator or another string. There it ends the
-        string, and the expression is an error: what it evaluates to is not guessed.
+        In Python, a quote that ends a string may also come before an operator, another string or, where the comma is
+        missing, an argument. There it ends the string, and the expression is an error: its value is not guessed.
         """
         if text[after] in self._after_string():
             return True
-        word = _WORD.match(text, after, after + _LONGEST_OPERATOR + 1)
-        stop = word.end() if word else after
-        if stop == len(text) and stop - after <= _LONGEST_OPERATOR and not final:
+        if not final and _MAY_BE_ARGUMENT.match(text, after):
             return None
+        word = _WORD.match(text, after, after + _LONGEST_NAME)
+        stop = word.end() if word else after
         name = text[after:stop]
         if name in _OPERATORS or (name.lower() in _PREFIXES and text[stop : stop + 1] in _QUOTES):
+            return True
+        if _ARGUMENT.match(text, after):
             return True
         if not name and text[after] not in ":?":
             return True
@@ -259,3 +264,18 @@ class KeywordScanner(PythonScanner):
         self.stack.append(set())
         self.state = FIRST_KEY
         return pos + 1
+
+
+class PythonStringInContainer(PythonScanner):
+    """A string of Python with other values around it, behind which one of the `followers` comes."""
+
+    __slots__ = ("_followers",)
+
+    in_container = True
+
+    def __init__(self, followers: str) -> None:
+        super().__init__()
+        self._followers = followers
+
+    def _after_string(self) -> str:
+        return self._followers if not self.stack else super()._after_string()

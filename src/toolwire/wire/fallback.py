@@ -43,6 +43,7 @@ CONFIDENCE_BEFORE_TEXT = 0.6
 CONFIDENCE_IN_PROSE = 0.4
 """Confidence of a call amid prose, which is too little for a policy to let it run unasked."""
 _NOT_RUN = "A tool call is written amid prose, so it is only shown and did not run."
+_MALFORMED = "A tool call could not be read: %s. It did not run. Send it again, well formed."
 _CUT = "The text ends inside a tool call, which was therefore not run. Send the call again, whole."
 
 _MAX_SETS_OF_FORMATS = 16
@@ -353,7 +354,7 @@ class FallbackReader:
             reading = self._known.finish()
             if reading is not None and (reading.calls or self._quotes_call or not reading.cut):
                 quoted = sum(isinstance(event, CallEnd) and event.complete for event in self._held)
-                return self._whole_message(reading), len(reading.calls) - quoted
+                return [*self._whole_message(reading), *self._broken()], len(reading.calls) - quoted
             if self._quotes_call:
                 return self._release(), self._more_calls
             if events := self._fenced.finish() or self._tagged.finish() or self._elements.finish():
@@ -363,7 +364,12 @@ class FallbackReader:
         counting = [calls for calls in places if self._prose and calls.is_meant and not self._answering()]
         if counting:
             return self._amid_prose(text, counting), sum(len(calls.calls) for calls in counting)
-        return [*self._release(), *self._problems(text, places)], self._more_calls
+        return [*self._release(), *self._broken(), *self._problems(text, places)], self._more_calls
+
+    def _broken(self) -> list[Event]:
+        """Return a problem if a call to a known tool began without markers that cannot be read."""
+        broken = self._known.broken
+        return self._quotations("malformed", [broken], _MALFORMED % self._known.error) if broken else []
 
     def _whole_message(self, reading: MessageReading) -> list[Event]:
         confidence = CONFIDENCE_BEFORE_TEXT if reading.behind else CONFIDENCE

@@ -91,11 +91,12 @@ class KnownToolsReader:
     Attributes:
         alive: the message may still be calls and nothing else.
         error: why it is not, where an expression began that is not a call.
+        broken: the text of a call to a known tool up to the place where it cannot be read; "" if there is none.
     """
 
     def __init__(self, tools: KnownTools, answers: frozenset[str] = frozenset()) -> None:
         self.alive = True
-        self.error = ""
+        self.error = self.broken = ""
         self._tools = tools
         self._answers = answers
         self._state = _BETWEEN
@@ -307,6 +308,8 @@ class KnownToolsReader:
             self._is_call_over = True
         else:
             self.error = scanner.error or "an expression is not a call to a known tool"
+            if scanner.error and scanner.in_call:
+                self.broken = scanner.text
             self._not_an_item()
         return stop
 

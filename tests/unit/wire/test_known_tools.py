@@ -492,7 +492,68 @@ def test_a_call_before_the_tags_of_a_result_is_made() -> None:
 @pytest.mark.parametrize("text", ["~~get_time()~~", "~get_time()~", "~~search(query='a')~~\nget_time()"])
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_what_is_struck_out_is_not_called(text: str, size: int) -> None:
+    read = _in_pieces(text, size)
+    assert (read.tool_calls, read.content) == ((), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "broken", "why"),
+    [
+        ('search(query="say "x"")', 'search(query="say "x"', "a comma is missing between two strings"),
+        ('search(query="say "is it"")', 'search(query="say "', "a quote inside a string is not escaped"),
+        ('search(query="a" limit="3")', 'search(query="a" limit', "a comma is missing before an argument"),
+        ('[search(query="a" limit_2 = 3)]', '[search(query="a" limit_2 ', "a comma is missing before an argument"),
+        ("search(query=)", "search(query=", "a value is missing"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_call_without_markers_that_cannot_be_read_is_a_problem(text: str, broken: str, why: str, size: int) -> None:
+    read = _in_pieces(text, size)
+    assert (read.tool_calls, read.content) == ((), text)
+    (problem,) = read.problems
+    assert (problem.kind, problem.position, problem.raw) == ("malformed", 0, broken)
+    assert why in problem.message
+
+
+def test_call_that_cannot_be_read_behind_others_is_a_problem() -> None:
+    read = parse("get_time()\nsearch(query=)", tools=TOOLS)
+    assert ([call.name for call in read.tool_calls], read.content) == (["get_time"], "search(query=)")
+    assert [(problem.kind, problem.position) for problem in read.problems] == [("malformed", 11)]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("'it's'", "it's"),
+        ('"it"s"', 'it"s'),
+        ('"He said "yes" to me"', 'He said "yes" to me'),
+        ("['it's', 'x']", ["it's", "x"]),
+        ("{'a': 'it's'}", {"a": "it's"}),
+        ("('it's', 'x')", ["it's", "x"]),
+        ('"if a "b == c" then"', 'if a "b == c" then'),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_quote_inside_a_string_that_was_not_escaped_is_repaired(written: str, value: Any, size: int) -> None:
+    read = _in_pieces(f"search(query={written})", size)
+    (call,) = read.tool_calls
+    assert (call.arguments, call.repairs) == ({"query": value}, ("inner_quote", "fallback"))
+
+
+def test_operator_behind_a_string_is_an_expression() -> None:
+    (call,) = parse("""search(query="a" if 1 else 'b')""", tools=TOOLS).tool_calls
+    assert (call.arguments, call.repairs[0]) == ({"query": """"a" if 1 else 'b'"""}, "source_text")
+
+
+@pytest.mark.parametrize(
+    "text", ["search(query) finds texts.", "search is (like) a tool", "Use search(query=)!", "(a])"]
+)
+def test_prose_that_begins_like_a_call_is_no_problem(text: str) -> None:
+    read = parse(text, tools=TOOLS)
+    assert (read.tool_calls, read.problems, read.content) == ((), (), text)
+
+
+def _in_pieces(text: str, size: int) -> ParsedResponse:
     parser = StreamParser(tools=TOOLS)
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
-    read = collect([*events, *parser.finish()])
-    assert (read.tool_calls, read.content) == ((), text)
+    return collect([*events, *parser.finish()])
