@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolwire.text.json_scanner import JsonScanner, JsonStringInContainer
+from toolwire.text.contained_strings import JsonStringInContainer, PythonStringInContainer
+from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import JsonError, decode, encodable
-from toolwire.text.python_scanner import PythonScanner, PythonStringInContainer
+from toolwire.text.python_scanner import PythonScanner
 
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[\w$.+\-\\]*")

@@ -495,12 +495,3 @@ class JsonScanner:
 
     def on_top_value(self) -> None:
         """Handle the end of a value directly inside the outermost container."""
-
-
-class JsonStringInContainer(JsonScanner):
-    """A string of JSON with other values around it, which tell an inner quote from the last one."""
-
-    __slots__ = ()
-
-    plain_strings = False
-    in_container = True

@@ -264,18 +264,3 @@ class KeywordScanner(PythonScanner):
         self.stack.append(set())
         self.state = FIRST_KEY
         return pos + 1
-
-
-class PythonStringInContainer(PythonScanner):
-    """A string of Python with other values around it, behind which one of the `followers` comes."""
-
-    __slots__ = ("_followers",)
-
-    in_container = True
-
-    def __init__(self, followers: str) -> None:
-        super().__init__()
-        self._followers = followers
-
-    def _after_string(self) -> str:
-        return self._followers if not self.stack else super()._after_string()
