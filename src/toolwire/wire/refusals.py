@@ -25,13 +25,14 @@ _DECLINES = re.compile(
       | ich\s(?:kann|werde|darf|möchte)\b[^.!?\n]{0,60}\bnicht | (?:kann|werde|darf|möchte)\sich\b[^.!?\n]{0,60}\bnicht
       | leider | je\sne\s(?:peux|vais|dois|veux) | désolée? | malheureusement
       | no\s(?:puedo|podemos|voy\sa|vamos\sa|debo|quiero) | lo\ssiento | lamentablemente | desafortunadamente
-      | não\s(?:posso|vou|devo|consigo) | desculpe | infelizmente | non\s(?:posso|devo|voglio) | mi\sdispiace | purtroppo
+      | não\s(?:posso|vou|devo|consigo) | desculpe | infelizmente | non\s(?:posso|devo|voglio)
+      | mi\sdispiace | purtroppo
       | ik\s(?:kan|zal|mag|wil)\b[^.!?\n]{0,60}\bniet | helaas | nie\s(?:mogę|będę) | niestety | przepraszam
       | не\s(?:могу|можем|буду|будем|стану) | к\sсожалению | извините
     )
     | (?:不能|不会|不會|无法|無法|没办法|沒辦法)(?:调|調|使|执|執|提|帮|幫|做|完|查|回|直) | 抱歉 | 对不起 | 對不起
     | できません | できない | いたしません | 申し訳 | 수\s?없 | 않겠 | 죄송
-    """,
+    """,  # noqa: RUF001
     re.IGNORECASE | re.VERBOSE,
 )
 _EXPLAINS = re.compile(
@@ -55,15 +56,16 @@ _NEGATES = re.compile(
     r"""
     \b(?:
         nicht | niemals | nie | kein\w* | pas | jamais | aucune? | nunca | jamás | ningun\w* | ningún | não | nenhum\w*
-      | no\s(?:debes?|deb[ae]mos|llam\w+|us\w+|ejecut\w+|invo\w+|es|se) | non(?!-) | mai | nessun\w* | niet | nooit | geen
-      | nigdy | inte | aldrig | ikke | aldri | не | нельзя | никогда | нет | değil | asla | không | đừng | tidak | jangan
+      | no\s(?:debes?|deb[ae]mos|llam\w+|us\w+|ejecut\w+|invo\w+|es|se) | non(?!-) | mai | nessun\w* | niet | nooit
+      | geen | nigdy | inte | aldrig | ikke | aldri | не | нельзя | никогда | нет | değil | asla | không | đừng
+      | tidak | jangan
       | لا | لن | لم | ليس | नहीं | मत
     )\b
     | 不(?!同|过|過|错|錯|仅|僅|但|断|斷) | 没有 | 沒有 | 无需 | 無需 | 勿 | ません | ない | 않 | 못 | \b안\s
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_ENDS_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？؟।]|(?<![:\n])\n")
+_ENDS_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？؟।]|(?<![:\n])\n")  # noqa: RUF001
 # The code right before or behind a call that is defined, commented out, struck out or shown with its result.
 _CODE_BEFORE = re.compile(
     r"""
