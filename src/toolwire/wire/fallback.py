@@ -28,6 +28,7 @@ from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.dialects import ReadCall
 from toolwire.wire.embedded import EmbeddedCalls, find_calls
+from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
 from toolwire.wire.known_tools import KnownToolsReader, MessageReading
 from toolwire.wire.message_reader import MessageReader
@@ -47,6 +48,8 @@ _MALFORMED = "A tool call could not be read: %s. It did not run. Send it again, 
 _CUT = "The text ends inside a tool call, which was therefore not run. Send the call again, whole."
 
 _MAX_SETS_OF_FORMATS = 16
+_HEADINGS = ("Thought:", "Action:")
+_OBSERVATION = REACT.stop[0]
 
 _FENCE_OPENS = re.compile(r"(`{3,80}|~{3,80})[^\n`~]{0,80}\n")
 _CLOSED = re.compile(r"(?:</[^<>\s]+>|<[^<>\s]*(?:/|end)[^<>\s]*>|\[/\w+\])\Z")
@@ -110,9 +113,8 @@ class _OnlyCalls(ABC):
         for event in events:
             match event:
                 case ContentDelta(text):
-                    # Behind the calls only a fence's last line may follow.
-                    self.alive = self.alive and not text.strip(" \t\r\n`~")
                     self._behind.append(text)
+                    self._take_content(text)
                 case CallEnd(_, call, is_complete):
                     self.alive = self.alive and is_complete and call.name in self._tools
                     self._events.append(replace(event, call=recovered(call)))
@@ -120,6 +122,10 @@ class _OnlyCalls(ABC):
                     self.alive = False
                 case _:
                     self._events.append(event)
+
+    def _take_content(self, text: str) -> None:
+        """Take text behind the calls; only a fence's last line may follow them."""
+        self.alive = self.alive and not text.strip(" \t\r\n`~")
 
     def finish(self) -> list[Event]:
         """Read the end of the message; return the events of its calls, or none if it is not that."""
@@ -153,6 +159,29 @@ class _TaggedCalls(_OnlyCalls):
     def _begin(self, text: str) -> str | None:
         self.alive = not text or text.startswith("<")
         return text if text and self.alive else None
+
+
+class _Headings(_OnlyCalls):
+    """A reader of a message in which thoughts, tools and inputs are below headings, as in ReAct.
+
+    A heading alone may be prose, so only a message that begins with one and has nothing but calls behind is read. A
+    result that the model made up may follow them, and is content.
+    """
+
+    _observing = False
+
+    def _begin(self, text: str) -> str | None:
+        has_heading = text.startswith(_HEADINGS)
+        self.alive = has_heading or any(heading.startswith(text) for heading in _HEADINGS)
+        return text if has_heading else None
+
+    def _take_content(self, text: str) -> None:
+        if not self._observing:
+            text = "".join(self._behind)
+            self._observing = text.lstrip().startswith(_OBSERVATION)
+            self.alive = self.alive and (self._observing or _OBSERVATION.startswith(text.strip()))
+        if self._observing:
+            self._events.append(ContentDelta(text))
 
 
 def _text_of(event: Event) -> str:
@@ -223,6 +252,13 @@ class FallbackReader:
 
     def _tags(self) -> Reader:
         return MessageReader(TOOL_TAGS, replace(self._options, reasoning_started=False))
+
+    @cached_property
+    def _headings(self) -> _Headings:
+        return _Headings(self._react, self._options.tools)
+
+    def _react(self) -> Reader:
+        return MessageReader(REACT, replace(self._options, reasoning_started=False))
 
     @cached_property
     def _elements(self) -> NamedElements:
@@ -321,8 +357,9 @@ class FallbackReader:
         self._known.feed(text)
         self._fenced.feed(text)
         self._tagged.feed(text)
+        self._headings.feed(text)
         self._elements.feed(text)
-        readers = (self._known, self._fenced, self._tagged, self._elements)
+        readers = (self._known, self._fenced, self._tagged, self._headings, self._elements)
         return not self._answering() and (self._prose or any(reader.alive for reader in readers))
 
     def _release(self) -> list[Event]:
@@ -357,7 +394,7 @@ class FallbackReader:
                 return [*self._whole_message(reading), *self._broken()], len(reading.calls) - quoted
             if self._quotes_call:
                 return self._release(), self._more_calls
-            if events := self._fenced.finish() or self._tagged.finish() or self._elements.finish():
+            if events := self._of_a_format():
                 return events, sum(isinstance(event, CallEnd) for event in events)
         text = "".join(self._content)
         places = list(find_calls(text, self._tools))
@@ -370,6 +407,10 @@ class FallbackReader:
         """Return a problem if a call to a known tool began without markers that cannot be read."""
         broken = self._known.broken
         return self._quotations("malformed", [broken], _MALFORMED % self._known.error) if broken else []
+
+    def _of_a_format(self) -> Sequence[Event]:
+        """Return the calls of a message in a form that is not searched for inside other text."""
+        return self._fenced.finish() or self._tagged.finish() or self._headings.finish() or self._elements.finish()
 
     def _whole_message(self, reading: MessageReading) -> list[Event]:
         confidence = CONFIDENCE_BEFORE_TEXT if reading.behind else CONFIDENCE
