@@ -45,6 +45,7 @@ REPAIRS = (
     "bare_markup",
     "coerced",
     "flat_arguments",
+    "argument_key",
     "positional",
     "bare_key",
     "source_text",

@@ -14,6 +14,7 @@ from toolwire.text.json_reading import read_json
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
+from toolwire.wire.dialects import ARGUMENT_KEYS
 from toolwire.wire.leaf_scanners import JsonValue, escape
 
 
@@ -218,14 +219,29 @@ class CallBuilder:
         return self._arguments_begun or self._object_open or self._waiting is not None
 
     def use_members(self) -> None:
-        """Take members that the tool's schema declares as arguments, if there are no others."""
-        declared = {key: value for key, value in self.members.items() if key in self.shape.property_names}
-        if not declared or self._arguments_begun or not self._repair:
+        """Take members as arguments if there are no others.
+
+        These are the members that the tool's schema declares, or else an object of such members whose key says that it
+        holds arguments.
+        """
+        if self._arguments_begun or not self._repair:
             return
+        names = frozenset(self.shape.property_names)
+        declared = {key: value for key, value in self.members.items() if key in names}
+        holders = [key for key in self.members if key in ARGUMENT_KEYS]
+        if declared:
+            self._use(declared, declared, "flat_arguments")
+        elif names and len(holders) == 1:
+            arguments = self.members[holders[0]]
+            if isinstance(arguments, dict) and names.issuperset(arguments):
+                self._use(arguments, holders, "argument_key")
+
+    def _use(self, arguments: dict[str, Any], keys: Iterable[str], repair: str) -> None:
+        """Take the arguments out of the members with these keys."""
         self.begin_arguments()
-        self.set_arguments(declared)
-        self.record_repair("flat_arguments", "")
-        for key in declared:
+        self.set_arguments(arguments)
+        self.record_repair(repair, "")
+        for key in keys:
             del self.members[key]
 
     @property
