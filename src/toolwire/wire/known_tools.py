@@ -47,7 +47,8 @@ _LABEL_WORDS = frozenset({
 _ASSIGNS = re.compile(r"[ \t]{0,4}=(?!=)")
 _KEYWORDS = frozenset({"return", "await"})
 _BEFORE_OBJECT = re.compile(
-    r"""[`*"']{0,3}[ \t]*[:,]?\s*
+    r"""(?::\d{1,4})?                                         # the number of the call, as in Kimi's ids
+        [`*"']{0,3}[ \t]*[:,]?\s*
         (?:(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s*[:=]\s*)?
         (?:`{3,}\w*\s*)?""",
     re.VERBOSE | re.IGNORECASE,

@@ -492,7 +492,7 @@ def test_a_call_before_the_tags_of_a_result_is_made() -> None:
 @pytest.mark.parametrize("text", ["~~get_time()~~", "~get_time()~", "~~search(query='a')~~\nget_time()"])
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_what_is_struck_out_is_not_called(text: str, size: int) -> None:
-    read = _in_pieces(text, size)
+    read = streams.parsed(text, size, tools=TOOLS)
     assert (read.tool_calls, read.content) == ((), text)
 
 
@@ -508,7 +508,7 @@ def test_what_is_struck_out_is_not_called(text: str, size: int) -> None:
 )
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_call_without_markers_that_cannot_be_read_is_a_problem(text: str, broken: str, why: str, size: int) -> None:
-    read = _in_pieces(text, size)
+    read = streams.parsed(text, size, tools=TOOLS)
     assert (read.tool_calls, read.content) == ((), text)
     (problem,) = read.problems
     assert (problem.kind, problem.position, problem.raw) == ("malformed", 0, broken)
@@ -535,7 +535,7 @@ def test_call_that_cannot_be_read_behind_others_is_a_problem() -> None:
 )
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_quote_inside_a_string_that_was_not_escaped_is_repaired(written: str, value: Any, size: int) -> None:
-    read = _in_pieces(f"search(query={written})", size)
+    read = streams.parsed(f"search(query={written})", size, tools=TOOLS)
     (call,) = read.tool_calls
     assert (call.arguments, call.repairs) == ({"query": value}, ("inner_quote", "fallback"))
 
@@ -553,7 +553,11 @@ def test_prose_that_begins_like_a_call_is_no_problem(text: str) -> None:
     assert (read.tool_calls, read.problems, read.content) == ((), (), text)
 
 
-def _in_pieces(text: str, size: int) -> ParsedResponse:
-    parser = StreamParser(tools=TOOLS)
-    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
-    return collect([*events, *parser.finish()])
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_call_with_its_number_behind_the_name_is_read(size: int) -> None:
+    read = streams.parsed('functions.search:0{"query": "a"}\nfunctions.search:12 {"query": "b"}', size, tools=TOOLS)
+    assert [(call.name, call.arguments) for call in read.tool_calls] == [
+        ("search", {"query": "a"}),
+        ("search", {"query": "b"}),
+    ]
+    assert (read.content.strip(), read.problems) == ("", ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.streams import parsed
 
 import toolwire
 from toolwire import parse
@@ -165,10 +166,7 @@ _LIST = f"[{_OBJECT}]"
 def test_message_of_several_pieces_of_json_is_several_calls(
     first: str, between: str, second: str, level: Any, size: int
 ) -> None:
-    text = first % 1 + between + second % 2
-    parser = toolwire.StreamParser(tools=TOOLS, fallback=level)
-    events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
-    read = toolwire.collect([*events, *parser.finish()])
+    read = parsed(first % 1 + between + second % 2, size, tools=TOOLS, fallback=level)
     assert [call.arguments for call in read.tool_calls] == [{"a": "1"}, {"a": "2"}]
     assert (read.content.strip(), read.problems) == ("", ())
 
