@@ -10,7 +10,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Literal, Protocol
 
 from toolwire.events import (
@@ -81,8 +80,11 @@ class _OnlyCalls(ABC):
         tools: the known tools.
 
     Attributes:
+        initials: the characters with which such a message can begin, behind white space.
         alive: the message may still be that.
     """
+
+    initials: str
 
     def __init__(self, new_reader: Callable[[], Reader], tools: Container[str]) -> None:
         self.alive = True
@@ -139,6 +141,8 @@ class _OnlyCalls(ABC):
 class _FencedBlock(_OnlyCalls):
     """A reader of a message that is calls in one code fence."""
 
+    initials = "`~"
+
     def _begin(self, text: str) -> str | None:
         opens = _FENCE_OPENS.match(text)
         self.alive = opens is not None or bool(_MAY_OPEN.match(text))
@@ -156,6 +160,8 @@ class _TaggedCalls(_OnlyCalls):
     Under detection, the format's own reader finds them.
     """
 
+    initials = "<"
+
     def _begin(self, text: str) -> str | None:
         self.alive = not text or text.startswith("<")
         return text if text and self.alive else None
@@ -168,6 +174,7 @@ class _Headings(_OnlyCalls):
     result that the model made up may follow them, and is content.
     """
 
+    initials = "".join(heading[0] for heading in _HEADINGS)
     _observing = False
 
     def _begin(self, text: str) -> str | None:
@@ -230,39 +237,35 @@ class FallbackReader:
         self._is_quoted = False  # and the last call that it began is such a one
         self._calls_before = 0  # number of calls that were read before the first one of the format's reader
         self._fed: list[str] = []
+        self._blank: list[str] = []  # white space before the first text
+        self._known: KnownToolsReader | None = None
+        self._elements: NamedElements | None = None
+        self._alive: list[KnownToolsReader | NamedElements | _OnlyCalls] = []  # readers that may read the message
 
     # Most messages begin with prose or a marker, and a reader costs as much as a short message.
 
-    @cached_property
-    def _known(self) -> KnownToolsReader:
-        formats = self._options.shared
+    def _begin(self, initial: str) -> None:
+        """Make the readers of the messages that can begin with this character, which is not white space."""
+        formats, tools = self._options.shared, self._options.tools
         answers = _answers.get(lambda: frozenset(marker for wire in formats for marker in wire.answers), (formats,))
-        return KnownToolsReader(self._tools, answers)
-
-    @cached_property
-    def _fenced(self) -> _FencedBlock:
-        return _FencedBlock(self._inside_fence, self._options.tools)
+        self._known = KnownToolsReader(self._tools, answers)
+        self._alive.append(self._known)
+        of_formats = (_FencedBlock, self._inside_fence), (_TaggedCalls, self._tags), (_Headings, self._react)
+        for kind, new_reader in of_formats:
+            if initial in kind.initials:
+                self._alive.append(kind(new_reader, tools))
+        if initial in self._tools.initials:
+            self._elements = NamedElements(self._options)
+            self._alive.append(self._elements)
 
     def _inside_fence(self) -> Reader:
         return self._new_reader(replace(self._options, reasoning_started=False, fences=False))
 
-    @cached_property
-    def _tagged(self) -> _TaggedCalls:
-        return _TaggedCalls(self._tags, self._options.tools)
-
     def _tags(self) -> Reader:
         return MessageReader(TOOL_TAGS, replace(self._options, reasoning_started=False))
 
-    @cached_property
-    def _headings(self) -> _Headings:
-        return _Headings(self._react, self._options.tools)
-
     def _react(self) -> Reader:
         return MessageReader(REACT, replace(self._options, reasoning_started=False))
-
-    @cached_property
-    def _elements(self) -> NamedElements:
-        return NamedElements(self._options)
 
     def filter(self, events: Sequence[Event], text: str = "") -> Sequence[Event]:
         """Return the events that can be passed on now.
@@ -301,7 +304,7 @@ class FallbackReader:
     def _is_argument(self, event: Event) -> bool:
         """Return whether a call of the format's reader is inside a call without markers, as a part of its argument."""
         if isinstance(event, CallStart):
-            self._is_quoted = self._has_text and self._known.is_in_call
+            self._is_quoted = self._known is not None and self._known.is_in_call
             self._quotes_call = self._quotes_call or self._is_quoted
         return self._is_quoted and isinstance(event, CallStart | ArgumentsDelta | CallEnd)
 
@@ -311,12 +314,13 @@ class FallbackReader:
         Only a closing tag after them shows that they were meant as calls: the prompt had written the opener. Elements
         below a tool's name have closing tags of their own.
         """
-        if self._holding and self._has_text and (events := self._elements.finish(call_follows=True)):
+        elements, known_tools = (self._elements, self._known) if self._holding else (None, None)
+        if elements is not None and (events := elements.finish(call_follows=True)):
             self._release()
             self._precede(sum(isinstance(event, CallEnd) for event in events))
             return events
-        is_closed = self._holding and self._has_text and _CLOSED.search("".join(self._content).rstrip()[-80:])
-        reading = self._known.finish() if is_closed else None
+        is_closed = known_tools is not None and _CLOSED.search("".join(self._content).rstrip()[-80:])
+        reading = known_tools.finish() if known_tools is not None and is_closed else None
         if reading is None or reading.cut or reading.behind:
             return self._release()
         self._release()
@@ -353,21 +357,25 @@ class FallbackReader:
 
     def _may_be_calls(self, text: str) -> bool:
         """Take more content; return whether it has to be kept back, because it may be calls."""
-        self._has_text = self._has_text or bool(text.strip())
-        self._known.feed(text)
-        self._fenced.feed(text)
-        self._tagged.feed(text)
-        self._headings.feed(text)
-        self._elements.feed(text)
-        readers = (self._known, self._fenced, self._tagged, self._headings, self._elements)
-        return not self._answering() and (self._prose or any(reader.alive for reader in readers))
+        if not self._has_text:
+            self._blank.append(text)
+            behind = text.lstrip()
+            if not behind:
+                return not self._answering()
+            self._has_text = True
+            self._begin(behind[0])
+            text = "".join(self._blank)
+        for reader in self._alive:
+            reader.feed(text)
+        self._alive = [reader for reader in self._alive if reader.alive]
+        return (self._prose or bool(self._alive)) and not self._answering()
 
     def _release(self) -> list[Event]:
         if not self._holding:
             return []
         events, self._held = self._held, []
         self._holding = False
-        if self._quotes_call and self._known.has_calls:
+        if self._quotes_call and self._known is not None and self._known.has_calls:
             # Whatever follows, the quoted calls were parts of an argument, and do not run.
             self._calls_before = -sum(isinstance(event, CallStart) for event in events)
             self._more_calls = -sum(isinstance(event, CallEnd) and event.complete for event in events)
@@ -387,7 +395,7 @@ class FallbackReader:
             return (), self._more_calls
         if not self._has_text and self._holding:
             return self._release(), 0
-        if self._holding and not self._answering():
+        if self._holding and self._known is not None and not self._answering():
             reading = self._known.finish()
             if reading is not None and (reading.calls or self._quotes_call or not reading.cut):
                 quoted = sum(isinstance(event, CallEnd) and event.complete for event in self._held)
@@ -405,12 +413,15 @@ class FallbackReader:
 
     def _broken(self) -> list[Event]:
         """Return a problem if a call to a known tool began without markers that cannot be read."""
-        broken = self._known.broken
-        return self._quotations("malformed", [broken], _MALFORMED % self._known.error) if broken else []
+        reader = self._known
+        if reader is None or not reader.broken:
+            return []
+        return self._quotations("malformed", [reader.broken], _MALFORMED % reader.error)
 
     def _of_a_format(self) -> Sequence[Event]:
         """Return the calls of a message in a form that is not searched for inside other text."""
-        return self._fenced.finish() or self._tagged.finish() or self._headings.finish() or self._elements.finish()
+        readers = (reader for reader in self._alive if not isinstance(reader, KnownToolsReader))
+        return next((events for reader in readers if (events := reader.finish())), ())
 
     def _whole_message(self, reading: MessageReading) -> list[Event]:
         confidence = CONFIDENCE_BEFORE_TEXT if reading.behind else CONFIDENCE

@@ -103,7 +103,7 @@ class KnownToolsReader:
         self._state = _BETWEEN
         self._tail = ""
         self._calls: list[ReadCall] = []
-        self._scanner = CallScanner(tools)
+        self._scanner: CallScanner  # of the expression that is being read
         self._name = ""  # a known tool's name, behind which an object may follow
         self._fresh = True  # the next item begins on a line of its own
         self._item: list[str] = []  # text since the last call or fence

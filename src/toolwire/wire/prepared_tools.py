@@ -34,6 +34,11 @@ class KnownTools:
         return ToolNames(self.definitions)
 
     @cached_property
+    def initials(self) -> frozenset[str]:
+        """The first characters of their names."""
+        return frozenset(name[0] for name in self.definitions)
+
+    @cached_property
     def parameters(self) -> frozenset[str]:
         """The names of all parameters of all tools."""
         names = (tool.shape.property_names for tool in self.definitions.values())

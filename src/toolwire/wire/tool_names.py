@@ -51,8 +51,10 @@ class ToolNames:
         if written in self._names:
             return written
         # A name without any prefix is preferred to one that needs one: "a.f" is the tool "a.f" before it is "f".
-        for spelling in (_folded(written), *_endings(written)):
-            if tools := self._by_spelling.get(spelling):
-                return next(iter(tools)) if len(tools) == 1 else ""
-        tools = self._by_ending.get(_folded(written), set())
+        spelling = _folded(written)
+        tools = self._by_spelling.get(spelling)
+        if tools is None and _PARTS.search(written):  # most names have no prefix
+            tools = next((tools for ending in _endings(written) if (tools := self._by_spelling.get(ending))), None)
+        if tools is None:
+            tools = self._by_ending.get(spelling, set())
         return next(iter(tools)) if len(tools) == 1 else ""
