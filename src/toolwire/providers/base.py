@@ -52,6 +52,7 @@ from toolwire.providers.stream_codec import (
     FrameReader,
     Head,
     StreamDecoder,
+    StreamEncoder,
     StreamEnd,
     as_dict,
     json_excerpt,
@@ -415,8 +416,22 @@ class ProviderApi(ABC):
         source: StreamDecoder | None = None,
     ) -> AsyncGenerator[bytes]:
         """Yield the bytes of a stream as its events arrive; see `encode_stream`."""
-        write = partial(self.encode_stream, model=model, id=id, created=created, notes=notes, source=source)
-        return written_async(write, events)
+        encoder = self.stream_encoder(model=model, id=id, created=created, notes=notes, source=source)
+        return written_async(encoder, events)
+
+    def stream_encoder(
+        self,
+        *,
+        model: str = "",
+        id: str = "",
+        created: int = 0,
+        notes: Notes | None = None,
+        source: StreamDecoder | None = None,
+    ) -> StreamEncoder:
+        """Return an encoder of a stream whose events are pushed as they arrive; see `encode_stream`."""
+        return StreamEncoder(
+            partial(self.encode_stream, model=model, id=id, created=created, notes=notes, source=source)
+        )
 
     def _writable(self, events: Iterable[Event], end: StreamEnd, notes: Notes) -> Iterator[Event]:
         """Yield the events that this API has a place for; note the others, and set the totals of the stream."""

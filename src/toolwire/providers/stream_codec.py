@@ -186,35 +186,61 @@ def open_truncated_calls(events: Iterable[Event]) -> Iterator[Event]:
         yield event
 
 
-async def written_async(
-    write: Callable[[Iterable[Event]], Iterator[bytes]], events: AsyncIterable[Event]
-) -> AsyncGenerator[bytes]:
-    """Yield the bytes of events as they arrive.
+class StreamEncoder:
+    """Encodes one streamed answer from events that are pushed: events become the bytes of the API's stream.
 
     Args:
         write: writes events, and yields no bytes for `WAITING`.
-        events: the events of one stream.
     """
-    arrived: deque[Event] = deque()
-    ended = False
 
-    def pulled() -> Iterator[Event]:
-        while arrived or not ended:
-            yield arrived.popleft() if arrived else WAITING
+    def __init__(self, write: Callable[[Iterable[Event]], Iterator[bytes]]) -> None:
+        self._arrived: deque[Event] = deque()
+        self._ended = False
+        self._pieces = write(self._pulled())
 
-    pieces = write(pulled())
+    @property
+    def ended(self) -> bool:
+        """True if nothing more can be written: the stream was finished, or an error has ended it."""
+        return self._ended
+
+    def feed(self, events: Iterable[Event]) -> bytes:
+        """Return the bytes that these events make certain; b"" if they depend on what follows."""
+        self._arrived.extend(events)
+        return self._written() if self._arrived else b""
+
+    def finish(self) -> bytes:
+        """End the stream, and return the remaining bytes."""
+        if self._ended:
+            return b""
+        self._ended = True
+        return b"".join(self._pieces)
+
+    def _pulled(self) -> Iterator[Event]:
+        while self._arrived or not self._ended:
+            yield self._arrived.popleft() if self._arrived else WAITING
+
+    def _written(self) -> bytes:
+        pieces: list[bytes] = []
+        while not self._ended:
+            piece = next(self._pieces, None)
+            if piece is None:  # an error has ended the stream
+                self._ended = True
+            elif piece:
+                pieces.append(piece)
+            elif not self._arrived:
+                break  # everything that has arrived is written
+        return b"".join(pieces)
+
+
+async def written_async(encoder: StreamEncoder, events: AsyncIterable[Event]) -> AsyncGenerator[bytes]:
+    """Yield the bytes of events as they arrive: those of one stream."""
     async for event in events:
-        arrived.append(event)
-        for piece in pieces:
-            if not piece:  # everything that has arrived is written
-                break
+        if piece := encoder.feed((event,)):
             yield piece
-        else:
-            return  # an error has ended the stream
-    ended = True
-    for piece in pieces:
-        if piece:
-            yield piece
+        if encoder.ended:
+            return
+    if piece := encoder.finish():
+        yield piece
 
 
 class _Slot:

@@ -67,7 +67,26 @@ def test_asynchronous_events_give_the_same_bytes(name: str, events: list[Event])
     api = get_api(name)
     pieces = asyncio.run(gathered(api.encode_stream_async(arriving(events), model="m", id="7")))
     assert b"" not in pieces
-    assert pieces == list(api.encode_stream(events, model="m", id="7"))
+    assert b"".join(pieces) == b"".join(api.encode_stream(events, model="m", id="7"))
+
+
+@pytest.mark.parametrize("events", [list(replay(ANSWER)), OVERLAPPING, []], ids=["answer", "overlapping", "nothing"])
+@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("name", apis())
+def test_pushed_events_give_the_same_bytes(name: str, size: int, events: list[Event]) -> None:
+    encoder = get_api(name).stream_encoder(model="m", id="7")
+    pieces = [encoder.feed(events[at : at + size]) for at in range(0, len(events), size)]
+    assert not encoder.ended
+    written = b"".join((*pieces, encoder.feed(()), encoder.finish()))
+    assert written == b"".join(get_api(name).encode_stream(events, model="m", id="7"))
+    assert (encoder.ended, encoder.feed([ContentDelta("late")]), encoder.finish()) == (True, b"", b"")
+
+
+def test_an_error_of_the_provider_ends_pushed_events() -> None:
+    encoder = get_api("openai_chat").stream_encoder()
+    written = encoder.feed([ContentDelta("a"), ProblemFound(Problem("provider_error", 0, "", "it broke"))])
+    assert b"it broke" in written
+    assert (encoder.ended, encoder.feed([ContentDelta("never")]), encoder.finish()) == (True, b"", b"")
 
 
 @pytest.mark.parametrize("name", apis())
