@@ -63,7 +63,7 @@ except ImportError as error:
             "A file of the Hugging Face hub needs huggingface_hub, which is not installed: [local]",
         ),
         (
-            "from toolwire.client.client import signed_headers; signed_headers('https://x', b'', {})",
+            "from toolwire.client.aws_signature import signed_headers; signed_headers('https://x', b'', {})",
             ["botocore"],
             "Bedrock needs botocore, which is not installed: [bedrock]",
         ),

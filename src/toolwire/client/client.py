@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import NoneType
 from typing import Any, Self, Unpack, overload
@@ -12,7 +13,8 @@ from urllib.parse import quote, urlsplit
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolwire._surface import check_type, needs_extra, wrong_type
+from toolwire._surface import check_type, wrong_type
+from toolwire.client.aws_signature import region, signed_headers
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.extraction import ExtractOptions, extract
@@ -212,6 +214,23 @@ class Client:
             return response
         return collect(merge_text(replay(response), **self._text_options(request, tools, id_seed)), raw=data)
 
+    def open(
+        self, body: Mapping[str, Any], *, stream: bool = False, extra_headers: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[HttpAnswer]:
+        """Send a body of the API as it is; for programs that read the answer's bytes themselves.
+
+        Args:
+            body: the body, in the API's own form.
+            stream: whether the body asks for a stream, for APIs that say so in the address.
+            extra_headers: headers of this request besides the client's own.
+
+        Raises:
+            ConfigurationError: no key is set.
+            ProviderError: see `Transport.open`. An answer that is an error is not raised.
+        """
+        additions = RequestAdditions.of(None, None, extra_headers).over(self._additions)
+        return self._transport.open(self._request(dict(body), additions, stream=stream))
+
     async def count_tokens(
         self,
         conversation: ChatRequest | Iterable[Message] | Content,
@@ -366,7 +385,7 @@ class Client:
         path = path or (stream and endpoint.stream_path) or endpoint.path
         base = self._base
         if endpoint.signed:
-            base = base.replace("{region}", _region())
+            base = base.replace("{region}", region())
         url = base + path.replace("{model}", quote(self.model, safe=""))
         data = json.dumps({key: value for key, value in body.items() if key not in endpoint.omit}).encode()
         headers = {"content-type": "application/json", **dict(endpoint.headers), **additions.extra_headers}
@@ -473,26 +492,3 @@ def _hidden(problem: Problem, secrets: Mapping[str, str]) -> Problem:
     """Return a problem without secrets: its message may quote the server, and its text is the server's."""
     message, raw = without_secrets(problem.message, secrets), without_secrets(problem.raw, secrets)
     return replace(problem, message=message, raw=raw)
-
-
-def _region() -> str:
-    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-
-
-def signed_headers(url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a request to Bedrock, signed with the credentials that botocore finds.
-
-    Raises:
-        MissingExtra: botocore is not installed.
-        ConfigurationError: botocore finds no credentials.
-    """
-    with needs_extra("Bedrock"):
-        from botocore.auth import SigV4Auth
-        from botocore.awsrequest import AWSRequest
-        from botocore.session import Session
-    credentials = Session().get_credentials()
-    if credentials is None:
-        raise ConfigurationError("no AWS credentials were found")
-    request = AWSRequest("POST", url, data=body, headers=dict(headers))
-    SigV4Auth(credentials, "bedrock", _region()).add_auth(request)
-    return dict(request.headers.items())
