@@ -49,7 +49,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "providers.output_schema": "OutputSchema",
         "providers.parsing": "merge_text parse sources",
         "providers.request": "ChatRequest Note Notes ToolChoice",
-        "providers.stream_codec": "StreamDecoder",
+        "providers.stream_codec": "StreamDecoder StreamEncoder StreamEncoding",
         "runtime.allowed_roots": "AllowedRoots",
         "runtime.attachments": "attach",
         "text.tokens": "TokenCount count_tokens",

@@ -105,6 +105,8 @@ from toolwire.providers.request import Note as Note
 from toolwire.providers.request import Notes as Notes
 from toolwire.providers.request import ToolChoice as ToolChoice
 from toolwire.providers.stream_codec import StreamDecoder as StreamDecoder
+from toolwire.providers.stream_codec import StreamEncoder as StreamEncoder
+from toolwire.providers.stream_codec import StreamEncoding as StreamEncoding
 from toolwire.runtime.allowed_roots import AllowedRoots as AllowedRoots
 from toolwire.runtime.attachments import attach as attach
 from toolwire.text.tokens import TokenCount as TokenCount
@@ -208,6 +210,8 @@ __all__ = [
     "Session",
     "StateError",
     "StreamDecoder",
+    "StreamEncoder",
+    "StreamEncoding",
     "StreamParser",
     "TextPart",
     "Tier",

@@ -53,6 +53,7 @@ from toolwire.providers.stream_codec import (
     Head,
     StreamDecoder,
     StreamEncoder,
+    StreamEncoding,
     StreamEnd,
     as_dict,
     json_excerpt,
@@ -406,32 +407,14 @@ class ProviderApi(ABC):
             yield self.write_error(str(failure))
 
     def encode_stream_async(
-        self,
-        events: AsyncIterable[Event],
-        *,
-        model: str = "",
-        id: str = "",
-        created: int = 0,
-        notes: Notes | None = None,
-        source: StreamDecoder | None = None,
+        self, events: AsyncIterable[Event], **options: Unpack[StreamEncoding]
     ) -> AsyncGenerator[bytes]:
         """Yield the bytes of a stream as its events arrive; see `encode_stream`."""
-        encoder = self.stream_encoder(model=model, id=id, created=created, notes=notes, source=source)
-        return written_async(encoder, events)
+        return written_async(self.stream_encoder(**options), events)
 
-    def stream_encoder(
-        self,
-        *,
-        model: str = "",
-        id: str = "",
-        created: int = 0,
-        notes: Notes | None = None,
-        source: StreamDecoder | None = None,
-    ) -> StreamEncoder:
+    def stream_encoder(self, **options: Unpack[StreamEncoding]) -> StreamEncoder:
         """Return an encoder of a stream whose events are pushed as they arrive; see `encode_stream`."""
-        return StreamEncoder(
-            partial(self.encode_stream, model=model, id=id, created=created, notes=notes, source=source)
-        )
+        return StreamEncoder(partial(self.encode_stream, **options))
 
     def _writable(self, events: Iterable[Event], end: StreamEnd, notes: Notes) -> Iterator[Event]:
         """Yield the events that this API has a place for; note the others, and set the totals of the stream."""

@@ -7,12 +7,13 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypedDict
 
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
 from toolwire.messages import FinishReason, Usage
 from toolwire.providers.framing import Frame, Framing
+from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
 
 UNREADABLE = (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError)
@@ -184,6 +185,16 @@ def open_truncated_calls(events: Iterable[Event]) -> Iterator[Event]:
             case _:
                 pass
         yield event
+
+
+class StreamEncoding(TypedDict, total=False):
+    """Keywords of a stream that is encoded; see `ProviderApi.encode_stream`."""
+
+    model: str
+    id: str
+    created: int
+    notes: Notes | None
+    source: StreamDecoder | None
 
 
 class StreamEncoder:
