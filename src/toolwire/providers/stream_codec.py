@@ -201,7 +201,7 @@ class StreamEncoder:
     """Encodes one streamed answer from events that are pushed: events become the bytes of the API's stream.
 
     Args:
-        write: writes events, and yields no bytes for `WAITING`.
+        write: writes events, and yields b"" where the next event has not arrived yet.
     """
 
     def __init__(self, write: Callable[[Iterable[Event]], Iterator[bytes]]) -> None:
