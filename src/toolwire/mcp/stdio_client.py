@@ -26,7 +26,8 @@ from mcp_types import jsonrpc_message_adapter
 from toolwire.mcp.servers import Launch
 from toolwire.runtime.process_groups import signal_group
 from toolwire.runtime.processes import happens
-from toolwire.runtime.watcher import watch_group
+from toolwire.runtime.start_gate import gate
+from toolwire.runtime.watcher import prepare_watcher, watch_group
 
 GRACE = 2.0
 """Seconds that a program has to end after its input is closed, and again after SIGTERM."""
@@ -60,11 +61,13 @@ async def open_program(
             yield streams
         return
     loop = asyncio.get_running_loop()
+    env = {**get_default_environment(), **launch.env}
+    start = gate((command, *args), env, launch.cwd or os.curdir, has_input=True)
+    prepare_watcher()
     transport, program = await loop.subprocess_exec(
         lambda: _Program(limit, loop),
-        command,
-        *args,
-        env={**get_default_environment(), **launch.env},
+        *start.argv,
+        env=env,
         cwd=launch.cwd or None,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -74,6 +77,8 @@ async def open_program(
     watched = ExitStack()
     try:
         watched.enter_context(watch_group(transport.get_pid()))
+        assert program.stdin is not None
+        program.stdin.write(start.opening)
         incoming, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         with incoming, reading, writing, outgoing:

@@ -1,7 +1,8 @@
 """Run programs from coroutines: in a process group of their own, for a limited time, with limited output.
 
 The whole group is killed when the program ends, when its time is over, when the caller is cancelled, or when our
-process ends, even by SIGKILL. A process that leaves the group (a daemon with a session of its own) is not followed.
+process ends, even by SIGKILL: a program waits behind a gate until its group is watched. A process that leaves the group
+(a daemon with a session of its own) is not followed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import ExitStack, suppress
 from toolwire.errors import ToolError
 from toolwire.runtime.directory_descriptors import beginning_in
 from toolwire.runtime.process_groups import CapturedOutput, ProgramResult, signal_group
+from toolwire.runtime.start_gate import gate
 from toolwire.runtime.watcher import prepare_watcher, watch_group
 
 GRACE = 2.0
@@ -68,9 +70,11 @@ async def run(
     loop = asyncio.get_running_loop()
     prepare_watcher()
     try:
+        start = gate(argv, env, directory, has_input=bool(stdin))
+        stdin = start.opening + stdin
         transport, program = await loop.subprocess_exec(
             lambda: _Program(out, err),
-            *argv,
+            *start.argv,
             **place,
             env=dict(env),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,

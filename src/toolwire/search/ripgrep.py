@@ -25,6 +25,7 @@ from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.directory_descriptors import beginning_in
 from toolwire.runtime.process_groups import end_program, in_shared_group, run_program
+from toolwire.runtime.watcher import watch_group
 from toolwire.search.query import MAX_LINE, Query, SearchError, Sink, shown_prefix
 
 MAX_LISTING: Final = 1 << 28
@@ -138,6 +139,8 @@ class RipgrepSearch:
             cleanup.callback(timer.join)
             cleanup.callback(timer.cancel)
             cleanup.callback(self._end)
+            if not in_shared_group():
+                cleanup.enter_context(watch_group(process.pid))
             assert process.stdout is not None
             assert process.stderr is not None
             any_hit = self._read(process.stdout.fileno(), sink)

@@ -1,7 +1,12 @@
 """Messages of programs: read one by one, also where a part of one is nested deeply."""
 
 import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from mcp.shared.message import SessionMessage
 
 from toolwire.mcp.stdio_client import _message
@@ -24,3 +29,32 @@ def test_a_schema_that_is_nested_deeply_does_not_stop_the_tools_beside_it() -> N
 def test_a_message_that_cannot_be_read_is_an_error() -> None:
     assert isinstance(_message(b"{"), ValueError)
     assert isinstance(_message(b"[" * 100_000), ValueError)
+
+
+KILLED_BETWEEN = """
+import anyio, os, signal, sys
+from contextlib import contextmanager
+from toolwire.mcp import stdio_client
+from toolwire.mcp.servers import Launch
+
+@contextmanager
+def die(group):
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
+
+async def main():
+    launch = Launch("stdio", ("sh", "-c", "echo started > started"))
+    async with stdio_client.open_program(launch, sys.stderr, limit=1_000, on_refusal=print):
+        pass
+
+stdio_client.watch_group = die
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
+def test_no_server_starts_if_its_client_is_killed_before_it_is_watched(tmp_path: Path) -> None:
+    # The program has the standard error of this process, so its end is the end of the program.
+    ended = subprocess.run([sys.executable, "-c", KILLED_BETWEEN], cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGKILL, b"")
+    assert not (tmp_path / "started").exists()

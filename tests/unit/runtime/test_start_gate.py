@@ -1,0 +1,105 @@
+"""Programs behind a gate: they start only when their group is watched, and are otherwise as without a gate."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolwire import ToolError
+from toolwire.runtime import processes
+from toolwire.runtime.start_gate import gate
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
+
+KILLED_BETWEEN = """
+import asyncio, os, signal
+from contextlib import contextmanager
+from toolwire.runtime import processes
+
+@contextmanager
+def die(group):
+    print(group, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
+
+processes.watch_group = die
+asyncio.run(processes.run(
+    ["sh", "-c", "echo started > started"],
+    directory=".", env=processes.environment(), seconds=300, max_output=1, stdin={stdin!r},
+))
+"""
+
+
+def run(*argv: str, directory: str | int = "/", stdin: bytes = b"", **variables: str) -> str:
+    env = processes.environment() | variables
+    ended = asyncio.run(processes.run(argv, directory=directory, env=env, seconds=20, max_output=10_000, stdin=stdin))
+    return ended.out.joined().decode()
+
+
+@pytest.mark.parametrize("stdin", [b"", b"input\n"])
+def test_no_program_starts_if_its_parent_is_killed_before_it_is_watched(stdin: bytes, tmp_path: Path) -> None:
+    script = KILLED_BETWEEN.format(stdin=stdin)
+    process = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert process.returncode == -signal.SIGKILL
+    group = int(process.stdout)
+    while is_running(group):
+        pass
+    assert not (tmp_path / "started").exists()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat")  # a process that ended may still be waiting to be collected
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_the_environment_and_the_input_are_those_without_a_gate() -> None:
+    expected = {**processes.environment(), "OWN": "a b"}
+    printed = dict(line.split("=", 1) for line in run("env", OWN="a b").splitlines())
+    printed.pop("_", None)  # some shells set it
+    assert printed == expected
+    assert run("cat", stdin=b"\nfirst\\n\nlast") == "\nfirst\\n\nlast"
+    assert run("cat") == ""
+
+
+def test_a_name_that_a_shell_would_drop_reaches_the_program() -> None:
+    assert "dotted.name=value\n" in run("env", **{"dotted.name": "value"})
+
+
+def test_arguments_are_not_interpreted() -> None:
+    words = ["$HOME", "a b", "*", "`id`", "-x", "--", "'", '"', "\\", ""]
+    assert run("printf", "%s|", *words) == "|".join(words) + "|"
+
+
+def test_a_program_may_have_a_name_like_an_option(tmp_path: Path) -> None:
+    shutil.copy("/bin/echo", tmp_path / "-c")
+    assert run("-c", "hello", PATH=f"{tmp_path}:/usr/bin:/bin") == "hello\n"
+
+
+def test_programs_in_a_directory_are_found_from_it(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("#!/bin/sh\necho here\n")
+    (tmp_path / "own").chmod(0o700)
+    (tmp_path / "text").write_text("")
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        for directory in (str(tmp_path), descriptor):
+            assert run("./own", directory=directory) == "here\n"
+            for name, reason in (("./text", "Permission denied"), ("./", "Permission denied"), ("./no", "no such")):
+                with pytest.raises(ToolError, match=reason):
+                    run(name, directory=directory)
+    finally:
+        os.close(descriptor)
+
+
+def test_without_a_shell_there_is_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.runtime.start_gate._SHELL", "/no/such/shell")
+    assert gate(["env"], {}, "/", has_input=False) == (("env",), b"")
+    assert "OWN=1" in run("env", OWN="1")
